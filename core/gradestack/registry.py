@@ -63,8 +63,13 @@ class Plugin:
     panels: tuple[Panel, ...] = ()
     error: str | None = None
 
+    @property
+    def release(self) -> str:
+        """Distribution and version, as results name them."""
+        return f"{self.distribution} {self.version}"
+
     def __str__(self) -> str:
-        return f"{self.name} ({self.distribution} {self.version})"
+        return f"{self.name} ({self.release})"
 
 
 class Registry:

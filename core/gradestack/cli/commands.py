@@ -291,7 +291,7 @@ def stacks_list() -> None:
     """List the named stacks."""
     found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
     for component, plugin in found:
-        _print(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
+        _print(f"{component.name:<24} {component.summary}  [{plugin.release}]")
 
 
 @stacks.command("show")

@@ -28,16 +28,13 @@ def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str
         raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
     for component, plugin in registry.components():
         if kind in (None, component.kind):
-            yield (
-                f"{component.kind:<11} {component.name:<26} {component.summary}  "
-                f"[{plugin.distribution} {plugin.version}]"
-            )
+            yield (f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]")
     for plugin in registry.plugins if kind is None else ():
         for panel in plugin.panels:
             where = f"{panel.title} ({panel.place})"
-            yield f"{'panel':<11} {panel.name:<26} {where}  [{plugin.distribution} {plugin.version}]"
+            yield f"{'panel':<11} {panel.name:<26} {where}  [{plugin.release}]"
     for plugin in registry.broken:
-        yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.distribution} {plugin.version}]"
+        yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.release}]"
     for conflict in registry.conflicts:
         yield f"conflict    {conflict}"
 
@@ -60,7 +57,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         component, plugin = registry.find(kind, name)
         target = registry.load(kind, name)
         yield f"{kind} {name}: {component.summary}"
-        yield f"  from {plugin.distribution} {plugin.version}, plugin {plugin.name}, {component.target}"
+        yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
         if kind != "stack":
             yield f"  version {target.version}"
         for attribute in _SHOWN.get(kind, ()):

@@ -40,7 +40,7 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
 from gradestack.suites.document import Document
-from gradestack.suites.headline import split_path
+from gradestack.suites.headline import split_figure
 from gradestack.suites.references import Resolver
 
 _NOTHING = 1e-9
@@ -92,16 +92,10 @@ def headline_figures(report: Report) -> list[str]:
     found = []
     for each in as_list(as_map(report.summary.get("headline")).get("figures")):
         path = as_text(as_map(each).get("figure"))
-        entry = _entry(report, *_split(path, report)[:2])
+        entry = _entry(report, *split_figure(path, report.aggregates)[:2])
         if entry and entry["name"] not in _MEANS and isinstance(each.get("value"), int | float | None):
             found.append(path)
     return found
-
-
-def _split(path: str, report: Report) -> tuple[str, str, str]:
-    """Return grader key, metric key and the rest of a path, empty from where there is nothing of that name."""
-    grader, rest = split_path(path, report.aggregates)
-    return grader, *split_path(rest, report.aggregates.get(grader, {}))
 
 
 def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None:
@@ -128,7 +122,7 @@ class Aggregators:
 
     def metric(self, report: Report, name: str, path: str) -> Metric:
         """Return the metric a path leads to."""
-        grader, key, _ = _split(path, report)
+        grader, key, _ = split_figure(path, report.aggregates)
         entry = _entry(report, grader, key) if key else None
         if not key:
             known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
@@ -174,7 +168,7 @@ class Aggregators:
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
-    grader, metric, below = _split(path, first.report)
+    grader, metric, below = split_figure(path, first.report.aggregates)
     component = aggregators.metric(first.report, first.name, path).stage.component
     entry = _entry(first.report, grader, metric) or {}
     for side in sides:

@@ -16,7 +16,7 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
-from gradestack.registry import Plugin, Registry
+from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.document import Place
 from gradestack.suites.inputs import expand, name_inputs, recognise
@@ -58,10 +58,10 @@ def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, An
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):
             if option in reference:
-                resolver.say((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
+                resolver.add_problem((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
         return stage
     if config is not None and not isinstance(config, Mapping):
-        resolver.say((*place, "extractor_config"), "expected a mapping of the extractor's options")
+        resolver.add_problem((*place, "extractor_config"), "expected a mapping of the extractor's options")
         return stage
     options = dict(config or {})
     wanted = (
@@ -84,13 +84,15 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
             by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
             of = next(iter([*by_default, *graders, *spec.graders]), "")
         elif not isinstance(of, str) or of not in spec.graders:
-            resolver.say((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
+            resolver.add_problem((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
             of = ""
         bounded = _bounded(resolver, entry, graders.get(of))
         stage = resolver.stage("aggregator", key, bounded, place, reserved=("of",))
         for rater in getattr(stage.component, "raters", ()) if stage is not None else ():
             if rater not in spec.graders:
-                resolver.say((*place, "raters"), f"no grader has the key {rater!r}{suggest(rater, spec.graders)}")
+                resolver.add_problem(
+                    (*place, "raters"), f"no grader has the key {rater!r}{suggest(rater, spec.graders)}"
+                )
         if stage is not None:
             own[of, key] = Metric(of=of, stage=stage)
     found: list[Metric] = []
@@ -110,16 +112,21 @@ def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage |
     """
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     data = {"kind": entry} if isinstance(entry, str) else entry
-    if (low >= 0 and high <= 1) or "share" in data or data.get("kind") not in resolver.registry.names("aggregator"):
+    if (low >= 0 and high <= 1) or "share" in data:
         return entry
-    try:
-        target = resolver.registry.load("aggregator", str(data["kind"]))
-    except PluginError:  # said where it is loaded next
-        return entry
-    taken = {field.name for field in attrs.fields(target)} - data.keys()
+    free = _options_of(resolver.registry, "aggregator", data.get("kind")) - data.keys()
     known = {"share": False} | ({} if math.isinf(low) else {"least": low})
-    more = {name: value for name, value in known.items() if name in taken}
+    more = {name: value for name, value in known.items() if name in free}
     return {**data, **more} if more else entry
+
+
+def _options_of(registry: Registry, kind: Kind, name: object) -> set[str]:
+    """Return the options of an installed component; none of one that is unknown or broken, a problem of its stage."""
+    try:
+        target = registry.load(kind, name) if isinstance(name, str) and name in registry.names(kind) else None
+    except PluginError:
+        return set()
+    return set() if target is None else {field.name for field in attrs.fields(target)}
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
@@ -131,21 +138,17 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
         reference = {"kind": "auto", **reference}
     if workers is not None:
         options = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]
+        able = [
+            name
+            for name in resolver.registry.names("engine")
+            if "workers" in _options_of(resolver.registry, "engine", name)
+        ]
         if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
             told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
             resolver.problems[f"workers: {told}"] = ("engine", "workers")
         else:
             reference = {**options, "workers": workers}
     return resolver.stage("engine", "engine", reference, ("engine",))
-
-
-def _has_workers(registry: Registry, name: str) -> bool:
-    try:
-        target = registry.load("engine", name)
-    except PluginError:
-        return False
-    return any(field.name == "workers" for field in attrs.fields(target))
 
 
 def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
@@ -177,9 +180,6 @@ class Exporters(NamedTuple):
     """The same of those that come with the reader."""
 
 
-NO_EXPORTERS = Exporters()
-
-
 def name_of_broken(name: str, distribution: str) -> str:
     """Return what a broken exporter is called in messages."""
     return f"exporter {name} ({distribution})"
@@ -194,97 +194,46 @@ def exporters_of(
     cannot be made is left out.
     """
     used = {stage.name for stage in graders}
-    stages: dict[str, Stage] = {}
+    registry, stages = resolver.registry, dict[str, Stage]()
     broken: dict[str, str] = {}
-    for number, reference in enumerate(named):
-        place: Place = ("exporters", number)
-        try:
-            stage = _named(resolver, reference, place)
-        except _BrokenError as error:
-            broken[error.name] = str(error)
-            continue
-        if stage is not None and _fits(resolver, stage, reader, used, place):
-            stages[stage.name] = stage
     warnings: list[str] = []
-    for name, plugin in _beside(resolver.registry, reader):
-        if name in stages or name_of_broken(name, _distribution(plugin)) in broken:
+    owners = {name: registry.find("exporter", name)[1] for name in registry.names("exporter")}
+    for number, reference in enumerate(named):
+        kind = reference if isinstance(reference, str) else reference.get("kind")
+        name, place = str(kind), ("exporters", number)
+        try:
+            if name in owners:
+                registry.load("exporter", name)
+        except GradestackError as error:
+            broken[name_of_broken(name, owners[name].release)] = str(error)
+            continue
+        stage = resolver.stage("exporter", name, reference, place)
+        if stage is not None and (why := _misfit(stage.component, reader, used)):
+            resolver.add_problem(place, f"{stage.name} writes {why}")
+        elif stage is not None:
+            stages[stage.name] = stage
+    own = registry.find("reader", reader.name)[1] if reader.name in registry.names("reader") else None
+    for name, plugin in owners.items():
+        shown = name_of_broken(name, plugin.release)
+        if plugin != own or name in stages or shown in broken:
             continue
         try:
-            stage = _made(resolver.registry, name, plugin, reader, used)
-        except _BrokenError as error:
-            warnings.append(f"{error.name} is broken and left out: {error}")
-            continue
-        if stage is not None:
-            stages[name] = stage
+            target = registry.load("exporter", name)
+            if not _misfit(target, reader, used):
+                stage = made_stage("exporter", name, target(), "documented")
+                stages[name] = attrs.evolve(stage, name=name, options={}, distribution=plugin.release)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
+            text = str(error) if isinstance(error, GradestackError) else error_text(error)
+            warnings.append(f"{shown} is broken and left out: {text}")
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
 
 
-class _BrokenError(Exception):
-    """An exporter that cannot be made."""
-
-    def __init__(self, name: str, plugin: Plugin, error: BaseException) -> None:
-        self.name = name_of_broken(name, _distribution(plugin))
-        super().__init__(str(error) if isinstance(error, GradestackError) else error_text(error))
-
-
-def _distribution(plugin: Plugin) -> str:
-    return f"{plugin.distribution} {plugin.version}"
-
-
-def _named(resolver: Resolver, reference: str | Mapping[str, Any], place: Place) -> Stage | None:
-    """Return a named exporter; None where the suite is wrong about it, which is recorded."""
-    name = reference if isinstance(reference, str) else reference.get("kind")
-    known = isinstance(name, str) and name in resolver.registry.names("exporter")
-    if known and isinstance(name, str):
-        try:
-            resolver.registry.load("exporter", name)
-        except GradestackError as error:
-            raise _BrokenError(name, resolver.registry.find("exporter", name)[1], error) from error
-    return resolver.stage("exporter", str(name), reference, place)
-
-
-def _fits(resolver: Resolver, stage: Stage, reader: Stage, used: set[str], place: Place) -> bool:
-    """Return whether a named exporter can write this run; what it lacks is recorded."""
-    component = stage.component
-    lacking = sorted(set(component.graders) - used)
-    if component.reader != reader.name:
-        resolver.say(
-            place, f"{stage.name} writes what the reader {component.reader!r} reads, and this is {reader.name!r}"
-        )
-    elif lacking:
-        resolver.say(place, f"{stage.name} writes the grades of {', '.join(lacking)}, which is no grader of this suite")
-    return component.reader == reader.name and not lacking
-
-
-def _beside(registry: Registry, reader: Stage) -> Iterable[tuple[str, Plugin]]:
-    """Yield the exporters of the plugin the reader comes from."""
-    try:
-        own = registry.find("reader", reader.name)[1]
-    except ConfigError:  # an object of the caller's
-        return
-    for name in registry.names("exporter"):
-        plugin = registry.find("exporter", name)[1]
-        if plugin == own:
-            yield name, plugin
-
-
-def _made(registry: Registry, name: str, plugin: Plugin, reader: Stage, used: set[str]) -> Stage | None:
-    try:
-        target = registry.load("exporter", name)
-        if target.reader != reader.name or not set(target.graders) <= used:
-            return None
-        component = target()
-    except (Exception, SystemExit) as error:
-        raise _BrokenError(name, plugin, error) from error
-    return Stage(
-        kind="exporter",
-        key=name,
-        name=name,
-        component=component,
-        options={},
-        version=target.version,
-        distribution=_distribution(plugin),
-    )
+def _misfit(exporter: Any, reader: Stage, graders: set[str]) -> str | None:
+    """Return what an exporter writes that this run has not."""
+    if exporter.reader != reader.name:
+        return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
+    lacking = sorted(set(exporter.graders) - graders)
+    return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
 
 
 def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
@@ -295,7 +244,9 @@ def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tup
     own = named.get("reader")
     sound = isinstance(named.get("path"), str) and isinstance(own, str | dict | None)
     if not sound or named.keys() - {"path", "reader"}:
-        resolver.say(("dataset",), "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+        resolver.add_problem(
+            ("dataset",), "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
+        )
         return None, None
     if not resolver.may_read(named["path"], ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
         return None, None
@@ -304,7 +255,7 @@ def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tup
     if reader is None or (reader.component.takes_dataset and own is None):
         return dataset, None
     if reader.component.takes_dataset:
-        resolver.say(
+        resolver.add_problem(
             ("dataset", "reader"), f"the format {reader.name!r} reads its dataset itself; leave the reader out"
         )
         return None, None
@@ -330,19 +281,16 @@ def stack_for(
     ``samples`` are the first of those in memory, for which there are no inputs.
     """
     make = registry.load("stack", name)
+    whose = f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
     try:
         takes = set(inspect.signature(make).parameters)
         about = {"provides": provides, "samples": samples}
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
         fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
     except Exception as error:
-        raise PluginError(
-            f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
-        ) from error
+        raise PluginError(f"{whose} raised {type(error).__name__}: {error}") from error
     if not isinstance(fragment, Mapping):
-        raise PluginError(
-            f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
-        )
+        raise PluginError(f"{whose} is {type(fragment).__name__}, not a mapping")
     return fragment
 
 
@@ -368,7 +316,7 @@ def graders_for(
             with guarded(name_of(reader)):
                 remarks = list(remarks_on(inputs))
         except ConfigError as error:
-            resolver.say(("reader",), error)
+            resolver.add_problem(("reader",), error)
     resolver.finish()
     return found, remarks
 
@@ -381,7 +329,7 @@ def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs
         with guarded(f"grader {stage.key!r} ({stage.signature})"):
             component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
     except ConfigError as error:
-        resolver.say(("graders", stage.key), error)
+        resolver.add_problem(("graders", stage.key), error)
         return stage
     names = [field.name for field in attrs.fields(type(component))]
     chosen = {name: getattr(component, name) for name in names}

@@ -55,7 +55,7 @@ class _Gates:
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             known = ", ".join(map(str, _FORMS))
             hint = suggest(kind, map(str, _FORMS))
-            self.resolver.say((*place, "kind"), f"unknown gate {kind!r}{hint}; there are: {known}")
+            self.resolver.add_problem((*place, "kind"), f"unknown gate {kind!r}{hint}; there are: {known}")
             return None
         found: Any = self.resolver.structure(written, _FORMS.get(kind, GateSpec), place)
         if isinstance(found, LogicalSpec):
@@ -76,9 +76,9 @@ class _Gates:
             below = (*place, "conditions", position)
             part = self.gate(_filled(condition, spec, over), below)
             if isinstance(part, WeightedGate | BaselineGate):
-                self.resolver.say(below, "a condition is a simple or a logical gate, or one on a figure")
+                self.resolver.add_problem(below, "a condition is a simple or a logical gate, or one on a figure")
             elif part is not None and part.per is not None:
-                self.resolver.say((*below, "per"), "stands beside `conditions`, for the gate as a whole")
+                self.resolver.add_problem((*below, "per"), "stands beside `conditions`, for the gate as a whole")
             elif part is not None:
                 parts.append(part)
         return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
@@ -88,7 +88,7 @@ class _Gates:
         at, given = (*place, "figure"), spec.figure
         path = tuple(given.split(".")) if isinstance(given, str) else tuple(map(str, given))
         if len(path) < 2:
-            self.resolver.say(at, f"expected GRADER.METRIC or a figure below it, got {given!r}")
+            self.resolver.add_problem(at, f"expected GRADER.METRIC or a figure below it, got {given!r}")
             return None
         grader, key = path[:2]
         if grader not in self.spec.graders:
@@ -99,7 +99,7 @@ class _Gates:
             return None
         if key not in metrics:
             hint = suggest(key, metrics) or f"; there are: {', '.join(metrics) or 'none'}"
-            self.resolver.say(at, f"{grader} has no metric {key!r}{hint}")
+            self.resolver.add_problem(at, f"{grader} has no metric {key!r}{hint}")
             return None
         self._check_confidence(spec, place)
         options = {
@@ -111,24 +111,26 @@ class _Gates:
         """Return a comparison with an earlier run; the original program has none."""
         at = (*place, "baseline")
         if self.resolver.profile == "upstream":
-            self.resolver.say(at, "the profile upstream compares no runs")
+            self.resolver.add_problem(at, "the profile upstream compares no runs")
             return None
         if not gate.baseline.strip():
-            self.resolver.say(at, "expected a run directory, or latest")
+            self.resolver.add_problem(at, "expected a run directory, or latest")
             return None
         return gate
 
     def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
         at = (*place, "confidence")
         if gate.confidence is not None and not _without_effect(self.resolver, at) and gate.op == "eq":
-            self.resolver.say(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
+            self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
         self._check_confidence(gate, place)
         self._check_range(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
-            self.resolver.say(at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}")
+            self.resolver.add_problem(
+                at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}"
+            )
         if gate.over is not None:
             _without_effect(self.resolver, at)
 
@@ -183,7 +185,7 @@ def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
     try:
         found = as_limit(spec.max_failed)
     except ValueError as error:
-        resolver.say(("max_failed",), str(error))
+        resolver.add_problem(("max_failed",), str(error))
         return None
     return None if ignored else found
 
@@ -202,7 +204,7 @@ def resolve_gates(
         for below, key in names:
             if isinstance(key, str) and key not in spec.graders:
                 hint = suggest(key, spec.graders) or f"; there are: {', '.join(spec.graders)}"
-                resolver.say((*place, *below), f"no grader has the key {key!r}{hint}")
+                resolver.add_problem((*place, *below), f"no grader has the key {key!r}{hint}")
         if gate is None:
             continue
         found.append(gate)

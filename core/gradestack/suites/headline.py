@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 from gradestack.api import Grader
 from gradestack.errors import GradestackError, suggest
@@ -21,15 +19,12 @@ NONE = "none"
 """What is written for "no outcome", where no grader has that key."""
 
 
-@attrs.frozen(kw_only=True)
-class _Declared:
-    """What a stack declares, in the keys the suite has for its graders."""
+class _Declared(NamedTuple):
+    """What a stack declares of the graders in use, in the keys the suite has for them."""
 
-    applies: bool = False
-    """Whether one of the stack's graders is in use."""
     outcome: str | None = None
     """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
-    headline: HeadlineSpec = attrs.field(factory=HeadlineSpec)
+    letta: bool = False
     figures: tuple[Figure, ...] = ()
 
 
@@ -50,15 +45,22 @@ def resolve_headline(
     usual = reader.component.stack if reader is not None else None
     names = dict.fromkeys(name for name in (spec.stack, usual) if name)
     stacks = [_declared(resolver, name, graders, metrics, asked=name == spec.stack) for name in names]
-    declared = next((each for each in stacks if each.applies), _Declared())
-    letta = declared.headline.letta or any(_is_tool(each) for each in spec.graders.values())
-    gate = next(iter(gates), None) if letta and spec.gate is not None else None
-    own = spec.headline
-    if spec.outcome is None:
-        flat = gate if isinstance(gate, GateSpec) else None
-        success = Success(flat.metric_key or "", flat) if flat is not None else _default(stacks, graders)
+    applying = [each for each in stacks if each is not None]
+    declared = applying[0] if applying else _Declared()
+    written = spec.graders.values()
+    letta = declared.letta or any(isinstance(each, Mapping) and each.get("kind") == "tool" for each in written)
+    gate = gates[0] if letta and spec.gate is not None and gates else None
+    key = spec.outcome
+    if key is None and isinstance(gate, GateSpec):
+        success: Success | None = Success(gate.metric_key or "", gate)
     else:
-        success = _named(resolver, spec.outcome, graders)
+        if key is None:
+            key = next((each.outcome for each in applying if each.outcome is not None), next(iter(graders), NONE))
+        elif key not in graders and key != NONE:
+            hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+            resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
+        success = Success(key, better=graders[key].component.better) if key in graders else None
+    own = spec.headline
     figures = declared.figures if own.figures is None else tuple(_own_figures(resolver, own.figures, graders, metrics))
     words = _words(graders.get(success.grader) if success is not None else None)
     return success, Headline(
@@ -75,66 +77,40 @@ def _words(grader: Stage | None) -> tuple[str, str]:
     return declared if isinstance(declared, tuple) else Grader.words
 
 
-def _is_tool(written: str | Mapping[str, Any]) -> bool:
-    """Return whether a grader is written in the form of letta-evals suites."""
-    return isinstance(written, Mapping) and written.get("kind") == "tool"
+def _declared(
+    resolver: Resolver, name: str, graders: Mapping[str, Stage], metrics: Sequence[Metric], *, asked: bool
+) -> _Declared | None:
+    """Return what a stack declares of the graders in use, which are told by component; of a named stack also by key.
 
-
-def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Success | None:
-    if key in graders:
-        return Success(key, better=graders[key].component.better)
-    if key != NONE:
-        hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
-        resolver.say(("outcome",), f"no grader has the key {key!r}{hint}")
-    return None
-
-
-def _default(stacks: Iterable[_Declared], graders: Mapping[str, Stage]) -> Success | None:
-    key = next((each.outcome for each in stacks if each.outcome is not None), next(iter(graders), NONE))
-    return Success(key, better=graders[key].component.better) if key in graders else None
-
-
-def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any]:
-    """Return a stack with its headline structured; one that was not asked for and is broken declares nothing."""
+    None where none is in use, and where the stack is broken: of one that was asked for that is a problem already.
+    """
     try:
         fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
         headline = structure(fragment.get("headline") or {}, HeadlineSpec)
-        if asked and (headline.passed or headline.failed):
-            resolver.say(("stack",), f"{name}: headline: words for a verdict are the grader's (words of its class)")
-    except GradestackError:  # of a stack that was asked for, this is said where it is laid under the suite
-        return {}
+    except GradestackError:
+        return None
     except Problems as problems:
         for place, text in problems.found if asked else ():
-            resolver.say(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
-        return {}
-    else:
-        return {**fragment, "headline": headline}
-
-
-def _declared(
-    resolver: Resolver, name: str, graders: Mapping[str, Stage], metrics: Sequence[Metric], *, asked: bool
-) -> _Declared:
-    """Return what a stack declares of the graders in use, which are told by component; of a named stack also by key."""
-    fragment = _fragment(resolver, name, asked=asked)
+            resolver.add_problem(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
+        return None
+    if asked and (headline.passed or headline.failed):
+        why = "words for a verdict are the grader's (words of its class)"
+        resolver.add_problem(("stack",), f"{name}: headline: {why}")
     entries = (fragment.get("graders") or {}).items()
     keys = {key: key if asked and key in graders else _in_use(key, entry, graders) for key, entry in entries}
     if not any(keys.values()):
-        return _Declared()
-    headline: HeadlineSpec = fragment["headline"]
+        return None
     found = []
     for label, path in (headline.figures or {}).items():
-        grader, rest = split_path(path, keys)
-        used = keys.get(grader)
-        metric, figure = split_path(rest, [each.stage.key for each in metrics if each.of == used])
-        if used is not None and metric:
+        grader, metric, figure = split_figure(path, {key: _keys(metrics, used) for key, used in keys.items()})
+        if (used := keys.get(grader)) is not None and metric:
             found.append(Figure(label=label, grader=used, metric=metric, name=figure))
     outcome = fragment.get("outcome")
-    return _Declared(
-        applies=True,
-        outcome=outcome if outcome == NONE else keys.get(str(outcome)),
-        headline=headline,
-        figures=tuple(found),
-    )
+    return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(found))
+
+
+def _keys(metrics: Iterable[Metric], grader: str | None) -> list[str]:
+    return [each.stage.key for each in metrics if each.of == grader]
 
 
 def _in_use(key: str, entry: Any, graders: Mapping[str, Stage]) -> str | None:
@@ -147,33 +123,43 @@ def _in_use(key: str, entry: Any, graders: Mapping[str, Stage]) -> str | None:
 def _own_figures(
     resolver: Resolver, figures: Mapping[str, str], graders: Mapping[str, Stage], metrics: Sequence[Metric]
 ) -> Iterable[Figure]:
+    keys = {grader: _keys(metrics, grader) for grader in graders}
     for label, path in figures.items():
-        place = ("headline", "figures", label)
-        grader, rest = split_path(path, graders)
+        grader, metric, name = split_figure(path, keys)
         if not grader:
             first = path.partition(".")[0]
             hint = suggest(first, graders) or f"; there are: {', '.join(graders)}"
-            resolver.say(place, f"{path!r} names no grader's figure, no grader has the key {first!r}{hint}")
+            why = f"{path!r} names no grader's figure, no grader has the key {first!r}{hint}"
+        elif not metric:
+            wanted = path[len(grader) + 1 :].partition(".")[0]
+            hint = suggest(wanted, keys[grader]) or f"; there are: {', '.join(keys[grader]) or 'none'}"
+            why = f"{path!r}: grader {grader!r} has no such aggregator{hint}"
+        else:
+            yield Figure(label=label, grader=grader, metric=metric, name=name)
             continue
-        keys = [each.stage.key for each in metrics if each.of == grader]
-        metric, name = split_path(rest, keys)
-        if not metric:
-            hint = suggest(rest.partition(".")[0], keys) or f"; there are: {', '.join(keys) or 'none'}"
-            resolver.say(place, f"{path!r}: grader {grader!r} has no such aggregator{hint}")
-            continue
-        yield Figure(label=label, grader=grader, metric=metric, name=name)
+        resolver.add_problem(("headline", "figures", label), why)
 
 
-def split_path(path: str, keys: Iterable[str]) -> tuple[str, str]:
-    """Return the longest of the keys a dotted path begins with, and the rest of it; two empty texts for none."""
-    key = max((key for key in keys if path == key or path.startswith(f"{key}.")), key=len, default="")
-    return key, path[len(key) + 1 :] if key else ""
+def split_figure(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, str, str]:
+    """Return the grader, the aggregator and the figure that a dotted path names.
+
+    Keys may hold dots: the longest that it begins with counts. Grader and aggregator are "" where none does.
+
+    Args:
+        path: ``GRADER.AGGREGATOR[.FIGURE]``.
+        metrics: Keys of aggregators by grader.
+    """
+
+    def split(text: str, keys: Iterable[str]) -> tuple[str, str]:
+        key = max((key for key in keys if text == key or text.startswith(f"{key}.")), key=len, default="")
+        return key, text[len(key) + 1 :] if key else ""
+
+    grader, rest = split(path, metrics)
+    return grader, *split(rest, metrics.get(grader, ()))
 
 
 def _average(success: Success | None, graders: Mapping[str, Stage], metrics: Sequence[Metric]) -> tuple[Figure, ...]:
     """Return the average score of the outcome grader, else of the first: with its interval, where that is computed."""
     key = success.grader if success is not None else next(iter(graders), "")
-    means = [each.stage.key for each in metrics if each.of == key and each.stage.name == "mean"]
-    if not means:
-        return (Figure(label="Avg score", grader=key, name=AVERAGE),)
-    return (Figure(label="Avg score", grader=key, metric=means[0], name="mean"),)
+    mean = next((each.stage.key for each in metrics if each.of == key and each.stage.name == "mean"), "")
+    return (Figure(label="Avg score", grader=key, metric=mean, name="mean" if mean else AVERAGE),)

@@ -54,17 +54,17 @@ class Resolver:
         self._local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = {}
         self._cause: Exception | None = None
 
-    def say(self, place: Place, message: str | Exception) -> None:
+    def add_problem(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
         self.problems[f"{self.document.where(place)}: {message}"] = place
         if isinstance(message, Exception):
             self._cause = self._cause or message
 
-    def said_of(self, place: Place) -> bool:
+    def has_problem(self, place: Place) -> bool:
         """Return whether there is a problem of this place, or of one below it."""
         return any(each[: len(place)] == place for each in self.problems.values())
 
-    def told(self) -> list[str]:
+    def portable_warnings(self) -> list[str]:
         """Return the warnings for summary.json, which must not depend on where the suite lies."""
         return [text.replace(self.document.origin, Path(self.document.origin).name, 1) for text in self.warnings]
 
@@ -74,7 +74,7 @@ class Resolver:
             return structure(data, kind, self.base)
         except Problems as problems:
             for below, message in problems.found:
-                self.say((*place, *below), message)
+                self.add_problem((*place, *below), message)
         return None
 
     def sections(self, kind: type[T]) -> T:
@@ -85,7 +85,7 @@ class Resolver:
                 return structure(data, kind, self.base)
             except Problems as problems:
                 for place, message in problems.found:
-                    self.say(place, message)
+                    self.add_problem(place, message)
                 bad = {place for place, _ in problems.found if place}
                 entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
                 for section, entry in entries:
@@ -104,7 +104,7 @@ class Resolver:
             try:
                 self.registry = self.registry.extended(file_plugin(self._path(file)))
             except ConfigError as error:
-                self.say(("plugins", number), error)
+                self.add_problem(("plugins", number), error)
         if self.problems:
             self.finish()
         self.registry.require_sound()
@@ -120,7 +120,7 @@ class Resolver:
 
     def _allowed(self, why: str, place: Place) -> bool:
         if not self.allow_code:
-            self.say(place, f"{why}; pass --allow-code if you trust this suite")
+            self.add_problem(place, f"{why}; pass --allow-code if you trust this suite")
         return self.allow_code
 
     def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
@@ -130,7 +130,7 @@ class Resolver:
         refused = [at for at in places if not self.document.is_set(at)]
         for at in refused:
             remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
-            self.say(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
+            self.add_problem(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
         return not refused
 
     def may_read(self, text: str, place: Place) -> bool:
@@ -140,7 +140,9 @@ class Resolver:
         protocol_of(text)
         allowed = self.allow_remote or self.document.is_set(place)
         if not allowed:
-            self.say(place, f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite")
+            self.add_problem(
+                place, f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite"
+            )
         return allowed
 
     def registered(self, kind: Kind, name: str, place: Place) -> str | None:
@@ -157,17 +159,17 @@ class Resolver:
         try:
             path, shown = self._path(reference.file), reference.shown
         except ConfigError as error:
-            self.say(place, error)
+            self.add_problem(place, error)
             return None
         known, _ = self._local.get((kind, shown), (None, None))
         if known is not None and known != path.resolve():
-            self.say(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
+            self.add_problem(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
             return None
         if known is None:
             try:
                 plugin, options = from_file(reference, kind, path, self.registry)
             except ConfigError as error:
-                self.say(place, error)
+                self.add_problem(place, error)
                 return None
             self.registry = self.registry.extended(plugin)
             self._local[kind, shown] = path.resolve(), options
@@ -178,7 +180,7 @@ class Resolver:
         name = reference if isinstance(reference, str) else reference.get("kind")
         if not isinstance(name, str):
             problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
-            self.say(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
+            self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
             return None
         at = (*place, "kind") if isinstance(reference, Mapping) else place
         name = self.registered(kind, name, at)
@@ -189,7 +191,7 @@ class Resolver:
         except PluginError as error:
             self.broken.append(f"{self.document.where(place)}: {error}")
         except ConfigError as error:
-            self.say(at, str(error))
+            self.add_problem(at, str(error))
         return None
 
     def stage(
@@ -209,7 +211,7 @@ class Resolver:
         options = {option: value for option, value in options.items() if option not in reserved}
         path, function = self._local.get((kind, name), (None, {}))
         if function and options:
-            self.say((*place, next(iter(options))), "unknown key; a function has no options")
+            self.add_problem((*place, next(iter(options))), "unknown key; a function has no options")
             return None
         if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):
             options["profile"] = self.profile
@@ -228,7 +230,7 @@ class Resolver:
             component=component,
             options={**options, **{option: each for option, each in own.items() if type(each) is str}},
             version=component.version,
-            distribution=f"{plugin.distribution} {plugin.version}",
+            distribution=plugin.release,
             profile=profile_of(component, self.profile),
             code=code_of_component(component, path),
         )

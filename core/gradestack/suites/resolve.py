@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradestack.api import Grader, Inputs
 from gradestack.copies.files import named_as_given, shown_path
 from gradestack.errors import ConfigError, GradestackError
-from gradestack.gates.limit import Limit
-from gradestack.gates.rules import AnyGate
-from gradestack.grading.plan import Metric, Stage
+from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
 from gradestack.reporter import panels_of
-from gradestack.rows.success import Success
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
-    NO_EXPORTERS,
     Exporters,
     dataset_of,
     engine_stage,
@@ -35,7 +31,7 @@ from gradestack.suites.headline import resolve_headline
 from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
 from gradestack.suites.memory import MemoryReader, graders_for_samples
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Headline, Rows, RunOptions, Suite, SuiteSpec, jsonable, published
+from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -80,7 +76,14 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
-    """Return the suite a document describes."""
+    """Return the suite a document describes.
+
+    Args:
+        document: Parsed configuration; changed in place by options and stack.
+        options: What is asked for beside it.
+        base: Directory that relative paths are taken from.
+        made: Grader objects by key, for entries of the document's graders.
+    """
     resolver = _resolver(document, options, base)
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
@@ -91,23 +94,24 @@ def resolve(
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
     misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
-    if not spec.target.paths and not misspelt and not resolver.said_of(("target",)):
-        resolver.say(("target",), "paths is missing: name the result files to grade")
+    if not spec.target.paths and not misspelt and not resolver.has_problem(("target",)):
+        resolver.add_problem(("target",), "paths is missing: name the result files to grade")
     kind = sniffed.reader if named is None and sniffed is not None else named
-    reader_options = reference if isinstance(reference, Mapping) else {}
-    reader = (
-        resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind is not None else None
-    )
+    reader = None
+    if kind is not None:
+        written = reference if isinstance(reference, Mapping) else {}
+        reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
     graders = grader_stages(resolver, spec, made or {})
     # whatever graders these would have brought
-    unlaid = any(map(resolver.said_of, (("stack",), reader_place, ("target", "paths"))))
+    unlaid = any(map(resolver.has_problem, (("stack",), reader_place, ("target", "paths"))))
     if not spec.graders and not document.data.get("graders") and not unlaid:
-        resolver.say(("graders",), "at least one grader is needed, or a stack")
-    parts = _parts(resolver, spec, graders, options.workers, reader)
+        resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
+    parts = _parts(resolver, spec, graders, options, reader)
     dataset, dataset_reader = dataset_of(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
-    named = [*spec.exporters, *options.exporters]
-    exporters = NO_EXPORTERS if reader is None else exporters_of(resolver, named, reader, graders.values())
+    exporters = Exporters()
+    if reader is not None:
+        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], reader, graders.values())
     resolver.finish()
     if late is not None:
         raise late
@@ -117,19 +121,21 @@ def resolve(
     resolver.warnings += [*slim_runs(inputs.data), *input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
-    parts = parts._replace(graders=tuple(graders.values()))
-    return _suite(
-        resolver,
-        spec,
-        parts,
-        name=Path(document.origin).stem,
+    ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
+    return Suite(
+        **parts,
+        **_loaded(resolver),
+        name=spec.name or Path(document.origin).stem,
         inputs=inputs,
         reader=reader,
-        rows=options.rows,
         dataset_reader=dataset_reader,
-        exporters=exporters,
-        config=published(document.data, inputs, reader, graders, parts.metrics),
-        ignored=sniffed.ignored,
+        graders=tuple(graders.values()),
+        exporters=exporters.stages,
+        broken=exporters.broken,
+        rows=options.rows or spec.rows,
+        duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
+        config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
+        warnings=(*ignored, *resolver.portable_warnings()),
     )
 
 
@@ -139,7 +145,14 @@ def resolve_samples(
     samples: MemoryReader,
     graders: Mapping[str, Grader | str | Mapping[str, Any]],
 ) -> Suite:
-    """Return a suite over samples in memory."""
+    """Return a suite over samples in memory.
+
+    Args:
+        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
+        options: What is asked for beside it.
+        samples: A reader that yields the samples.
+        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
+    """
     resolver = _resolver(document, options, None)
     made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
     document.data.setdefault("engine", "serial")
@@ -148,21 +161,24 @@ def resolve_samples(
     resolver.profile = spec.profile
     stages = grader_stages(resolver, spec, made)
     if not graders:
-        resolver.say(("graders",), "at least one grader is needed")
-    parts = _parts(resolver, spec, stages, options.workers)
+        resolver.add_problem(("graders",), "at least one grader is needed")
+    parts = _parts(resolver, spec, stages, options)
     resolver.finish()
     stages, samples = graders_for_samples(resolver, stages, samples)
-    parts = parts._replace(graders=tuple(stages.values()))
     config = {key: value for key, value in document.data.items() if key != "engine"}
     config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
-    return _suite(
-        resolver,
-        spec,
-        parts,
-        name="samples",
+    reader = made_stage("reader", "reader", samples, spec.profile)
+    return Suite(
+        **parts,
+        **_loaded(resolver),
+        name=spec.name or "samples",
         inputs=Inputs(data=()),
-        reader=made_stage("reader", "reader", samples, spec.profile),
+        reader=reader,
+        graders=tuple(stages.values()),
+        rows=spec.rows,
+        duplicates=spec.duplicates or reader.component.duplicates,
         config=jsonable(config),
+        warnings=tuple(resolver.portable_warnings()),
     )
 
 
@@ -183,87 +199,45 @@ def _resolver(document: Document, options: RunOptions, base: Path | None) -> Res
     return resolver
 
 
-class _Parts(NamedTuple):
-    """The parts of a suite that do not depend on where its samples come from."""
-
-    graders: tuple[Stage, ...]
-    metrics: tuple[Metric, ...]
-    gates: tuple[AnyGate, ...]
-    max_failed: Limit | None
-    main: str
-    success: Success | None
-    headline: Headline
-    reports: tuple[Stage, ...]
-    engine: Stage | None
-
-
 def _parts(
     resolver: Resolver,
     spec: SuiteSpec,
     graders: Mapping[str, Stage],
-    workers: int | None,
+    options: RunOptions,
     reader: Stage | None = None,
-) -> _Parts:
+) -> dict[str, Any]:
+    """Return the arguments of a suite that do not depend on where its samples come from."""
     metrics = metric_stages(resolver, spec, graders)
     gates, main = resolve_gates(resolver, spec, graders, metrics)
     limit = resolve_limit(resolver, spec)
     success, headline = resolve_headline(resolver, spec, graders, metrics, gates, reader)
-    _check_numbers(resolver, spec)
+    seconds = _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
-    engine = engine_stage(resolver, spec.engine, workers)
-    made = tuple(stage for stage in reports if stage is not None)
-    return _Parts(tuple(graders.values()), tuple(metrics), gates, limit, main, success, headline, made, engine)
+    return {
+        "description": spec.description,
+        "profile": spec.profile,
+        "metrics": tuple(metrics),
+        "gates": gates,
+        "rule": gates[0] if gates else None,
+        "facets": tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
+        "max_failed": limit,
+        "allow_all_failed": spec.allow_all_failed,
+        "main": main,
+        "success": success,
+        "headline": headline,
+        "num_runs": spec.num_runs,
+        "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
+        "max_samples": spec.max_samples or 0,
+        "sample_tags": frozenset(spec.sample_tags),
+        "seconds_per_grade": seconds,
+        "reports": tuple(stage for stage in reports if stage is not None),
+        "engine": engine_stage(resolver, spec.engine, options.workers),
+    }
 
 
-def _suite(
-    resolver: Resolver,
-    spec: SuiteSpec,
-    parts: _Parts,
-    *,
-    name: str,
-    inputs: Inputs,
-    reader: Stage,
-    config: Mapping[str, Any],
-    rows: Rows | None = None,
-    dataset_reader: Stage | None = None,
-    exporters: Exporters = NO_EXPORTERS,
-    ignored: Sequence[str] = (),
-) -> Suite:
-    if parts.engine is None:
-        raise AssertionError  # finish() has raised its problem
-    return Suite(
-        files=LocalFiles.load(resolver.code),
-        name=spec.name or name,
-        description=spec.description,
-        profile=spec.profile,
-        inputs=inputs,
-        reader=reader,
-        dataset_reader=dataset_reader,
-        graders=parts.graders,
-        metrics=parts.metrics,
-        exporters=exporters.stages,
-        broken=exporters.broken,
-        gates=parts.gates,
-        max_failed=parts.max_failed,
-        allow_all_failed=spec.allow_all_failed,
-        rule=parts.gates[0] if parts.gates else None,
-        num_runs=spec.num_runs,
-        runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
-        max_samples=spec.max_samples or 0,
-        sample_tags=frozenset(spec.sample_tags),
-        facets=tuple(dict.fromkeys(gate.per for gate in parts.gates if gate.per not in (None, "model"))),
-        main=parts.main,
-        success=parts.success,
-        seconds_per_grade=_seconds(spec),
-        headline=parts.headline,
-        rows=rows or spec.rows,
-        reports=parts.reports,
-        panels=panels_of(resolver.registry),
-        engine=parts.engine,
-        duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
-        config=config,
-        warnings=(*(f"{path}: not recognised, left out" for path in ignored), *resolver.told()),
-    )
+def _loaded(resolver: Resolver) -> dict[str, Any]:
+    """Return the arguments of a suite that come from files of the user's own."""
+    return {"files": LocalFiles.load(resolver.code), "panels": panels_of(resolver.registry)}
 
 
 def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
@@ -315,7 +289,7 @@ def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> 
             return  # said where the reader is resolved
         data["stack"] = registry.load("reader", reader).stack
         if data["stack"] is None:
-            resolver.say(("stack",), _without_stack(reader, registry, found))
+            resolver.add_problem(("stack",), _without_stack(reader, registry, found))
     if isinstance(data.get("stack"), str):
         inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
         try:
@@ -325,7 +299,7 @@ def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> 
             _merge_stack(data, stack)
             resolver.warnings += stack.get("warnings", ())
         except ConfigError as error:
-            resolver.say(("stack",), str(error))
+            resolver.add_problem(("stack",), str(error))
 
 
 def _refuse_live_target(resolver: Resolver) -> None:
@@ -334,7 +308,7 @@ def _refuse_live_target(resolver: Resolver) -> None:
     kind = target.get("kind") if isinstance(target, Mapping) else None
     if isinstance(kind, str) and kind != "recorded":
         advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
-        resolver.say(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
+        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
         resolver.document.data["target"] = {}
 
 
@@ -343,27 +317,25 @@ def _finds_ids(reader: Stage) -> bool:
     return getattr(reader.component, "ids", None) is not None
 
 
-def _seconds(spec: SuiteSpec) -> float | None:
-    """Return how long a grader may take for a sample; None for any time."""
-    found = spec.limits.seconds_per_grade
-    return found if isinstance(found, float) else None
-
-
-def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
+def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
+    """Check the suite's own numbers, and return how long a grader may take for a sample; None for any time."""
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
         value = getattr(spec, name)
         if isinstance(value, int) and value < least:
-            resolver.say((name,), f"expected at least {least}, got {value}")
+            resolver.add_problem((name,), f"expected at least {least}, got {value}")
     if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
         runs = spec.num_runs or 1
-        resolver.say(("runs_must_pass",), f"{spec.runs_must_pass} of {runs} run(s) can never pass; see num_runs")
-    seconds = _seconds(spec)
+        resolver.add_problem(
+            ("runs_must_pass",), f"{spec.runs_must_pass} of {runs} run(s) can never pass; see num_runs"
+        )
+    seconds = spec.limits.seconds_per_grade if isinstance(spec.limits.seconds_per_grade, float) else None
     if seconds is not None and seconds < _LEAST_SECONDS:
-        told = f"expected at least {_LEAST_SECONDS} s, or none for no limit; got {seconds:g}"
-        resolver.say(("limits", "seconds_per_grade"), told)
+        why = f"expected at least {_LEAST_SECONDS} s, or none for no limit; got {seconds:g}"
+        resolver.add_problem(("limits", "seconds_per_grade"), why)
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")
+    return seconds
 
 
 def _check_needs(
@@ -378,7 +350,7 @@ def _check_needs(
         lacking = sorted(stage.component.requires - provides)
         if lacking:
             advice = "" if joined else "; a --dataset that has it may help" if "expected" in lacking else ""
-            resolver.say(
+            resolver.add_problem(
                 ("graders", key),
                 f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
                 f"{', '.join(sorted(provides)) or 'only ids'}{advice}",

@@ -242,7 +242,7 @@ def _entry(written: Any, stage: Stage) -> Any:
     return entry
 
 
-def published(
+def config_snapshot(
     data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
 ) -> dict[str, Any]:
     """Return the configuration for summary.json."""

@@ -256,10 +256,7 @@ def files_suite(
     paths = [paths] if isinstance(paths, str | Path) else paths
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
-    data: dict[str, Any] = {
-        "name": run_name(str(paths[0])),
-        "target": {"paths": [str(path) for path in paths]},
-    }
+    data: dict[str, Any] = {"name": run_name(str(paths[0])), "target": {"paths": [str(path) for path in paths]}}
     ids, columns = _ids_of(given.pop("ids", None), columns, given.get("reader"))
     data |= {key: str(value) for key, value in given.items() if value is not None}
     if columns:

@@ -204,10 +204,7 @@ class RecordReader(Reader):
         yield self.sample_of(record, source)
 
     def samples(
-        self,
-        shard: Shard,
-        samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
-        file: Input | None = None,
+        self, shard: Shard, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], file: Input | None = None
     ) -> Iterator[Sample | BadRecord]:
         """Yield what ``samples_of`` makes of every record of a shard, where that is more than :meth:`sample_of`.
 

@@ -21,7 +21,7 @@ from gradestack import (
 from gradestack.gates.figures import grader_figures
 from gradestack.gates.rules import GateSpec
 from gradestack.table import Table
-from gradestack_plugins.extractors.assistant import LastAssistant
+from gradestack_plugins.extractors.extractors import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial

@@ -9,14 +9,7 @@ from gradestack.report import Report
 
 _MOST_IN_A_ROW = 8
 """Figures of a map, such as pass^k by k, that are printed; of more, the first and the last are."""
-_BANDS = (
-    (1.0, "perfect"),
-    (0.8, "very good"),
-    (0.6, "good"),
-    (0.4, "acceptable"),
-    (0.2, "poor"),
-    (0.0, "failed"),
-)
+_BANDS = ((1.0, "perfect"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor"), (0.0, "failed"))
 """Score bands of letta-evals' guide; the lower bound belongs to the band."""
 
 

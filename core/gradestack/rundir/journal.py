@@ -34,17 +34,7 @@ from gradestack.rundir.place import RowsFile, Staging, synchronise
 PAUSE = 1.0
 """Seconds between two writes."""
 
-_FIGURES = (
-    "samples",
-    "bad",
-    "bad_listed",
-    "remarks",
-    "ids",
-    "superseded",
-    "broken",
-    "timings",
-    "timed_out",
-)
+_FIGURES = ("samples", "bad", "bad_listed", "remarks", "ids", "superseded", "broken", "timings", "timed_out")
 _PLAIN = ("ordinal", "input", *_FIGURES)
 
 

@@ -200,11 +200,7 @@ def _resolver(document: Document, options: RunOptions, base: Path | None) -> Res
 
 
 def _parts(
-    resolver: Resolver,
-    spec: SuiteSpec,
-    graders: Mapping[str, Stage],
-    options: RunOptions,
-    reader: Stage | None = None,
+    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], options: RunOptions, reader: Stage | None = None
 ) -> dict[str, Any]:
     """Return the arguments of a suite that do not depend on where its samples come from."""
     metrics = metric_stages(resolver, spec, graders)

@@ -2,17 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Sample, Source
-from gradestack_plugins.anthropic_logs.records import KNOWN, ended_of, exchange_of, tools_of, usage_of
+from gradestack import Sample, Source, ToolSpec, Usage
+from gradestack.jsonio import JsonProblem, loads
+from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
+from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
+
+_ANSWERS: Final = ("response", "completion", "output", "message")
+_HTTP_ERROR: Final = 400
+_NAMES: Final = """
+messages model max_tokens system tools tool_choice temperature top_p top_k stop_sequences stream metadata service_tier
+thinking container context_management mcp_servers cache_control inference_geo output_config output_format speed betas
+diagnostics user_profile_id workspace_id fallback_credit_token compaction thread billing_policy fallbacks
+
+id type role content stop_reason stop_sequence stop_details usage error input_transformations
+
+custom_id task_id run trial trace_id span_id session_id request response completion output message params result body
+method url request_id timestamp conversation
+"""
+KNOWN: Final = frozenset(_NAMES.split())
+"""Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
+
+
+@attrs.frozen(kw_only=True)
+class Exchange:
+    """A request, and what came of it."""
+
+    request: Mapping[str, Any] = NOTHING
+    answer: Mapping[str, Any] = NOTHING
+    """The message that was answered."""
+    messages: tuple[Any, ...] = ()
+    """All messages, the answer last."""
+    error: Any = None
+    """What the log says in the place of an answer."""
+
+
+def _body(value: Any) -> Mapping[str, Any]:
+    for _ in range(2):
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                value = loads(value)
+            except JsonProblem:
+                return NOTHING
+        if isinstance(value, dict) and "body" in value:
+            value = value["body"]
+    return value if isinstance(value, dict) else NOTHING
+
+
+def exchange_of(record: Any) -> Exchange:
+    """Return what a record holds."""
+    if isinstance(record, list):
+        return Exchange(messages=tuple(record))
+    request, (answer, error) = _request(record), _answer(record)
+    asked = request.get("messages")
+    messages = [*asked] if isinstance(asked, list) else []
+    if answer:
+        if messages and _same(messages[-1], answer):
+            messages.pop()
+        messages.append(answer)
+    if not messages and error is None:
+        raise ValueError("no messages and no answer: an object with messages, or with role and content, is expected")
+    return Exchange(request=request, answer=answer, messages=tuple(messages), error=error)
+
+
+def _request(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "messages" in record:
+        return record
+    for name in ("request", "params", "body", "input"):
+        if found := _body(record.get(name)):
+            return found
+    return record
+
+
+def _answer(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
+    """Return the message that was answered, and the error that stands in its place."""
+    result = record.get("result")
+    if isinstance(result, dict) and isinstance(result.get("type"), str):
+        found = _body(result.get("message"))
+        return found, None if found else result.get("error") or f"the request ended as {result['type']}"
+    if record.get("role") == "assistant" and "content" in record:
+        return record, None
+    error = record.get("error")
+    for name in _ANSWERS:
+        given = record.get(name)
+        found = _body(given)
+        if found.get("role") == "assistant":
+            return found, None
+        if isinstance(given, list) and given and isinstance(given[0], dict) and "type" in given[0]:
+            return {"role": "assistant", "content": given}, None
+        if isinstance(given, str) and name != "message" and "messages" in _request(record):
+            return {"role": "assistant", "content": given}, None
+        error = error or found.get("error")
+        code = given.get("status_code") if isinstance(given, dict) else None
+        if not error and isinstance(code, int) and code >= _HTTP_ERROR:
+            error = f"the request ended with status {code}"
+    if isinstance(record.get("content"), list) and "stop_reason" in record:
+        return {**record, "role": "assistant"}, None
+    return NOTHING, error or None
+
+
+def _same(last: Any, answer: Mapping[str, Any]) -> bool:
+    return isinstance(last, dict) and all(last.get(key) == answer.get(key) for key in ("role", "content"))
+
+
+def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple[ToolSpec, ...] | None:
+    """Return the tools of a request, None when it does not say; what MCP servers listed is added."""
+    tools = exchange.request.get("tools")
+    if not isinstance(tools, list):
+        return tuple(_tools(listed, talk)) if listed else None
+    offered = [each for each in tools if not listed or _kind(each) != "mcp_toolset"]  # what a server lists is known
+    return tuple(_tools([*offered, *listed], talk))
+
+
+def _kind(raw: Any) -> Any:
+    return raw.get("type") if isinstance(raw, dict) else None
+
+
+def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
+    for raw in raws:
+        found = tool_spec(raw)
+        if found is None:
+            talk.remark(kind_of("tool", _kind(raw)))
+            continue
+        schema = raw.get("input_schema")
+        if schema is not None:
+            found = ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
+        yield found
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """Return the usage of one request, None where none is recorded.
+
+    ``input_tokens`` of the API leaves out what was read from and written to the cache: both are added.
+    """
+    if not isinstance(raw, dict):
+        return None
+    new, said = _count(raw.get("input_tokens")), _count(raw.get("output_tokens"))
+    if new is None and said is None:
+        return None
+    read, written = _count(raw.get("cache_read_input_tokens")), _count(raw.get("cache_creation_input_tokens"))
+    details = raw.get("output_tokens_details")
+    return Usage(
+        requests=1,
+        input_tokens=None if new is None else new + (read or 0) + (written or 0),
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        output_tokens=said,
+        reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+    )
+
+
+_ENDED: Final = {
+    "end_turn": "completed",
+    "stop_sequence": "completed",
+    "max_tokens": "limit:max_tokens",
+    "model_context_window_exceeded": "limit:context_window",
+    "refusal": "limit:refusal",
+}
+
+
+def ended_of(exchange: Exchange) -> str | None:
+    """Return how a run ended, by why its answer stopped; None where it says nothing, or waits for results."""
+    if exchange.error is not None:
+        cancelled = isinstance(exchange.error, str) and exchange.error.endswith("canceled")
+        return "cancelled" if cancelled else "error"
+    reason = exchange.answer.get("stop_reason", exchange.request.get("stop_reason"))
+    return _ENDED.get(reason) if isinstance(reason, str) else None
 
 
 @attrs.frozen(kw_only=True)

@@ -14,9 +14,7 @@ from typing_extensions import override
 
 from gradestack import ConfigError, Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
-from gradestack_plugins.engines.pool import Raised, uninterrupted
-from gradestack_plugins.engines.processes import AHEAD
-from gradestack_plugins.engines.recovery import alone
+from gradestack_plugins.engines.processes import AHEAD, Raised, alone, uninterrupted
 
 _LEAST = 64 * 1024 * 1024
 """Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""

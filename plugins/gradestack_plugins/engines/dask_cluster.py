@@ -24,8 +24,7 @@ from gradestack import ConfigError, GradestackError, LostEngineError, PluginErro
 from gradestack_plugins.engines.dask_local import LocalWorkers, scratch
 from gradestack_plugins.engines.dask_task import VERSIONS
 from gradestack_plugins.engines.machine import memory_share
-from gradestack_plugins.engines.pool import Raised
-from gradestack_plugins.engines.recovery import TRIES
+from gradestack_plugins.engines.processes import TRIES, Raised
 
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
 _SECONDS_TO_CLOSE = 10.0

@@ -16,8 +16,8 @@ import attrs
 import cloudpickle
 
 from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
-from gradestack_plugins.engines.pool import Raised, caught
-from gradestack_plugins.engines.serial import apply
+from gradestack_plugins.engines.local import apply
+from gradestack_plugins.engines.processes import Raised, caught
 from gradestack_plugins.engines.time_limit import process_limit, seconds_of
 
 _HINT = "data and run directory must be on a path that all machines share, under the same name"

@@ -4,65 +4,25 @@ from __future__ import annotations
 
 from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.extractors"
+_EXTRACTORS = {
+    "last_assistant": ("LastAssistant", "Text of the last assistant message"),
+    "first_assistant": ("FirstAssistant", "Text of the first assistant message"),
+    "all_assistant": ("AllAssistant", "Texts of all assistant messages, joined"),
+    "last_turn": ("LastTurn", "Texts of the last turn's assistant messages, joined"),
+    "pattern": ("Pattern", "What a regular expression finds in the newest assistant message it matches"),
+    "after_marker": ("AfterMarker", "What follows a marker in the newest assistant message that holds it"),
+    "tool_arguments": ("ToolArguments", "Argument text of the first call of a tool"),
+    "tool_output": ("ToolOutput", "What the first call of a tool returned"),
+    "memory_block": ("MemoryBlock", "A memory block of the agent's final state, where the recording has it"),
+}
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the extractors."""
-    return (
+    return tuple(
         Component(
-            kind="extractor",
-            name="last_assistant",
-            target=f"{_HERE}.assistant:LastAssistant",
-            summary="Text of the last assistant message",
-        ),
-        Component(
-            kind="extractor",
-            name="first_assistant",
-            target=f"{_HERE}.assistant:FirstAssistant",
-            summary="Text of the first assistant message",
-        ),
-        Component(
-            kind="extractor",
-            name="all_assistant",
-            target=f"{_HERE}.assistant:AllAssistant",
-            summary="Texts of all assistant messages, joined",
-        ),
-        Component(
-            kind="extractor",
-            name="last_turn",
-            target=f"{_HERE}.assistant:LastTurn",
-            summary="Texts of the last turn's assistant messages, joined",
-        ),
-        Component(
-            kind="extractor",
-            name="pattern",
-            target=f"{_HERE}.search:Pattern",
-            summary="What a regular expression finds in the newest assistant message it matches",
-        ),
-        Component(
-            kind="extractor",
-            name="after_marker",
-            target=f"{_HERE}.search:AfterMarker",
-            summary="What follows a marker in the newest assistant message that holds it",
-        ),
-        Component(
-            kind="extractor",
-            name="tool_arguments",
-            target=f"{_HERE}.tools:ToolArguments",
-            summary="Argument text of the first call of a tool",
-        ),
-        Component(
-            kind="extractor",
-            name="tool_output",
-            target=f"{_HERE}.tools:ToolOutput",
-            summary="What the first call of a tool returned",
-        ),
-        Component(
-            kind="extractor",
-            name="memory_block",
-            target=f"{_HERE}.memory:MemoryBlock",
-            summary="A memory block of the agent's final state, where the recording has it",
-        ),
+            kind="extractor", name=name, target=f"gradestack_plugins.extractors.extractors:{target}", summary=summary
+        )
+        for name, (target, summary) in _EXTRACTORS.items()
     )

@@ -2,26 +2,271 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Sample, Source
-from gradestack_plugins.openai_logs.records import (
-    KNOWN,
-    NO_ANSWER,
-    Answer,
-    Exchange,
-    ended_of,
-    exchange_of,
-    tools_of,
-    usage_of,
-)
+from gradestack import Sample, Source, ToolSpec, Usage
+from gradestack.jsonio import JsonProblem, loads
+from gradestack_plugins.readers.chat import schema_of, tool_spec
+from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
 from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
+
+_ANSWERS: Final = ("response", "completion", "output")
+_HTTP_ERROR: Final = 400
+_NAMES: Final = """
+messages input instructions tools functions model tool_choice parallel_tool_calls function_call temperature top_p n
+stream stream_options stop max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs
+top_logprobs response_format seed user store service_tier reasoning_effort reasoning verbosity text prompt
+prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier modalities audio prediction
+web_search_options background include background_options max_output_tokens max_tool_calls previous_response_id
+truncation conversation context_management moderation
+
+object created created_at completed_at choices usage system_fingerprint status error incomplete_details output
+output_text billing access_programs image input_transformations prompt_cache_diagnostics tool_usage
+
+id custom_id task_id metadata run trial trace_id span_id session_id request response completion body method url
+preferred_output non_preferred_output timestamp type
+"""
+KNOWN: Final = frozenset(_NAMES.split())
+"""Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
+
+
+class Answer(NamedTuple):
+    """One answer to a request."""
+
+    run: int | str | None
+    """Which of several."""
+    entries: list[Any]
+    """Its messages or items."""
+    reason: Any = None
+    """Why it ended, as recorded."""
+
+
+NO_ANSWER: Final = Answer(None, [])
+
+
+@attrs.frozen(kw_only=True)
+class Exchange:
+    """A request, and what came of it."""
+
+    request: Mapping[str, Any] = NOTHING
+    response: Mapping[str, Any] = NOTHING
+    entries: list[Any] = attrs.field(factory=list)
+    """Messages and items of the request."""
+    answers: tuple[Answer, ...] = ()
+    error: Any = None
+    """What the log says in the place of an answer."""
+
+
+def _decoded(value: Any) -> Any:
+    """Return a body; one that was logged as text is decoded."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            return loads(value)
+        except JsonProblem:
+            return value
+    return value
+
+
+def _body(value: Any) -> Mapping[str, Any]:
+    value = _decoded(value)
+    if isinstance(value, dict) and "body" in value:
+        value = _decoded(value["body"])
+    return value if isinstance(value, dict) else NOTHING
+
+
+def _entries(value: Any) -> list[Any]:
+    """Return messages and items of a request: those it lists, or one of the user for a text."""
+    if isinstance(value, str):
+        return [{"role": "user", "content": value}]
+    return value if isinstance(value, list) else []
+
+
+def exchange_of(record: Any) -> Exchange:
+    """Return what a record holds."""
+    if isinstance(record, list):
+        return Exchange(entries=record)
+    if str(record.get("object", "")).endswith(".chunk"):
+        raise ValueError("a piece of a streamed answer; log the whole answer")
+    request = _request(record)
+    response = _response(record, request)
+    entries, error = _asked(request, response), _error(record, response)
+    answers = tuple(_answers(record, response))
+    if not entries and error is None and not any(answer.entries for answer in answers):
+        raise ValueError(
+            "no messages, no items and no answer: an object with messages, input, choices or output is expected"
+        )
+    return Exchange(request=request, response=response, entries=_before(entries, answers), answers=answers, error=error)
+
+
+_PREFERENCES: Final = ("preferred_output", "non_preferred_output")
+
+
+def _request(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "messages" in record:
+        return record
+    for name in ("request", "body"):
+        if found := _body(record.get(name)):
+            return found
+    pair = record.get("input")
+    return pair if isinstance(pair, dict) else record
+
+
+def _response(record: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "choices" in record or record.get("object") == "response":
+        return record
+    for name in _ANSWERS:
+        given = record.get(name)
+        if found := _body(given):
+            return found if "choices" in found or "output" in found or "error" in found else _alone(found)
+        if isinstance(given, list):
+            return {"output": given}
+        if isinstance(given, str) and "messages" in request:
+            return _alone({"role": "assistant", "content": given})
+    return NOTHING
+
+
+def _alone(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an answer that was logged as its message alone."""
+    return {"choices": [{"message": message}]} if message.get("role") == "assistant" else message
+
+
+def _asked(request: Mapping[str, Any], response: Mapping[str, Any]) -> list[Any]:
+    entries = _entries(request.get("messages", request.get("input")))
+    told = request.get("instructions") or response.get("instructions")
+    if isinstance(told, str):
+        return [{"role": "system", "content": told}, *entries]
+    return [*told, *entries] if isinstance(told, list) else entries
+
+
+def _answers(record: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Answer]:
+    if not response and "preferred_output" in record:
+        yield from (Answer(name.removesuffix("_output"), _entries(record.get(name))) for name in _PREFERENCES)
+        return
+    output = response.get("output")
+    if isinstance(output, list):
+        yield Answer(None, output, response.get("status"))
+        return
+    choices = response.get("choices")
+    choices = [each for each in choices if isinstance(each, dict)] if isinstance(choices, list) else []
+    for position, choice in enumerate(choices):
+        index = choice.get("index")
+        number = index if isinstance(index, int) and not isinstance(index, bool) else position
+        yield Answer(number, [choice.get("message")], choice.get("finish_reason"))
+
+
+def _error(record: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
+    """Return what the log says went wrong with the request or the answer, None when nothing did."""
+    for each in (response.get("error"), record.get("error")):
+        if each:
+            return each
+    given = record.get("response")
+    code = given.get("status_code") if isinstance(given, dict) else None
+    if isinstance(code, int) and code >= _HTTP_ERROR:
+        return f"the request ended with status {code}"
+    return "the answer failed" if response.get("status") == "failed" else None
+
+
+def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
+    """Return the messages in front of the answer: a log may have added it to them already."""
+    if not entries or len(answers) != 1:
+        return entries
+    made, last = answers[0].entries, entries[-1]
+    if len(made) != 1 or not isinstance(last, dict) or not isinstance(made[0], dict):
+        return entries
+    same = all(last.get(key) == made[0].get(key) for key in ("role", "content", "tool_calls", "function_call"))
+    return entries[:-1] if same else entries
+
+
+def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple[ToolSpec, ...] | None:
+    """Return the tools of a request, or those its answer names; what MCP servers listed is added."""
+    for part in (exchange.request, exchange.response):
+        if isinstance(part.get("functions"), list) and part["functions"]:
+            talk.remark("functions")
+        if isinstance(part.get("tools"), list):
+            offered = [each for each in part["tools"] if not listed or _kind(each) != "mcp"]  # listed: it is known
+            return tuple(_tools([*offered, *listed], talk))
+    return tuple(_tools(listed, talk)) if listed else None
+
+
+def _kind(raw: Any) -> Any:
+    return raw.get("type") if isinstance(raw, dict) else None
+
+
+def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
+    for raw in raws:
+        kind = _kind(raw)
+        inside = raw.get("tools") if kind == "namespace" else None
+        if isinstance(inside, list):
+            yield from _tools(inside, talk)
+            continue
+        found = _tool(raw)
+        if found is not None:
+            yield found
+        else:
+            talk.remark(kind_of("tool", kind))
+
+
+def _tool(raw: Any) -> ToolSpec | None:
+    """Return one tool: a function (wrapped or flat), a custom one, one of an MCP server, or a built-in by its type."""
+    if not isinstance(raw, dict):
+        return None
+    custom, schema = raw.get("custom"), raw.get("input_schema")
+    found = tool_spec(custom if isinstance(custom, dict) else raw)
+    if found is None:
+        kind = raw.get("type")
+        built_in = isinstance(kind, str) and kind not in {"function", "custom", "mcp", "namespace"}
+        return ToolSpec(name=kind) if built_in and isinstance(kind, str) else None
+    if schema is not None and found.parameters is None:
+        return ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
+    return found
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """Return the usage of one request, None where none is recorded in a form of the API."""
+    if not isinstance(raw, dict):
+        return None
+    chat = "prompt_tokens" in raw or "completion_tokens" in raw
+    asked, said = ("prompt_tokens", "completion_tokens") if chat else ("input_tokens", "output_tokens")
+    into, out = raw.get(f"{asked}_details"), raw.get(f"{said}_details")
+    into, out = (into if isinstance(into, dict) else {}), (out if isinstance(out, dict) else {})
+    found = (_count(raw.get(asked)), _count(raw.get(said)))
+    if found == (None, None):
+        return None
+    return Usage(
+        requests=1,
+        input_tokens=found[0],
+        cached_input_tokens=_count(into.get("cached_tokens")),
+        cache_write_tokens=_count(into.get("cache_write_tokens")),
+        output_tokens=found[1],
+        reasoning_tokens=_count(out.get("reasoning_tokens")),
+    )
+
+
+_ENDED: Final = {"stop": "completed", "completed": "completed", "length": "limit:max_tokens", "cancelled": "cancelled"}
+
+
+def ended_of(reason: Any, response: Mapping[str, Any], *, waiting: bool) -> str | None:
+    """Return how a run ended, by its last answer; None where it says nothing, or waits for results."""
+    details = response.get("incomplete_details")
+    if reason == "incomplete" and isinstance(details, dict) and isinstance(details.get("reason"), str):
+        limit = details["reason"]
+        return f"limit:{'max_tokens' if limit == 'max_output_tokens' else limit}"
+    if reason == "failed":
+        return "error"
+    if reason == "content_filter":
+        return "limit:content_filter"
+    found = _ENDED.get(reason) if isinstance(reason, str) else None
+    return None if found == "completed" and waiting else found
 
 
 @attrs.frozen(kw_only=True)

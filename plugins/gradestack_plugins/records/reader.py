@@ -30,8 +30,16 @@ from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.records import tables
-from gradestack_plugins.records.mapping import DID, Mapped, by_name, check_columns, lead_nowhere, mapped, missing
-from gradestack_plugins.records.samples import sample_of
+from gradestack_plugins.records.mapping import (
+    DID,
+    Mapped,
+    by_name,
+    check_columns,
+    lead_nowhere,
+    mapped,
+    missing,
+    sample_of,
+)
 
 Form = Literal["csv", "parquet", "records", "document"]
 _HEAD: Final = 64 * 1024

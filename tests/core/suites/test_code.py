@@ -8,7 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, Grader, Sample, ToolCall
-from gradestack_plugins.engines import pool
+from gradestack_plugins.engines import processes as pool
 from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
 from tests.core.outcomes import files_but_headers
 from tests.core.toy_components import ROOT

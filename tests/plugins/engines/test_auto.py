@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradestack_plugins.engines import auto
-from gradestack_plugins.engines.auto import Auto
+from gradestack_plugins.engines import local as auto
+from gradestack_plugins.engines.local import Auto
 
 
 def _process(shard):

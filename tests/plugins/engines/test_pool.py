@@ -10,7 +10,7 @@ SCRIPT = """
 import threading
 from pathlib import Path
 from gradestack import Input, Shard
-from gradestack_plugins.engines.pool import Member
+from gradestack_plugins.engines.processes import Member
 
 def run():
     shard = Shard(ordinal=0, input=Input(path=Path("x"), name="x", shown="x"))

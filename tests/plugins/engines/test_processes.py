@@ -16,10 +16,9 @@ import pytest
 
 import gradestack
 from gradestack import DataError, PluginError
-from gradestack_plugins.engines import pool
-from gradestack_plugins.engines.auto import Auto
+from gradestack_plugins.engines import processes as pool
+from gradestack_plugins.engines.local import Auto, Serial
 from gradestack_plugins.engines.processes import AHEAD, Processes
-from gradestack_plugins.engines.serial import Serial
 
 
 def _ordinal(shard):
@@ -265,7 +264,7 @@ STUCK = """
 import multiprocessing, os, re, sys
 from pathlib import Path
 from gradestack import Input, Shard
-from gradestack_plugins.engines import pool
+from gradestack_plugins.engines import processes as pool
 from gradestack_plugins.engines.processes import Processes
 
 

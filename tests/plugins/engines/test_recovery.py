@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from gradestack import Input, PluginError, Shard
-from gradestack_plugins.engines.recovery import alone, full
+from gradestack_plugins.engines.processes import alone, full
 
 SHARD = Shard(ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100)
 

@@ -3,7 +3,7 @@
 import pickle
 
 from gradestack import Input, Shard
-from gradestack_plugins.engines.serial import Serial
+from gradestack_plugins.engines.local import Serial
 
 
 def shards(count):

@@ -17,7 +17,7 @@ import gradestack
 from gradestack import UNDER_WAY, Grade, Grader, Sample, TimedOut
 from gradestack.grading import block
 from gradestack_plugins.engines import time_limit as module
-from gradestack_plugins.engines.recovery import alone
+from gradestack_plugins.engines.processes import alone
 from gradestack_plugins.engines.time_limit import seconds_of, time_limit
 from tests.plugins.engines.test_recovery import SHARD, Work, attempt
 
@@ -101,7 +101,7 @@ def test_an_extractor_is_held_like_its_grader(monkeypatch):
         HANGS.get(sample.text, int)()
         return f"said {sample.id}"
 
-    monkeypatch.setattr("gradestack_plugins.extractors.assistant.LastAssistant.extract", extract)
+    monkeypatch.setattr("gradestack_plugins.extractors.extractors.LastAssistant.extract", extract)
     given = [{"id": f"t{n}", "predicted": text, "expected": {"text": f"said t{n}"}} for n, text in enumerate(TEXTS)]
     report = gradestack.grade(given, ["exact_match"], limits=LIMITS)
     assert states(report) == ["graded", "failed", "graded", "graded"]
@@ -236,7 +236,8 @@ NATIVE = """
 import hashlib
 import sys
 import gradestack
-from gradestack_plugins.engines import recovery, time_limit
+from gradestack_plugins.engines import processes as recovery
+from gradestack_plugins.engines import time_limit
 
 time_limit.GRACE = recovery.GRACE = 2.0  # of this process, and of those it forks
 

@@ -10,10 +10,17 @@ from gradestack import Extractor, Message, Sample, ToolCall, discover, testing
 from gradestack.grading.turns import grade_sample
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins import extractors
-from gradestack_plugins.extractors.assistant import AllAssistant, FirstAssistant, LastAssistant, LastTurn
-from gradestack_plugins.extractors.memory import MemoryBlock
-from gradestack_plugins.extractors.search import AfterMarker, Pattern
-from gradestack_plugins.extractors.tools import ToolArguments, ToolOutput
+from gradestack_plugins.extractors.extractors import (
+    AfterMarker,
+    AllAssistant,
+    FirstAssistant,
+    LastAssistant,
+    LastTurn,
+    MemoryBlock,
+    Pattern,
+    ToolArguments,
+    ToolOutput,
+)
 from gradestack_plugins.text_graders.texts import AsciiPrintableOnly
 from tests.core.workers import grader_stage
 

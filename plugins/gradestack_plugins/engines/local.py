@@ -1,4 +1,4 @@
-"""The default engine: as many processes as pay off."""
+"""The engines of one machine that need no pool: this process, or as many processes as pay off."""
 
 from __future__ import annotations
 
@@ -8,9 +8,30 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 from typing_extensions import override
 
-from gradestack import Engine, ResultT, Shard
-from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
-from gradestack_plugins.engines.serial import apply
+from gradestack import Engine, PluginError, ResultT, Shard
+from gradestack_plugins.engines.machine import check_workers, parse_size, same_directory, usable_cores
+from gradestack_plugins.engines.time_limit import seconds_of, time_limit
+
+
+@attrs.frozen(kw_only=True)
+class Serial(Engine):
+    """One shard after the other in this process."""
+
+    @override
+    def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
+        """Yield ``work(shard)`` for every shard, in order."""
+        for shard in shards:
+            yield apply(work, shard)
+
+
+def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
+    """Return ``work(shard)``."""
+    try:
+        with same_directory(), time_limit(seconds_of(work)):
+            return work(shard)
+    except MemoryError as error:
+        raise PluginError(f"{shard.input.shown}: not enough memory for the range from byte {shard.start}") from error
+
 
 LARGE = 64 * 1024 * 1024
 """Bytes from which processes are started at once."""

@@ -75,6 +75,7 @@ from gradestack.python_api import grade_files as grade_files
 from gradestack.python_api import load_suite as load_suite
 from gradestack.python_api import run as run
 from gradestack.python_compare import compare as compare
+from gradestack.python_figures import figures as figures
 from gradestack.python_stream import stream as stream
 from gradestack.records import RecordFile as RecordFile
 from gradestack.records import RecordReader as RecordReader
@@ -100,6 +101,5 @@ from gradestack.run_folder import FoundRun as FoundRun
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.document import yaml_data as yaml_data
-from gradestack.suites.memory import figures as figures
 from gradestack.suites.presets import preset_version as preset_version
 from gradestack.table import Numbers as Numbers

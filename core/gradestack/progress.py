@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
 from gradestack.api import Shard
-from gradestack.grading.merging import Merged
 from gradestack.model import Outcome
+
+if TYPE_CHECKING:
+    from gradestack.grading.merging import Merged
 
 Phase = Literal["grading", "native files", "pages"]
 

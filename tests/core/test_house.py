@@ -53,6 +53,7 @@ LAYERS = [
     "python_api",
     "python_stream",
     "python_compare",
+    "python_figures",
     "python_index",
     "serving",
     "cli",

@@ -74,9 +74,9 @@ from gradestack.python_api import grade as grade
 from gradestack.python_api import grade_files as grade_files
 from gradestack.python_api import load_suite as load_suite
 from gradestack.python_api import run as run
+from gradestack.python_api import stream as stream
 from gradestack.python_compare import compare as compare
 from gradestack.python_figures import figures as figures
-from gradestack.python_stream import stream as stream
 from gradestack.records import RecordFile as RecordFile
 from gradestack.records import RecordReader as RecordReader
 from gradestack.records import read_records as read_records

@@ -1,4 +1,4 @@
-"""The Python API: run a suite, grade files, grade samples. The command line uses nothing else."""
+"""The Python API: run a suite, grade files, grade samples, one by one too. The command line uses nothing else."""
 
 from __future__ import annotations
 
@@ -6,30 +6,35 @@ import copy
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.copies.files import run_name
+from gradestack.api import Grader, Profile
+from gradestack.copies.files import named_as_given, run_name
 from gradestack.errors import ConfigError
+from gradestack.model import BadRecord, Grade, Sample
+from gradestack.output.terminal import terminal_line
 from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
+from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
-from gradestack.suites.memory import (
+from gradestack.suites.python_inputs import (
     RECORDS,
     Graders,
     MemoryReader,
+    Samples,
     as_samples,
     by_key,
     default_stack,
     graders_by_key,
     is_table,
+    paths_of,
 )
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Rows, RunOptions, Suite
@@ -166,7 +171,9 @@ def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cache
         document = read_yaml(origin)
     unused: list[str] = []
     if cached is not None:
-        unused = _unused_target(document.data.get("target"))
+        target = document.data.get("target")
+        asked = [key for key in ("model_configs", "model_handles") if isinstance(target, Mapping) and target.get(key)]
+        unused = [f"target.{key} is not used with --cached: every model of the recording is graded" for key in asked]
         document.data["target"] = {"paths": [str(_local(cached).absolute())], "reader": "letta"}
     resolved = resolve(document, options, origin.parent if origin is not None else None)
     warnings = (*resolved.warnings, *unused)
@@ -179,13 +186,6 @@ def _local(path: str | Path) -> Path:
         return local_path_of(str(path))
     except ValueError as error:
         raise ConfigError(str(error)) from error
-
-
-def _unused_target(target: Any) -> list[str]:
-    """Return what a re-graded suite's target asks for that a recording cannot give, one warning each."""
-    models = ("model_configs", "model_handles")
-    named = [key for key in models if isinstance(target, Mapping) and target.get(key)]
-    return [f"target.{key} is not used with --cached: every model of the recording is graded" for key in named]
 
 
 def grade_files(
@@ -257,13 +257,17 @@ def files_suite(
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
     data: dict[str, Any] = {"name": run_name(str(paths[0])), "target": {"paths": [str(path) for path in paths]}}
-    ids, columns = _ids_of(given.pop("ids", None), columns, given.get("reader"))
+    ids, reader = given.pop("ids", None), given.get("reader")
+    if ids is None and columns and set(columns) == {"id"} and reader != RECORDS:  # which is for any reader
+        ids, columns = columns["id"], None
     data |= {key: str(value) for key, value in given.items() if value is not None}
-    if columns:
-        data["reader"] = {"kind": _reader_of_columns(data.get("reader")), "columns": dict(columns)}
-    if ids is not None:
-        reader = data.get("reader", {})
-        data["reader"] = {**(reader if isinstance(reader, dict) else {"kind": reader}), "ids": ids}
+    if columns and reader not in {None, RECORDS}:
+        why = f"the reader {str(reader)!r} takes none, leave one of them out"
+        raise ConfigError(f"a mapping of columns is for the reader {RECORDS!r}; {why}")
+    if columns or ids is not None:
+        options_of_reader = {"columns": dict(columns)} if columns else {}
+        named = {"kind": RECORDS if columns else str(reader)} if columns or reader is not None else {}
+        data["reader"] = {**named, **options_of_reader, **({} if ids is None else {"ids": str(ids)})}
     if graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -279,21 +283,6 @@ def files_suite(
         raise ConfigError(f"{msg} --set graders.KEY=NAME")
     options = attrs.evolve(options, allow_remote=True)  # the caller names all files
     return resolve(Document(data=data, origin="command line"), options)
-
-
-def _ids_of(ids: Any, columns: Mapping[str, str] | None, reader: Any) -> tuple[str | None, Mapping[str, str] | None]:
-    """Return where ids stand, and the columns that are mapped; a mapping of ids alone is for any reader."""
-    if ids is None and columns and set(columns) == {"id"} and reader != RECORDS:
-        return columns["id"], None
-    return None if ids is None else str(ids), columns
-
-
-def _reader_of_columns(named: str | None) -> str:
-    if named in {None, RECORDS}:
-        return RECORDS
-    raise ConfigError(
-        f"a mapping of columns is for the reader {RECORDS!r}; the reader {named!r} takes none, leave one of them out"
-    )
 
 
 def grade(
@@ -369,3 +358,77 @@ def grade(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def stream(
+    data: Samples | str | Path | Sequence[str | Path],
+    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
+    *,
+    profile: Profile = "documented",
+    reader: str | None = None,
+    dataset: str | Path | None = None,
+    allow_code: bool = False,
+    strict: bool = False,
+    bad: Callable[[BadRecord], None] | None = None,
+    registry: Registry | None = None,
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Grade samples one after the other and yield each with its grades, keeping nothing: memory stays constant.
+
+    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files are closed when
+    the caller leaves the loop.
+
+    Args:
+        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
+            several of one format.
+        graders: As for :func:`grade`.
+        profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
+        reader: Name of the files' format; default: recognised.
+        dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
+        allow_code: Import Python files that are named.
+        strict: Raise at the first bad record or raising grader.
+        bad: Called with every record no sample could be made of; default: a warning each.
+        registry: Plugins to use; default: all installed ones.
+
+    Returns:
+        Each sample with its grades by grader key, in input order.
+
+    Raises:
+        ConfigError: A grader that cannot be honoured.
+        DataError: An input that cannot be read, or holds no sample.
+        PluginError: A plugin in use is broken.
+
+    Example:
+        >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
+        ...     print(sample.id, grades["tau_partial"].score)
+    """
+    registry = installed(registry)
+    options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
+    ready = graders_by_key(graders, registry)
+    paths = paths_of(data)
+    if paths is None:
+        document = Document(data={"name": "samples", "profile": profile}, origin="stream()")
+        suite = resolve_samples(
+            document, options, MemoryReader(samples=as_samples(cast("Samples", data), registry)), ready
+        )
+    else:
+        made = {key: each for key, each in ready.items() if isinstance(each, Grader)}
+        given = {"reader": reader, "dataset": dataset and str(dataset), "profile": profile}
+        content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
+        content["target"] = {"paths": paths}
+        content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
+        options = attrs.evolve(options, allow_remote=True)  # the caller names all files
+        suite = resolve(Document(data=content, origin="stream()"), options, made=made)
+    plan = attrs.evolve(suite.bare(), metrics=(), exporters=(), table=False)
+    return _named_as_given(stream_grades(plan, bad or _warn, strict=strict))
+
+
+def _named_as_given(
+    graded: Iterator[tuple[Sample, Mapping[str, Grade]]],
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Yield samples with their grades; errors name inputs as they were given."""
+    with named_as_given():
+        yield from graded
+
+
+def _warn(record: BadRecord) -> None:
+    warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=4)

@@ -35,7 +35,7 @@ from gradestack.rundir.place import (
     newest_unfinished,
     unfinished,
 )
-from gradestack.rundir.recorder import DirectoryRecorder, HeldRows, give_back_memory
+from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder, give_back_memory
 from gradestack.suites.spec import RunOptions, Suite
 from gradestack.table import Table
 
@@ -61,7 +61,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report."""
     started, begun = datetime.now(UTC), time.perf_counter()
     baselines = find_baselines(suite, None)
-    held = HeldRows(suite, strict=options.strict)
+    held = MemoryRecorder(suite, strict=options.strict)
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)

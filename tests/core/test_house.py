@@ -51,7 +51,6 @@ LAYERS = [
     "outcome",
     "runner",
     "python_api",
-    "python_stream",
     "python_compare",
     "python_figures",
     "python_index",

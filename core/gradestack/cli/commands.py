@@ -123,7 +123,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     import attrs  # noqa: PLC0415 - not needed for --help
 
     from gradestack.cli import console  # noqa: PLC0415
-    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
+    from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.rundir.place import check_place  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
     from gradestack.suites.spec import RunOptions  # noqa: PLC0415
@@ -142,7 +142,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
-    with like_ctrl_c():
+    with forward_termination():
         with console.plugins_apart():
             suite = make(options)
         with console.progress(suite.name, quiet=quiet) as shown, console.plugins_apart():
@@ -206,11 +206,11 @@ def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
 @debug_option
 def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_remote: bool) -> None:
     """Check the suite file SUITE without running it."""
-    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
+    from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
     installed = _registry(no_plugins=False)
-    with like_ctrl_c():
+    with forward_termination():
         found = load_suite(
             suite, overrides=overrides, allow_code=allow_code, allow_remote=allow_remote, registry=installed
         )
@@ -243,7 +243,7 @@ def report(
     """Write the report pages of RUN_DIR again, from its result files alone."""
     from pathlib import Path  # noqa: PLC0415
 
-    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
+    from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
@@ -251,7 +251,7 @@ def report(
     registry = with_files(_registry(no_plugins=False), files, allow_code=allow_code)
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
-    with like_ctrl_c():
+    with forward_termination():
         for page in rewrite_pages(found, registry, formats, out, _say):
             _print(f"Report: {page}")
 
@@ -344,15 +344,15 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if arguments is None:
-        from gradestack.cli.signals import leave_in_peace, never_a_traceback  # noqa: PLC0415 - a program of its own
+        from gradestack.cli.signals import ignore_sigint_at_exit, install_excepthooks  # noqa: PLC0415 - a program of its own
 
-        never_a_traceback()
+        install_excepthooks()
     try:
         code = _exit_code(given)
     except KeyboardInterrupt:  # one more, while the first was dealt with
         code = EXIT_INTERRUPTED
     if arguments is None:
-        leave_in_peace()
+        ignore_sigint_at_exit()
     if code is not None:
         sys.exit(code)
 

@@ -36,14 +36,14 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool)
 
     TASK is the id of a task, or TASK.TRIAL for one of its runs. Several samples are listed, one is shown.
     """
-    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415 - not needed for --help
+    from gradestack.cli.signals import forward_termination  # noqa: PLC0415 - not needed for --help
     from gradestack.outcome.trajectories import with_trajectories  # noqa: PLC0415
     from gradestack.registry import discover  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
 
     report, registry = load_report(run_dir), discover()
     found = _chosen(report, task, model)
-    with like_ctrl_c():  # packed inputs of slim rows are unpacked
+    with forward_termination():  # packed inputs of slim rows are unpacked
         report = with_trajectories(report, registry, lambda _: None)  # what is gone is said where it would stand
     if len(found) > 1 and not every:
         _list(report, task, found)

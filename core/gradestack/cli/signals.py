@@ -64,7 +64,7 @@ class _Deadline:
 
 
 @contextmanager
-def like_ctrl_c() -> Iterator[None]:
+def forward_termination() -> Iterator[None]:
     """Let SIGHUP do what Ctrl-C does, SIGTERM what two do, so that what was graded is kept and nothing left half done.
 
     SIGTERM ends the grade at hand, too, and within five seconds the process: by then only what is on record is kept, as
@@ -109,7 +109,7 @@ def like_ctrl_c() -> Iterator[None]:
         deadline.cancel()
 
 
-def never_a_traceback() -> None:
+def install_excepthooks() -> None:
     """Have no Ctrl-C print a traceback in this program, wherever it finds it: among its last steps, in a destructor."""
     ignored = sys.unraisablehook
 
@@ -130,6 +130,6 @@ def never_a_traceback() -> None:
     sys.unraisablehook, sys.excepthook = unraisable, uncaught
 
 
-def leave_in_peace() -> None:
+def ignore_sigint_at_exit() -> None:
     """Ignore Ctrl-C from here on: one more would end the process by the signal, without its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -33,14 +33,14 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
 
     Only reading is possible, and only for who knows the address that is printed. Ctrl-C ends it.
     """
-    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415 - not needed for --help
+    from gradestack.cli.signals import forward_termination  # noqa: PLC0415 - not needed for --help
     from gradestack.errors import ConfigError  # noqa: PLC0415
     from gradestack.registry import discover  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.serving.pages import ServedRun  # noqa: PLC0415
     from gradestack.serving.server import ADDRESS, Server  # noqa: PLC0415
 
-    with like_ctrl_c():  # packed inputs of slim rows are unpacked
+    with forward_termination():  # packed inputs of slim rows are unpacked
         run = ServedRun(load_report(run_dir), discover())
     with _ended_by_signals():
         try:

@@ -69,7 +69,7 @@ _PACKED = {
 _BINARY = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"SQLite format 3\x00": "SQLite", b"\x89HDF": "HDF5", b"%PDF": "PDF"}
 
 
-def foreign(head: bytes) -> str | None:
+def encoding_problem(head: bytes) -> str | None:
     """Return what a file is by its beginning if not UTF-8 text, with what to do about it; else None."""
     for first, name in _PACKED.items():
         if head.startswith(first):
@@ -87,7 +87,7 @@ def foreign(head: bytes) -> str | None:
 
 def require_text(path: Path, file: BinaryIO) -> None:
     """Refuse a file that is no UTF-8 text, open at its beginning, and leave it there."""
-    problem = foreign(file.read(_LOOKED_AT))
+    problem = encoding_problem(file.read(_LOOKED_AT))
     file.seek(0)
     if problem is not None:
         raise DataError(f"{path}: {problem}")

@@ -125,7 +125,7 @@ def _shown(size: float) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
 
 
-class InProcess:
+class _InProcess:
     """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other."""
 
     rows = True
@@ -184,7 +184,7 @@ LARGEST_IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory."""
 
 
-class HeldRows(InProcess):
+class MemoryRecorder(_InProcess):
     """Takes the results of a run that writes nothing.
 
     Attributes:
@@ -224,7 +224,7 @@ class HeldRows(InProcess):
         return found
 
 
-class _Handed(InProcess):
+class _StreamRecorder(_InProcess):
     """Graded samples and bad records, kept until the caller has fetched them."""
 
     def __init__(self) -> None:
@@ -250,7 +250,7 @@ def stream_grades(
 
     A block of samples at most is graded ahead of the caller; files are closed when the caller leaves the loop.
     """
-    handed = _Handed()
+    handed = _StreamRecorder()
     loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
     worker = loop.open()
     identities, seen = loop.merging.identities, set[tuple[str, str, str]]()
@@ -282,7 +282,7 @@ def _graded(
     shard: Shard,
     blocks: Iterator[list[Sample | BadRecord]],
     result: ShardResult,
-    handed: _Handed,
+    handed: _StreamRecorder,
 ) -> Iterator[tuple[Sample, Grades] | BadRecord]:
     """Yield what one shard comes to; what is set for the time of grading is not set while the caller works."""
     with ShardGrader(worker, shard, result) as grader:
@@ -298,7 +298,7 @@ def _graded(
                 result.keys.clear()
 
 
-def _next_block(blocks: Iterator[list[Sample | BadRecord]], grader: ShardGrader, handed: _Handed) -> bool:
+def _next_block(blocks: Iterator[list[Sample | BadRecord]], grader: ShardGrader, handed: _StreamRecorder) -> bool:
     """Grade until there is something to hand over; return whether there may be more."""
     for block in blocks:
         grader.take(block)

@@ -9,7 +9,7 @@ import attrs
 import yaml
 
 from gradestack.errors import ConfigError
-from gradestack.jsonio.files import foreign
+from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 
 Place = tuple[str | int, ...]
@@ -176,8 +176,8 @@ def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
     try:
         content = path.read_bytes()
-        if said := foreign(content):
-            raise ConfigError(f"{path}: {said}")
+        if problem := encoding_problem(content):
+            raise ConfigError(f"{path}: {problem}")
         text = content.decode("utf-8-sig")
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such file") from error

@@ -6,8 +6,9 @@ import glob
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from gradestack.api import Input, Reader
 from gradestack.copies.addresses import is_address
 from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
-from gradestack.jsonio.files import foreign, open_regular, read_regular
+from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
 from gradestack.jsonio.lists import Element
 from gradestack.jsonio.records import beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
@@ -26,6 +27,14 @@ from gradestack.report import HEADER, ROWS, is_run
 from gradestack.suites.strict import path_of
 
 _HEAD = 64 * 1024
+"""Bytes of a beginning that is not the whole file."""
+_RECORDS = 100
+"""Records looked at."""
+_KEYS, _CHARACTERS = 12, 60
+"""Keys of a record, and characters of a line, that are shown."""
+_SURE = 0.5
+"""How sure a reader has to be of a record to be named beside another."""
+_KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
 _BESIDE = 1000
@@ -132,17 +141,18 @@ def _readers(registry: Registry) -> dict[str, type[Reader]]:
     return found
 
 
-def _sniff(reader: type[Reader], path: Path, head: bytes) -> float:
+def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
+    """Return what a reader says; one that stumbles over a file or record of another format has nothing to say of it."""
     try:
-        return reader.sniff(path, head)
-    except Exception:  # noqa: BLE001 - a reader that stumbles over a file of another format does not know it
-        return 0.0
+        return method(*given)
+    except Exception:  # noqa: BLE001 - whatever it stumbles over
+        return otherwise
 
 
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     head = _head(path)
     with beginnings.shared():
-        scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
+        scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
     if top <= 0.0:
@@ -162,28 +172,28 @@ def _files(directory: Path) -> list[Path]:
 
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
     """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
-    readers = {reader: registry.load("reader", reader)} if reader else _readers(registry)
+    every = _readers(registry)
+    readers = {reader: registry.load("reader", reader)} if reader else every
     wanted = _once(paths)
     names: dict[str, list[Path]] = {}
     ignored: list[str] = []
     for path in wanted:
-        asked = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else None
-        whole = asked or _best(path, readers)
-        inside = [] if whole or not path.is_dir() else _files(path)
-        if path.is_dir() and not whole and not inside:
-            raise DataError(f"{path}: the directory holds no file")
+        whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
         if whole:
             names.setdefault(whole, []).append(path)
+            continue
+        if not path.is_dir():
+            raise DataError(_unknown(path, registry, every, reader))
+        inside = _files(path)
+        if not inside:
+            raise DataError(f"{path}: the directory holds no file")
         for file in inside:
-            name = _best(file, readers)
-            if name:
+            if name := _best(file, readers):
                 names.setdefault(name, []).append(file)
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
-        if not whole and not inside:
-            raise DataError(_unknown(path, registry, reader))
     if not names:
-        raise DataError(_unknown(paths[0], registry, reader))
+        raise DataError(_unknown(paths[0], registry, every, reader))
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
         raise ConfigError(
@@ -191,17 +201,13 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         )
     ((name, found),) = names.items()
     times = _once(found)
-    repeated = {path: max(number, wanted.get(path, 1)) for path, number in times.items()}
-    odd = _odd(list(times)[:_LOOKED_INTO], name, registry)
-    return Recognised(name, list(times), ignored, {path: times for path, times in repeated.items() if times > 1}, odd)
+    repeated = {path: most for path, number in times.items() if (most := max(number, wanted.get(path, 1))) > 1}
+    looked_into = [path for path in list(times)[:_LOOKED_INTO] if path.is_file()]
+    odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, every)]
+    return Recognised(name, list(times), ignored, repeated, odd)
 
 
-def _odd(files: Iterable[Path], name: str, registry: Registry) -> list[tuple[Path, str]]:
-    readers = _readers(registry)
-    return [(path, said) for path in files if path.is_file() for said in oddities(_head(path), name, readers)]
-
-
-def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
+def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
     if is_run(path) and not (path / ROWS).is_file():
@@ -210,46 +216,37 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
         return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
-    known = ", ".join(registry.names("reader"))
     files = _files(path) if path.is_dir() else [path]
-    head = _head(files[0])
-    if path.is_file() and (said := foreign(head)):
-        return f"{path}: {said}{_advice(path, registry)}"
-    which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
-    what = "; ".join([looks(head), *complaints(head, _readers(registry))])
-    advice = _advice(path, registry)
-    naming = f"name it with --reader, in a suite as target.reader (known: {known})"
-    if not holds_records(head):
+    head, which, advice = _head(files[0]), "", ""
+    if path.is_dir():
+        which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
+    else:  # what readers that take files of any form advise
+        asked = (each.advice(path, head) for each in readers.values() if hasattr(each, "advice"))
+        advice = "".join(f"; {text}" for text in asked if text)
+        if problem := encoding_problem(head):
+            return f"{path}: {problem}{advice}"
+    what = "; ".join([_looks(head), *_complaints(head, readers)])
+    naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
+    if not _holds_records(head):
         naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
     return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
 
 
-def _advice(path: Path, registry: Registry) -> str:
-    """Return what readers that take files of any form advise; such a reader has a method ``advice(path, head)``."""
-    if path.is_dir():
-        return ""
-    head = _head(path)
-    given = (getattr(reader, "advice", None) for reader in _readers(registry).values())
-    return "".join(f"; {said}" for ask in given if ask is not None and (said := ask(path, head)))
-
-
-def slim_runs(inputs: Iterable[Input]) -> list[str]:
-    """Return a warning for each input that is a run of ours, or its results, whose rows hold no conversation."""
+def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
+    """Return a warning for each input that is a slim run of ours, was given more than once, or holds something odd."""
     folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
     slim = {folder for folder in set(folders.values()) if is_run(folder) and _rows_of(folder) == "slim"}
+    why = "graders and extractors that read it find none; grade the input of that run instead"
+    shown = {given.path: given.shown for given in folders}
     return [
-        f"{given.shown}: a run with slim rows, which hold no conversation: graders and extractors that read it "
-        "find none; grade the input of that run instead"
-        for given, folder in folders.items()
-        if folder in slim
+        *(
+            f"{given.shown}: a run with slim rows, which hold no conversation: {why}"
+            for given, folder in folders.items()
+            if folder in slim
+        ),
+        *(f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()),
+        *(f"{shown[path]}{what}" for path, what in found.odd),
     ]
-
-
-def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
-    """Return a warning for each input that was given more than once, or in which something is odd."""
-    shown = {given.path: given.shown for given in inputs}
-    twice = [f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()]
-    return [*twice, *(f"{shown[path]}{said}" for path, said in found.odd)]
 
 
 def _rows_of(run: Path) -> Any:
@@ -271,17 +268,12 @@ def _apart(paths: Iterable[Path]) -> list[Path]:
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
-    shown: list[str] = []
-    tails: dict[int, Counter[tuple[str, ...]]] = {}
     called = _apart(map(shown_path, paths))
+    tails = cache(lambda length: Counter(each.parts[-length:] for each in called))
+    shown: list[str] = []
     for path in called:
-        length = 1
-        while length < len(path.parts):
-            if length not in tails:
-                tails[length] = Counter(other.parts[-length:] for other in called)
-            if tails[length][path.parts[-length:]] == 1:
-                break
-            length += 1
+        lengths = range(1, len(path.parts))
+        length = next((each for each in lengths if tails(each)[path.parts[-each:]] == 1), len(path.parts))
         shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)
     stems = [path.stem if path.is_file() else (path.name or path.resolve().name) for path in paths]
     total, seen = Counter(stems), Counter[str]()
@@ -297,25 +289,14 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-_HEAD = 64 * 1024
-"""Bytes of a beginning that is not the whole file."""
-_RECORDS = 100
-"""Records looked at."""
-_KEYS, _CHARACTERS = 12, 60
-"""Keys of a record, and characters of a line, that are shown."""
-_SURE = 0.5
-"""How sure a reader has to be of a record to be named beside another."""
-_KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
-
-
 def _records(head: bytes) -> list[tuple[Element, bytes]]:
     return list(first_records(head, _RECORDS))
 
 
-def looks(head: bytes) -> str:
+def _looks(head: bytes) -> str:
     """Return what a file looks like: compression, encoding, kind of its first record, and that one's keys."""
-    if said := foreign(head):
-        return f"it {said}"
+    if problem := encoding_problem(head):
+        return f"it {problem}"
     try:
         head.decode()
     except UnicodeDecodeError as error:
@@ -337,7 +318,7 @@ def looks(head: bytes) -> str:
     return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
 
 
-def holds_records(head: bytes) -> bool:
+def _holds_records(head: bytes) -> bool:
     """Return whether something at the beginning of a file may be a record: an object or a list that holds something.
 
     What is no JSON may be, too.
@@ -367,28 +348,15 @@ def _keys(record: Any) -> str:
     return f" with the keys {', '.join(key[:_CHARACTERS] for key in keys[:_KEYS])}{more}"
 
 
-def _first_of(head: bytes) -> Any:
-    return next((element.value for element, _ in _records(head) if element.problem is None), None)
+def _complaints(head: bytes, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
+    """Yield what keeps a file's first record from being of the formats it nearly is of, one text each."""
+    first = next((element.value for element, _ in _records(head) if element.problem is None), None)
+    for name, reader in readers.items() if isinstance(first, dict) else ():
+        if issubclass(reader, RecordReader) and (why := _ask(reader.complaint, first, otherwise=None)):
+            yield f"the nearest is {name}, which says of its first record: {why}"
 
 
-def complaints(head: bytes, readers: Mapping[str, type[Reader]]) -> list[str]:
-    """Return what keeps a file's first record from being of the formats it nearly is of, one text each."""
-    first = _first_of(head)
-    found: list[str] = []
-    for name, reader in readers.items():
-        if issubclass(reader, RecordReader) and isinstance(first, dict) and (said := _complaint(reader, first)):
-            found.append(f"the nearest is {name}, which says of its first record: {said}")
-    return found
-
-
-def _complaint(reader: type[RecordReader], record: dict[str, Any]) -> str | None:
-    try:
-        return reader.complaint(record)
-    except Exception:  # noqa: BLE001 - one that stumbles over a record of another format has nothing to say about it
-        return None
-
-
-def oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
+def _oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
     """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats."""
     records = [(element, text) for element, text in _records(head) if element.problem is None]
     if (reader := readers.get(name)) is not None and issubclass(reader, RecordReader):
@@ -404,22 +372,14 @@ def oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> Ite
 def _others(
     records: Iterable[Element], reader: type[RecordReader], name: str, readers: Mapping[str, type[Reader]]
 ) -> Iterator[str]:
+    others = {name: kind for name, kind in readers.items() if kind is not reader and issubclass(kind, RecordReader)}
     for element in records:
-        if _certainty(reader, element.value) != 0.0:
+        if _ask(reader.looks_like, element.value, otherwise=0.0) != 0.0:  # or None: it tells nothing
             continue
-        for other, kind in readers.items():
-            if kind is not reader and issubclass(kind, RecordReader) and _certainty(kind, element.value) >= _SURE:
+        for other, kind in others.items():
+            if (_ask(kind.looks_like, element.value, otherwise=0.0) or 0.0) >= _SURE:
                 yield f":{element.line}: a record of the format {other} among those of {name}, as which all are read"
                 return
-
-
-def _certainty(reader: type[RecordReader], record: Any) -> float:
-    """Return how sure a record makes a reader; -1 where it tells it nothing."""
-    try:
-        found = reader.looks_like(record)
-    except Exception:  # noqa: BLE001 - as above
-        return 0.0
-    return -1.0 if found is None else found
 
 
 def _repeated(text: bytes) -> str | None:

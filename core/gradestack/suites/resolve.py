@@ -28,8 +28,8 @@ from gradestack.suites.components import (
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.headline import resolve_headline
-from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
-from gradestack.suites.memory import MemoryReader, graders_for_samples
+from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise
+from gradestack.suites.python_inputs import MemoryReader, graders_for_samples
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
 
@@ -118,7 +118,7 @@ def resolve(
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += [*slim_runs(inputs.data), *input_remarks(inputs.data, sniffed), *exporters.warnings]
+    resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
     ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)

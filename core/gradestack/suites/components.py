@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from gradestack.api import Grader, Input, Inputs, Kind, Profile, Reader
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, suggest
+from gradestack.errors import DataError, GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.model import Sample
@@ -312,11 +312,8 @@ def graders_for(
     found = {key: _grader_for(resolver, stage, reader, inputs) for key, stage in graders.items()}
     remarks: list[str] = []
     if (remarks_on := getattr(reader, "remarks", None)) is not None:
-        try:
-            with guarded(name_of(reader)):
-                remarks = list(remarks_on(inputs))
-        except ConfigError as error:
-            resolver.add_problem(("reader",), error)
+        with resolver.refusals(("reader",)), guarded(name_of(reader)):
+            remarks = list(remarks_on(inputs))
     resolver.finish()
     return found, remarks
 
@@ -325,13 +322,9 @@ def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs
     decide = getattr(stage.component, "for_recording", None)
     if decide is None:
         return stage
-    try:
-        with guarded(f"grader {stage.key!r} ({stage.signature})"):
-            component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
-    except ConfigError as error:
-        resolver.add_problem(("graders", stage.key), error)
-        return stage
-    names = [field.name for field in attrs.fields(type(component))]
-    chosen = {name: getattr(component, name) for name in names}
+    component = stage.component
+    with resolver.refusals(("graders", stage.key)), guarded(f"grader {stage.key!r} ({stage.signature})"):
+        component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
+    chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
     changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
     return attrs.evolve(stage, component=component, options={**stage.options, **changed})

@@ -32,7 +32,7 @@ from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import SuiteSpec
 
-_FORMS: Mapping[object, type] = {
+_FORMS: Mapping[str, type] = {
     "simple": SimpleGate,
     "weighted_average": WeightedGate,
     "logical": LogicalSpec,
@@ -53,17 +53,20 @@ class _Gates:
         """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
         kind = written.get("kind", next((form for form in ("figure", "baseline") if form in written), None))
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
-            known = ", ".join(map(str, _FORMS))
-            hint = suggest(kind, map(str, _FORMS))
-            self.resolver.add_problem((*place, "kind"), f"unknown gate {kind!r}{hint}; there are: {known}")
+            why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
+            self.resolver.add_problem((*place, "kind"), why)
             return None
-        found: Any = self.resolver.structure(written, _FORMS.get(kind, GateSpec), place)
+        found: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
         if isinstance(found, LogicalSpec):
             return self._logical(found, place)
         if isinstance(found, FigureSpec):
             return self._figure(found, place)
-        if isinstance(found, BaselineGate):
-            return self._baseline(found, place)
+        if isinstance(found, BaselineGate):  # the original program has none
+            why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
+            why = why or ("" if found.baseline.strip() else "expected a run directory, or latest")
+            if why:
+                self.resolver.add_problem((*place, "baseline"), why)
+            return None if why else found
         if found is not None:
             self._check(found, place)
         return found  # type: ignore[no-any-return]
@@ -107,17 +110,6 @@ class _Gates:
         }
         return FigureGate(path=path, component=metrics[key], **options)
 
-    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
-        """Return a comparison with an earlier run; the original program has none."""
-        at = (*place, "baseline")
-        if self.resolver.profile == "upstream":
-            self.resolver.add_problem(at, "the profile upstream compares no runs")
-            return None
-        if not gate.baseline.strip():
-            self.resolver.add_problem(at, "expected a run directory, or latest")
-            return None
-        return gate
-
     def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
         at = (*place, "confidence")
         if gate.confidence is not None and not _without_effect(self.resolver, at) and gate.op == "eq":
@@ -146,7 +138,7 @@ class _Gates:
         between = f"is at least {low:g}" if math.isinf(high) else f"lies between {low:g} and {high:g}"
         verdict = f"this {'passes' if passes else 'fails'} whatever is graded"
         text = f"{gate.value:g} is out of reach: {gate.aggregation} of {key} {between}, so that {verdict}"
-        self.resolver.warnings.append(f"{self.resolver.document.where((*place, 'value'))}: {text}")
+        self.resolver.warn((*place, "value"), text)
 
 
 def _stated_bounds(grader: Stage | None) -> tuple[float, float]:
@@ -173,7 +165,7 @@ def _without_effect(resolver: Resolver, place: Place) -> bool:
     """Warn of what the original program does not have, and return whether the suite follows it."""
     upstream = resolver.profile == "upstream"
     if upstream:
-        resolver.warnings.append(f"{resolver.document.where(place)}: has no effect in the profile upstream")
+        resolver.warn(place, "has no effect in the profile upstream")
     return upstream
 
 
@@ -210,16 +202,12 @@ def resolve_gates(
         found.append(gate)
         if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
             text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
-            resolver.warnings.append(f"{resolver.document.where((*place, 'value'))}: {text}")
+            resolver.warn((*place, "value"), text)
     first = found[0] if found else None
     named = first.metric_key if isinstance(first, GateSpec | SimpleGate | BaselineGate) else None
     named = first.path[0] if isinstance(first, FigureGate) else named
     main = named or next(iter(graders), next(iter(spec.graders), ""))
-    return tuple(_about(gate, main) for gate in found), main
-
-
-def _about(gate: AnyGate, main: str) -> AnyGate:
-    """Return a gate that names its grader: a flat one without ``metric_key`` is about the main one."""
-    if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:
-        return attrs.evolve(gate, metric_key=main)
-    return gate
+    for position, gate in enumerate(found):
+        if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:  # a flat one is about the main grader
+            found[position] = attrs.evolve(gate, metric_key=main)
+    return tuple(found), main

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -60,6 +61,18 @@ class Resolver:
         if isinstance(message, Exception):
             self._cause = self._cause or message
 
+    def warn(self, place: Place, text: str) -> None:
+        """Add a warning of something that is not wrong."""
+        self.warnings.append(f"{self.document.where(place)}: {text}")
+
+    @contextmanager
+    def refusals(self, place: Place) -> Iterator[None]:
+        """Record a ConfigError raised inside as a problem, and go on behind."""
+        try:
+            yield
+        except ConfigError as error:
+            self.add_problem(place, error)
+
     def has_problem(self, place: Place) -> bool:
         """Return whether there is a problem of this place, or of one below it."""
         return any(each[: len(place)] == place for each in self.problems.values())
@@ -101,10 +114,8 @@ class Resolver:
         for number, file in enumerate(written if isinstance(written, list) else []):
             if not isinstance(file, str) or not self._allowed(f"{file} is Python code", ("plugins", number)):
                 continue
-            try:
+            with self.refusals(("plugins", number)):
                 self.registry = self.registry.extended(file_plugin(self._path(file)))
-            except ConfigError as error:
-                self.add_problem(("plugins", number), error)
         if self.problems:
             self.finish()
         self.registry.require_sound()
@@ -156,23 +167,20 @@ class Resolver:
         unnamed = "" if reference.name else f", and no {kind} of it is named ({reference.file}:NAME)"
         if not self._allowed(f"{name} is Python code{unnamed}", place):
             return None
+        shown = reference.shown
+        known, _ = self._local.get((kind, shown), (None, None))
         try:
-            path, shown = self._path(reference.file), reference.shown
+            path = self._path(reference.file)
+            if known is None:
+                plugin, options = from_file(reference, kind, path, self.registry)
+                self.registry = self.registry.extended(plugin)
+                self._local[kind, shown] = path.resolve(), options
         except ConfigError as error:
             self.add_problem(place, error)
             return None
-        known, _ = self._local.get((kind, shown), (None, None))
         if known is not None and known != path.resolve():
             self.add_problem(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
             return None
-        if known is None:
-            try:
-                plugin, options = from_file(reference, kind, path, self.registry)
-            except ConfigError as error:
-                self.add_problem(place, error)
-                return None
-            self.registry = self.registry.extended(plugin)
-            self._local[kind, shown] = path.resolve(), options
         return shown
 
     def _found(self, kind: Kind, reference: str | Mapping[str, Any], place: Place) -> tuple[str, Any, Plugin] | None:
@@ -186,12 +194,11 @@ class Resolver:
         name = self.registered(kind, name, at)
         if name is None:
             return None
-        try:
-            return name, self.registry.load(kind, name), self.registry.find(kind, name)[1]
-        except PluginError as error:
-            self.broken.append(f"{self.document.where(place)}: {error}")
-        except ConfigError as error:
-            self.add_problem(at, str(error))
+        with self.refusals(at):
+            try:
+                return name, self.registry.load(kind, name), self.registry.find(kind, name)[1]
+            except PluginError as error:
+                self.broken.append(f"{self.document.where(place)}: {error}")
         return None
 
     def stage(

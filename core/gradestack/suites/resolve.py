@@ -9,7 +9,7 @@ from typing import Any
 
 from gradestack.api import Grader, Inputs
 from gradestack.copies.files import named_as_given, shown_path
-from gradestack.errors import ConfigError, GradestackError
+from gradestack.errors import GradestackError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
 from gradestack.reporter import panels_of
@@ -121,6 +121,7 @@ def resolve(
     resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
+    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
     ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
     return Suite(
         **parts,
@@ -133,7 +134,7 @@ def resolve(
         exporters=exporters.stages,
         broken=exporters.broken,
         rows=options.rows or spec.rows,
-        duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
+        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
         config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
         warnings=(*ignored, *resolver.portable_warnings()),
     )
@@ -288,14 +289,12 @@ def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> 
             resolver.add_problem(("stack",), _without_stack(reader, registry, found))
     if isinstance(data.get("stack"), str):
         inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
-        try:
+        with resolver.refusals(("stack",)):
             named = isinstance(reader, str) and reader in registry.names("reader")
             provides = registry.load("reader", str(reader)).provides if named else None
             stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
             _merge_stack(data, stack)
             resolver.warnings += stack.get("warnings", ())
-        except ConfigError as error:
-            resolver.add_problem(("stack",), str(error))
 
 
 def _refuse_live_target(resolver: Resolver) -> None:
@@ -308,11 +307,6 @@ def _refuse_live_target(resolver: Resolver) -> None:
         resolver.document.data["target"] = {}
 
 
-def _finds_ids(reader: Stage) -> bool:
-    """Return whether the user says where ids stand: then records of one id are runs, whatever the format's habit."""
-    return getattr(reader.component, "ids", None) is not None
-
-
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
     """Check the suite's own numbers, and return how long a grader may take for a sample; None for any time."""
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
@@ -320,17 +314,15 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
         if isinstance(value, int) and value < least:
             resolver.add_problem((name,), f"expected at least {least}, got {value}")
     if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
-        runs = spec.num_runs or 1
-        resolver.add_problem(
-            ("runs_must_pass",), f"{spec.runs_must_pass} of {runs} run(s) can never pass; see num_runs"
-        )
+        why = f"{spec.runs_must_pass} of {spec.num_runs or 1} run(s) can never pass; see num_runs"
+        resolver.add_problem(("runs_must_pass",), why)
     seconds = spec.limits.seconds_per_grade if isinstance(spec.limits.seconds_per_grade, float) else None
     if seconds is not None and seconds < _LEAST_SECONDS:
         why = f"expected at least {_LEAST_SECONDS} s, or none for no limit; got {seconds:g}"
         resolver.add_problem(("limits", "seconds_per_grade"), why)
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
-            resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")
+            resolver.warn((name,), "has no effect on recorded results")
     return seconds
 
 

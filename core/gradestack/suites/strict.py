@@ -115,14 +115,6 @@ def _literal(value: Any, kind: Any) -> Any:
     raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 
 
-def _origin(kind: Any) -> Any:
-    return get_origin(kind)
-
-
-def _is_union(kind: Any) -> bool:
-    return _origin(kind) in (Union, types.UnionType)
-
-
 def _attrs_hook(converter: cattrs.Converter, kind: Any) -> Any:
     """Return what structures a frozen class; keys it does not have are refused."""
     inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
@@ -141,7 +133,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
     for kind in (bool, int, float, str):
         converter.register_structure_hook(kind, _scalar)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is Literal, _literal)
+    converter.register_structure_hook_func(lambda kind: get_origin(kind) is Literal, _literal)
     converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
 
     def path(value: Any, _: Any) -> Path:
@@ -177,9 +169,9 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
         raise ValueError(", or ".join(dict.fromkeys(said)))
 
     converter.register_structure_hook(Path, path)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, sequence)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
-    converter.register_structure_hook_func(_is_union, union)
+    converter.register_structure_hook_func(lambda kind: get_origin(kind) is tuple, sequence)
+    converter.register_structure_hook_func(lambda kind: get_origin(kind) in (dict, Mapping), mapping)
+    converter.register_structure_hook_func(lambda kind: get_origin(kind) in (Union, types.UnionType), union)
 
     converter.register_structure_hook_factory(attrs.has, partial(_attrs_hook, converter))
     return converter

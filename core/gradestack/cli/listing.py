@@ -28,7 +28,7 @@ def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str
         raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
     for component, plugin in registry.components():
         if kind in (None, component.kind):
-            yield (f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]")
+            yield f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]"
     for plugin in registry.plugins if kind is None else ():
         for panel in plugin.panels:
             where = f"{panel.title} ({panel.place})"

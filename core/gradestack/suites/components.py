@@ -18,10 +18,10 @@ from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
-from gradestack.suites.document import Place
 from gradestack.suites.inputs import expand, name_inputs, recognise
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
+from gradestack.suites.strict import Place
 
 _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
 

@@ -11,9 +11,8 @@ import yaml
 from gradestack.errors import ConfigError
 from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
+from gradestack.suites.strict import Place
 
-Place = tuple[str | int, ...]
-"""Path of a value: mapping keys and list positions from the root."""
 MOST_REPEATED = 100_000
 """Values that aliases may stand for, beyond those that are written out."""
 _LONGEST_INTEGER = 4_096

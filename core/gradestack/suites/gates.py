@@ -28,9 +28,9 @@ from gradestack.gates.rules import (
     keys_of,
 )
 from gradestack.grading.plan import Metric, Stage
-from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import SuiteSpec
+from gradestack.suites.strict import Place
 
 _FORMS: Mapping[str, type] = {
     "simple": SimpleGate,

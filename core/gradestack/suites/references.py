@@ -15,9 +15,9 @@ from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import InFile, code_of_component, file_plugin, from_file
-from gradestack.suites.document import Document, Place, show_place
+from gradestack.suites.document import Document, show_place
 from gradestack.suites.inputs import is_remote
-from gradestack.suites.strict import Problems, local_path_of, structure
+from gradestack.suites.strict import Place, Problems, local_path_of, structure
 
 T = TypeVar("T")
 

@@ -25,13 +25,14 @@ from gradestack.suites.components import (
     metric_stages,
     stack_for,
 )
-from gradestack.suites.document import Document, Place, apply_override
+from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.headline import resolve_headline
 from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise
 from gradestack.suites.python_inputs import MemoryReader, graders_for_samples
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
+from gradestack.suites.strict import Place
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from cattrs.gen import make_dict_structure_fn
 
 from gradestack.copies.addresses import is_address, shown_address
 from gradestack.errors import suggest
-from gradestack.suites.document import Place
 
 
 def path_of(text: str, base: Path | None = None) -> Path:
@@ -57,7 +56,10 @@ def local_path_of(text: str, base: Path | None = None) -> Path:
 
 
 T = TypeVar("T")
+Place = tuple[str | int, ...]
+"""Path of a value: mapping keys and list positions from the root."""
 
+_origin: Callable[[Any], Any] = get_origin
 _HINTS = 100
 """Unknown keys of one mapping for which a known one is looked for."""
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -133,7 +135,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
     for kind in (bool, int, float, str):
         converter.register_structure_hook(kind, _scalar)
-    converter.register_structure_hook_func(lambda kind: get_origin(kind) is Literal, _literal)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) is Literal, _literal)
     converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
 
     def path(value: Any, _: Any) -> Path:
@@ -169,9 +171,9 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
         raise ValueError(", or ".join(dict.fromkeys(said)))
 
     converter.register_structure_hook(Path, path)
-    converter.register_structure_hook_func(lambda kind: get_origin(kind) is tuple, sequence)
-    converter.register_structure_hook_func(lambda kind: get_origin(kind) in (dict, Mapping), mapping)
-    converter.register_structure_hook_func(lambda kind: get_origin(kind) in (Union, types.UnionType), union)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, sequence)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) in (Union, types.UnionType), union)
 
     converter.register_structure_hook_factory(attrs.has, partial(_attrs_hook, converter))
     return converter

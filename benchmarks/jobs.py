@@ -25,6 +25,8 @@ from typing import Any
 import by_hand
 import workload
 
+from gradestack_plugins.pages.index import index_of
+
 WARM_UP = 40
 GRADERS = {"partial": {"kind": "tau_partial"}, "deepfabric": {"kind": "deepfabric"}}
 RELIABLE = {"pass_hat_k": {"of": "partial"}}
@@ -177,7 +179,7 @@ def report(job: Job) -> dict[str, Any]:
 def page(job: Job) -> dict[str, Any]:
     """Write ``report.html`` of a finished run, from its rows: all that a reporter which does nothing would not do."""
     api = importlib.import_module("gradestack")
-    html = importlib.import_module("gradestack_plugins.reporters.html").HtmlReporter()
+    html = importlib.import_module("gradestack_plugins.pages.html").HtmlReporter()
     with tempfile.TemporaryDirectory() as temporary:
         small = Path(temporary) / "small.jsonl"
         workload.write(small, WARM_UP, seed=-1)
@@ -188,7 +190,7 @@ def page(job: Job) -> dict[str, Any]:
 
     def work() -> int:
         html.write(found, path)
-        return len(found.index.entries)
+        return len(index_of(found).entries)
 
     return timed(work)
 

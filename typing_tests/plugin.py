@@ -2,7 +2,8 @@
 
 from typing import assert_type
 
-from gradestack import Component, Kind, Panel, Registry, Report, blocks, discover, hookimpl
+from gradestack import Component, Kind, Registry, Report, discover, hookimpl
+from gradestack_plugins.pages import blocks
 
 
 @hookimpl
@@ -19,17 +20,24 @@ assert_type(discover().names("grader"), list[str])
 Component(kind="judge", name="mine", target="mine:Mine", summary="Mine")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def shown(report: Report) -> list[blocks.Block]:
-    """Return the blocks of a panel."""
-    figure = blocks.Figure("mean", 0.5, (0.25, 0.75))
-    assert_type(blocks.figure_of("mean", {"mean": 0.5}, "mean"), blocks.Figure)
-    return [blocks.Interval([figure]), blocks.Matrix(["a"], ["b"], [[1]]), blocks.Words(report.name)]
+class Shown(blocks.Panel):
+    """A panel."""
+
+    place = "overview"
+    title = "Mine"
+
+    def show(self, about: Report) -> list[blocks.Block]:
+        """Return its blocks."""
+        figure = blocks.Figure("mean", 0.5, (0.25, 0.75))
+        assert_type(blocks.figure_of("mean", {"mean": 0.5}, "mean"), blocks.Figure)
+        return [blocks.Interval([figure]), blocks.Matrix(["a"], ["b"], [[1]]), blocks.Words(about.name)]
 
 
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the package shows on pages."""
-    return (Panel(name="mine", place="overview", title="Mine", target="mine:shown"),)
+class Misplaced(blocks.Panel):
+    """A panel at no place there is."""
 
+    place = "samples"  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
+    title = "Mine"
 
-Panel(name="mine", place="samples", title="Mine", target="mine:shown")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    def show(self, about: Report) -> None:
+        """Show nothing."""

@@ -12,8 +12,10 @@ The one import root, for users and authors of plugins; beside it :mod:`gradestac
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "Aggregator Component Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input Inputs Kind "
-    "Profile Reader ResultT Shard",
+    "api": "Aggregator Component Contract Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input "
+    "Inputs Kind Profile Reader ResultT Shard",
+    "cli.signals": "forward_termination",
+    "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
     "progress": "Progress",
@@ -23,9 +25,10 @@ _NAMES = {
     "output.markup": "ci_command xml_text",
     "output.sheet": "csv_line",
     "output.terminal": "terminal_line",
-    "plugin_errors": "error_text",
+    "outcome.foreign": "publish",
+    "outcome.trajectories": "with_trajectories",
+    "plugin_errors": "error_text guarded",
     "comparison.compared": "Comparison",
-    "panel": "Panel",
     "python_compare": "compare",
     "python_api": "grade grade_files load_suite run stream",
     "python_figures": "figures",
@@ -33,10 +36,7 @@ _NAMES = {
     "registry": "Registry discover hookimpl",
     "report": "Report is_run load_report",
     "reporter": "Reporter",
-    "run_folder": "Folder FoundComparison FoundRun",
-    "rows.index": "RowEntry RowIndex ScoreBins",
-    "rows.parts": "SamplePart",
-    "rows.read": "grade_from_json key_from_row",
+    "rows.read": "check_count grade_from_json key_from_row",
     "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",

@@ -22,8 +22,10 @@ from gradestack.model import JSON, BadRecord, Grade, Sample, Status
 from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
-Kind = Literal["reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack"]
-KINDS: tuple[Kind, ...] = ("reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack")
+Kind = Literal[
+    "reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "panel", "command", "stack"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @attrs.frozen(kw_only=True)
@@ -34,9 +36,10 @@ class Component:
     name: str
     """Lower case, digits and underscores (stacks may use hyphens); unique per kind over all plugins."""
     target: str
-    """``package.module:Class``; for a stack ``package.module:FUNCTION`` returning a suite mapping."""
+    """``package.module:Class``; of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of
+    click."""
     summary: str
-    """One line for listings."""
+    """One line for listings; of a command, what ``--help`` says of it."""
 
 
 @attrs.frozen(kw_only=True)

@@ -19,7 +19,6 @@ from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
-from gradestack.reporter import panels_of
 from gradestack.rundir.place import check_directory, filling
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
@@ -164,7 +163,7 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     texts = {COMPARISON: dumps(comparison.data) + "\n"}
     data = {**comparison.data, "flipped": flipped(comparison)}
     for name in PAGES:
-        texts |= registry.load("reporter", name)().comparison(data, panels_of(registry))
+        texts |= registry.load("reporter", name)().comparison(data, registry)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with filling(out) as new:

@@ -14,7 +14,6 @@ import pluggy
 
 from gradestack.api import KINDS, NEW_AGGREGATOR, Component, Contract, Kind, misdeclared
 from gradestack.errors import ConfigError, PluginError, suggest
-from gradestack.panel import Panel, gradestack_panels, offered
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -44,7 +43,6 @@ class Hooks:
     """The hook specifications as one object, for :func:`pluggy.PluginManager.add_hookspecs`."""
 
     gradestack_components = staticmethod(gradestack_components)
-    gradestack_panels = staticmethod(hookspec(gradestack_panels))
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
@@ -60,7 +58,6 @@ class Plugin:
     distribution: str
     version: str
     components: tuple[Component, ...] = ()
-    panels: tuple[Panel, ...] = ()
     error: str | None = None
 
     @property
@@ -167,15 +164,18 @@ class Registry:
         return str(getattr(self.load(kind, name), "version", "1"))
 
 
+_NOT_OURS = {"panel": "the contract of panels"}
+
+
 def flaw(target: Any, kind: Kind) -> str | None:
     """Return why something is not what a component of a kind names: a class of its contract, or a stack's function.
 
     A class without options need not be an attrs class: it is made one here.
     """
-    if kind == "stack":
-        return None if callable(target) else "is not a function"
+    if kind in ("stack", "command"):
+        return None if callable(target) else f"is not a {'function' if kind == 'stack' else 'click command'}"
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
-        return f"is not a class derived from gradestack.{kind.capitalize()}"
+        return "is not a class derived from " + (_NOT_OURS.get(kind) or f"gradestack.{kind.capitalize()}")
     if kind == "aggregator" and (old := _OLD_AGGREGATOR & vars(target).keys()):
         return f"is written for gradestack 0.1 ({', '.join(sorted(old))}): {NEW_AGGREGATOR}"
     if kind == "aggregator" and (wrong := misdeclared(target)):
@@ -211,8 +211,8 @@ def _problem(component: object) -> str | None:
     return None
 
 
-def _checked(found: list[Any], implementations: Sequence[Sequence[object]]) -> tuple[Component, ...]:
-    if not any(implementations):
+def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Component, ...]:
+    if not implementations:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
     for component in found:
         if problem := _problem(component):
@@ -220,17 +220,14 @@ def _checked(found: list[Any], implementations: Sequence[Sequence[object]]) -> t
     return tuple(found)
 
 
-def _register(
-    manager: pluggy.PluginManager, name: str, module: object
-) -> tuple[tuple[Component, ...], tuple[Panel, ...]]:
+def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple[Component, ...]:
     """Register one plugin and return what it offers; every mistake in it is raised, and it is left unregistered."""
     try:
         manager.register(module, name)
         manager.check_pending()
-        hooks: list[Any] = [manager.hook.gradestack_components, manager.hook.gradestack_panels]
-        own = [[each for each in hook.get_hookimpls() if each.plugin_name == name] for hook in hooks]
-        components, panels = ([one for each in found for one in each.function()] for found in own)
-        return _checked(components, own), offered(name, panels)
+        hooks = manager.hook.gradestack_components.get_hookimpls()
+        own: list[Any] = [each for each in hooks if each.plugin_name == name]
+        return _checked([one for each in own for one in each.function()], own)
     except BaseException:
         if manager.has_plugin(name):
             manager.unregister(name=name)
@@ -239,11 +236,11 @@ def _register(
 
 def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get: Callable[[], object]) -> Plugin:
     try:
-        components, panels = _register(manager, name, get())
+        components = _register(manager, name, get())
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
         return Plugin(name=name, distribution=dist, version=version, error=said)
-    return Plugin(name=name, distribution=dist, version=version, components=components, panels=panels)
+    return Plugin(name=name, distribution=dist, version=version, components=components)
 
 
 def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:

@@ -9,7 +9,6 @@ import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -19,16 +18,11 @@ import attrs
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, as_map, as_text, compact, loads, loads_long
+from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_long
 from gradestack.model import JSON
-from gradestack.panel import Panel
-from gradestack.rows.index import RowEntry, RowIndex
-from gradestack.rows.names import RowName, names_of, samples_of
-from gradestack.rows.parts import RowPlaces
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
-from gradestack.rows.verdicts import compared
 from gradestack.table import Wanted
 
 GENERATOR = "gradestack"
@@ -88,8 +82,10 @@ class Report:
         default=None, eq=False, repr=False
     )
     """Puts the trajectories into rows of a slim run, one after the other."""
-    panels: tuple[Panel, ...] = attrs.field(default=(), eq=False, repr=False)
-    """What plugins show on its pages."""
+    registry: Any = attrs.field(default=None, eq=False, repr=False)
+    """Where components come from, for reporters that show something of plugins."""
+    shared: dict[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
+    """What reporters found of the run, for each other."""
     told: list[str] = attrs.field(factory=list, eq=False, repr=False)
     """What reporters have to say of its pages; they become warnings of the run."""
     temporary: Path | None = attrs.field(default=None, repr=False)
@@ -164,7 +160,7 @@ class Report:
             DataError: None were kept, or the file cannot be read.
         """
         self._check_rows()
-        return (self._row(number, line) for number, _, line in self._lines())
+        return (self.row(number, line) for number, _, line in self._lines())
 
     def table(self, name: TableName) -> Table:
         """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
@@ -214,7 +210,7 @@ class Report:
         decode = row_decoder(wanted)
         for number, (line, place, data) in enumerate(self._lines(), 1):
             try:
-                yield place, decode(line, data, self._row)
+                yield place, decode(line, data, self.row)
             except ValueError as error:
                 msg = f"{name}: row {number} of its {ROWS} is not that of a run: {error}"
                 raise DataError(msg) from error
@@ -229,126 +225,24 @@ class Report:
         """
         return itertools.chain(COLUMNS.items(), lines_of(COLUMNS, self.rows()))
 
-    def rows_at(self, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[dict[str, Any]]:
-        """Yield the rows at these positions, which entries of the index have; no other row is read.
-
-        Reporters get the rows of a slim run with their ``trajectory``, read again from the input (fastest in the order
-        of the rows), or with ``trajectory_gone``, a sentence that says why it cannot be read.
+    def lines(self, places: Iterable[tuple[int, int]] | None = None) -> Iterator[tuple[int, int, bytes]]:
+        """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.
 
         Args:
-            positions: Zero-based numbers of rows.
-            trajectories: Whether they are needed; False reads no input again.
+            places: Position (from 0) and first byte of rows; only these are read. Default: all, in order.
 
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
-        index = self.index
-        rows = self.rows_from([(position, index.place(position)) for position in positions])
-        return self.completed(rows) if trajectories and self.completed is not None else rows
-
-    def names(self) -> Iterator[RowName]:
-        """Yield what the rows are called and where they stand, in input order; faster than the index, and not kept.
-
-        Raises:
-            DataError: No rows were kept, or the file cannot be read.
-        """
         self._check_rows()
-        return names_of(self._lines(), self._row)
+        return self._lines() if places is None else self._lines_at(places)
 
-    def samples_at(
-        self, places: Iterable[tuple[int, int]], *, trajectories: bool = True
-    ) -> Iterator[tuple[RowEntry, dict[str, Any]]]:
-        """Yield single samples as the index has them, each with its row, without an index of all.
-
-        Args:
-            places: Position and first byte of each row.
-            trajectories: As of :meth:`rows_at`.
+    def row(self, number: int, line: bytes) -> dict[str, Any]:
+        """Return the row a line holds.
 
         Raises:
-            DataError: No rows were kept, or the file cannot be read.
+            DataError: It holds none.
         """
-        self._check_rows()
-        for entry, row in samples_of(self._lines_at(places), self._row, self._outcome):
-            rows = self.completed([row]) if trajectories and self.completed is not None else iter([row])
-            yield entry, next(rows)
-
-    def places(self) -> RowPlaces:
-        """Return the rows of a run directory by position, after one pass over the ends of their lines.
-
-        Raises:
-            DataError: No rows were kept, or others than those the summary is of.
-            OSError: The file cannot be read.
-        """
-        self._check_rows()
-        assert self.path is not None, "what was never written has no file"  # noqa: S101 - callers load a directory
-        return RowPlaces(self.path / ROWS, self._row, self._outcome, self.summary)
-
-    def lines(self, start: int, stop: int) -> bytes:
-        """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
-
-        Args:
-            start: Zero-based number of the first row, as entries of the index have it.
-            stop: Number of the first row that is not wanted.
-
-        Raises:
-            DataError: None were kept, or the file cannot be read.
-        """
-        index = self.index
-        count = len(index.entries)
-        if not 0 <= start < min(stop, count):
-            return b""
-        with self._open() as file:
-            file.seek(index.place(start))
-            data = file.read(index.place(stop) - index.place(start) - 1 if stop < count else -1)
-            if index.whole:
-                return data if stop < count else data.rstrip(b"\n")
-            found = []  # with blank lines, or lines that are no row, between them
-            for position in range(start, min(stop, count)):
-                file.seek(index.place(position))
-                found.append(whole_line(file).rstrip(b"\n"))
-            return b"\n".join(found)
-
-    @cached_property
-    def index(self) -> RowIndex:
-        """What pages show of all samples: an entry for each, distributions of scores, why points were lost.
-
-        Found in one pass over the rows when first asked for, and shared by all reporters of a run.
-
-        Raises:
-            DataError: No rows were kept, or the file cannot be read.
-        """
-        self._check_rows()
-        return RowIndex.of(self._lines(), self._row, self._outcome, compared(self.header))
-
-    def apart(self) -> Report:
-        """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
-        header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
-        found = attrs.evolve(self, header=header, summary=summary, told=[])
-        if self.has_rows:
-            object.__setattr__(found, "index", self.index)  # found once for all
-        return found
-
-    @property
-    def _outcome(self) -> str | None:
-        """Key of the outcome grader, None without one."""
-        return as_text(as_map(self.summary.get("outcome")).get("grader")) or None
-
-    def _check_rows(self) -> None:
-        if not self.has_rows:
-            msg = f"{self.path}: the run kept no rows (rows: none)"
-            raise DataError(msg)
-
-    def rows_from(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of these positions and first bytes."""
-        return (self._row(number, line) for _, (number, _, line) in self._lines_at(places))
-
-    def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int, bytes]]]:
-        with self._open() as file:
-            for position, place in places:
-                file.seek(place)
-                yield position, (position + 1, place, whole_line(file))
-
-    def _row(self, number: int, line: bytes) -> dict[str, Any]:
         try:
             row = loads_long(line)
             if isinstance(row, dict):
@@ -356,14 +250,40 @@ class Report:
             problem: Any = f"expected an object, found {compact(row)[:60]}"
         except JsonProblem as error:
             problem = error
-        where = "a row" if self.path is None else self.path / ROWS
-        msg = f"{where}:{number}: {problem}"
-        raise DataError(msg)
+        raise DataError(f"{'a row' if self.path is None else self.path / ROWS}:{number}: {problem}")
+
+    def open_rows(self) -> AbstractContextManager[IO[bytes]]:
+        """Open results.jsonl, or the rows of a run that wrote nothing.
+
+        Raises:
+            DataError: It cannot be opened, or the report is closed.
+        """
+        if self.path is not None:
+            return open_regular(self.path / ROWS, _PIECE)
+        if self.held is not None and self.held.closed:
+            raise DataError("the report is closed: rows that were never written are gone")
+        return nullcontext(self.held or io.BytesIO())
+
+    def apart(self) -> Report:
+        """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
+        header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
+        return attrs.evolve(self, header=header, summary=summary, told=[])
+
+    def _check_rows(self) -> None:
+        if not self.has_rows:
+            msg = f"{self.path}: the run kept no rows (rows: none)"
+            raise DataError(msg)
+
+    def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
+        with self.open_rows() as file:
+            for position, place in places:
+                file.seek(place)
+                yield position + 1, place, whole_line(file)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of each line that is not blank."""
         number = place = rows = 0
-        with self._open() as file:
+        with self.open_rows() as file:
             while True:
                 if self.held is not None:
                     file.seek(place)  # others may read between two rows
@@ -376,14 +296,6 @@ class Report:
                     rows += 1
                     yield number, place, line
                 place += len(line)
-
-    def _open(self) -> AbstractContextManager[IO[bytes]]:
-        if self.path is not None:
-            return open_regular(self.path / ROWS, _PIECE)
-        if self.held is not None and self.held.closed:
-            msg = "the report is closed: rows that were never written are gone"
-            raise DataError(msg)
-        return nullcontext(self.held or io.BytesIO())
 
     def close(self) -> None:
         """Let go of held rows; remove the run directory if it was a temporary one."""

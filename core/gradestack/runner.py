@@ -182,7 +182,7 @@ class _Run:
         give_back_memory()
         report = Report(path=staging.path, header=head, summary=figures)
         complete = with_trajectories(report, suite.reader.component, self.say)
-        complete = attrs.evolve(complete, panels=suite.panels)
+        complete = attrs.evolve(complete, registry=suite.registry)
         self.progress.phase("pages")
         pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
         with Interruption(patient=True):

@@ -3,8 +3,6 @@ var gradestackSample = (function () {
   "use strict";
   var MOST = 60, MOST_REASONS = 100, MOST_MESSAGES = 200, MOST_ITEMS = 200, LONG = 900, LINES = 12, limit = 10000, line = 0;
   var STYLES = { user: "user", human: "user", assistant: "assistant", tool: "tool", function: "tool", system: "system", developer: "system" };
-  var FIRST = ["value", "mean", "average", "avg", "score", "accuracy", "rate", "total", "n", "count", "min", "max"];
-  var UNITS = { cost_usd: "US dollars", first_token_seconds: "Seconds to the first token" };
   var of = gradestackValues, make = of.make, map = of.map, list = of.list, text = of.text, has = of.has, brief = of.brief, number = of.number;
   var natural = new Intl.Collator("en", { numeric: true }).compare;
 
@@ -174,7 +172,7 @@ var gradestackSample = (function () {
       var state = stateOf({ state: item.outcome, score: item.score }), score = state === "graded" ? of.amount(item.score) : null;
       var parts = Object.assign({}, map(item.parts), map(item.counts)), details = make("td", "words");
       if (label(item.label) || label(item.gold)) { addLabels(details, label(item.label), label(item.gold)); details.append(" "); }
-      details.append(Object.keys(parts).sort().slice(0, 20).map(function (key) { return brief(of.title(key), 140) + " " + number(parts[key]); }).join(", "));
+      details.append(Object.keys(parts).sort().slice(0, 20).map(function (key) { return brief(key, 140) + " " + number(parts[key]); }).join(", "));
       var told = list(item.reasons).slice(0, MOST_REASONS).map(function (each) { return reasonText(map(each)); });
       told.concat(faultText(map(item.fault)) || []).forEach(function (each) { details.append(make("br", ""), make("bdi", "", each)); });
       body.append(make("tr", "", scoped(make("th", "", make("bdi", "", brief(item.id === undefined ? null : item.id, 120)))), make("td", "", score === null ? state : number(item.score)), details));
@@ -200,7 +198,7 @@ var gradestackSample = (function () {
     var counts = Object.entries(map(grade.counts)).filter(function (pair) { return of.plain(pair[1]); });
     var parts = Object.assign({}, map(grade.parts), Object.fromEntries(counts));
     Object.keys(parts).sort().forEach(function (name) {
-      head.append(" ", make("span", "part", of.title(name) + " ", make("b", "", number(parts[name]))));
+      head.append(" ", make("span", "part", name + " ", make("b", "", number(parts[name]))));
     });
     var held = make("div", "grade", head), fault = faultText(map(grade.fault));
     if (fault) { held.append(make("p", "alert", fault)); }
@@ -223,18 +221,17 @@ var gradestackSample = (function () {
     keys.forEach(function (key, place) { addGrade(to, key, map(grades[key]), items && !place); });
   }
   function sorted(held) {
-    function rank(key) { var place = FIRST.indexOf(key); return place < 0 ? FIRST.length : place; }
-    return Object.keys(held).sort(function (one, other) { return rank(one) - rank(other) || natural(one, other); });
+    return Object.keys(held).sort(natural);
   }
   function short(value) { return of.amount(value) !== null || typeof value === "boolean" ? number(value) : brief(value, 300); }
   function addFacts(to, row) {
     var recorded = map(row.recorded), facets = map(row.facets), usage = map(row.usage), tools = list(row.tools).map(function (tool) { return brief(tool, 60); });
-    var facts = sorted(recorded).map(function (key) { return [of.title(key) + " (recorded)", short(recorded[key])]; });
-    facts = facts.concat(sorted(facets).map(function (key) { return [of.title(key), short(facets[key])]; }));
+    var facts = sorted(recorded).map(function (key) { return [key + " (recorded)", short(recorded[key])]; });
+    facts = facts.concat(sorted(facets).map(function (key) { return [key, short(facets[key])]; }));
     if (given(row.agent_id)) { facts.push(["Agent", short(row.agent_id)]); }
     if (given(row.ended)) { facts.push(["Ended", short(row.ended)]); }
     if (Object.keys(usage).length) {
-      facts.push(["Took", sorted(usage).map(function (key) { return (UNITS[key] || of.title(key)) + " " + short(usage[key]); }).join(", ")]);
+      facts.push(["Took", sorted(usage).map(function (key) { return key + " " + short(usage[key]); }).join(", ")]);
     }
     if (given(row.agent_usage)) { facts.push(["Usage", short(row.agent_usage)]); }
     if (tools.length) { facts.push(["Tools (" + tools.length + ")", tools.slice(0, 30).join(", ") + (tools.length > 30 ? " and " + (tools.length - 30) + " more" : "")]); }

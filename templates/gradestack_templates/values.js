@@ -5,7 +5,6 @@ var gradestackValues = (function () {
   var HIDDEN = new RegExp("[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e" +
     "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ufffe\\uffff\\ud800-\\udfff\\u{e0000}-\\u{e007f}]", "gu");
   var LEAF = /[\[{](?:"(?:[^"\\]|\\.){0,72}"|[^\[\]{}"]){0,72}[\]}]/sy, TOKEN = /"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+/gs;
-  var WORDS = { avg: "average", ci95: "95% interval", f1: "F1", std: "standard deviation", stderr: "standard error" };
 
   /* Characters that hide or reorder text are made visible, as everywhere on the page. */
   function visible(text) {
@@ -66,12 +65,6 @@ var gradestackValues = (function () {
     }
     if (size >= 1000) { return fixed(found, 1).replace(/\B(?=(\d{3})+\.)/g, ","); }
     return fixed(found, size < 100 ? 3 : 1);
-  }
-  function title(key) {
-    if (/^pass_(hat|at)_/.test(key)) { return key.replace(/_hat_/g, "^").replace(/_at_/g, "@"); }
-    var words = key.split(/[-_\s]+/).filter(Boolean).map(function (word) { return has(WORDS, word) ? WORDS[word] : word; });
-    var found = words.join(" ");
-    return (words[0] === "n" ? found : found.slice(0, 1).toUpperCase() + found.slice(1)) || key;
   }
   function same(one, other) {
     one = plain(one);
@@ -167,6 +160,6 @@ var gradestackValues = (function () {
 
   return {
     amount: amount, brief: brief, code: code, compact: compact, count: count, differences: differences, has: has, isMap: isMap,
-    laidOut: laidOut, list: list, make: make, map: map, number: number, parse: parse, plain: plain, same: same, text: text, title: title
+    laidOut: laidOut, list: list, make: make, map: map, number: number, parse: parse, plain: plain, same: same, text: text
   };
 })();

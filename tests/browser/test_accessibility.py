@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack.python_index import folder_of, write_index
-from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.rows import RowPlaces
+from gradestack_plugins.pages.runs import folder_of, write_index
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
@@ -119,8 +120,8 @@ def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_
 @pytest.mark.parametrize("width", [390, 1440])
 def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, monkeypatch, scheme, width):
     """What other tools would say, and the map that a script draws of very many trials."""
-    monkeypatch.setattr("gradestack_plugins.reporters.html.MOST_CELLS", 20)
-    monkeypatch.setattr("gradestack_plugins.reporters.taskmap.MOST_CELLS", 20)
+    monkeypatch.setattr("gradestack_plugins.pages.html.MOST_CELLS", 20)
+    monkeypatch.setattr("gradestack_plugins.pages.tasks.MOST_CELLS", 20)
     call = {"name": "f", "arguments": {"a_long_argument": 1}}
     made = [{"id": f"t{place}", "expected": [call] * 2, "predicted": [call] * (place % 3)} for place in range(30)]
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8")
@@ -150,7 +151,7 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, wid
 def test_pages_on_demand_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
     """The list of samples and the page of one, as `gradestack view` serves them."""
     report = gradestack.load_report(page(family).parent)
-    part = report.places().part(0, 50, 50)
+    part = RowPlaces(report).part(0, 50, 50)
     texts = [HtmlReporter().samples(report, part), HtmlReporter().sample(report, *part.shown[0])]
     for text in texts:
         (tmp_path / "page.html").write_text(text, encoding="utf-8")

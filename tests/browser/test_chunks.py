@@ -3,16 +3,16 @@
 import importlib.util
 import io
 import sys
-import types
 from pathlib import Path
 
 import attrs
 import pytest
 
-from gradestack import Panel, blocks
 from gradestack.jsonio import dumps
-from gradestack_plugins.reporters.html import HtmlReporter
-from gradestack_plugins.reporters.text import clean
+from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.text import clean
+from tests.placed import panel_of, with_panels
 
 READY = "document.documentElement.classList.contains('ready')"
 PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
@@ -39,7 +39,7 @@ def opened(tab, fake, tmp_path):
     def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
         held = io.BytesIO(report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode())
-        report = attrs.evolve(report, held=held, panels=tuple(panels))
+        report = with_panels(attrs.evolve(report, held=held), *panels)
         (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(report, tmp_path)
         tab.emulate(width=1440)
         tab.open("about:blank")
@@ -168,12 +168,9 @@ def of_sample(row):
 
 
 @pytest.fixture
-def panel(monkeypatch):
+def panel():
     """Return a panel of samples."""
-    module = types.ModuleType("gradestack_test_chunk_panels")
-    module.of_sample, module.__file__ = of_sample, __file__
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    return Panel(name="own", place="sample", title="<i>Own", target=f"{module.__name__}:of_sample", plugin="mine")
+    return panel_of(of_sample, "sample", name="own", title="<i>Own")
 
 
 OWN = "[...document.querySelectorAll('#one .panel')].map(one => one.textContent.split(/\\s+/).join(' ').trim())"
@@ -195,7 +192,7 @@ def test_panels_stand_in_samples_without_a_drill_down(opened, panel, options):
 
 def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, panel, monkeypatch):
     """They are drawn in the drill-downs alone; the sentence says what shows them for every sample."""
-    monkeypatch.setattr("gradestack_plugins.reporters.html._MOST_WITH_PANELS", 23)
+    monkeypatch.setattr("gradestack_plugins.pages.html._MOST_WITH_PANELS", 23)
     tab, _ = opened(panels=[panel], max_samples=2, max_bytes=10**7)
     show(tab, 23)
     assert tab.run(OWN) == []
@@ -258,7 +255,7 @@ def test_samples_in_the_page_are_drawn_from_their_rows(opened):
 
 def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
     """It is ready when its file has been read."""
-    monkeypatch.setattr("gradestack_plugins.reporters.html._LONGEST_LIST", 100)
+    monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
     tab, _ = opened()
     assert tab.run("document.getElementById('shown-count').textContent") == "24 of 24"
     show(tab, 3)

@@ -13,8 +13,8 @@ from markdown_it import MarkdownIt
 
 import gradestack
 from gradestack.jsonio import dumps
-from gradestack_plugins.reporters.html import HtmlReporter
-from gradestack_plugins.reporters.markdown import MarkdownReporter
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.markdown import MarkdownReporter
 
 PAYLOADS = (
     "<script>alert(1)</script>",

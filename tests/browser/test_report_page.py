@@ -2,15 +2,14 @@
 
 import importlib.util
 import sys
-import types
 from pathlib import Path
 
-import attrs
 import pytest
 
 import gradestack
-import gradestack.blocks
-from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.html import HtmlReporter
+from tests.placed import panel_of, with_panels
 
 SHOWN = "+document.getElementById('shown-count').textContent.split(' ')[0]"
 READY = "document.documentElement.classList.contains('ready')"
@@ -315,16 +314,13 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
 
 
 @pytest.fixture
-def panelled(page, tmp_path, monkeypatch):
+def panelled(page, tmp_path):
     """Return a writer of a page with one panel, whose function is given, and its address."""
 
     def write(function, place="overview"):
-        module = types.ModuleType("gradestack_test_panelled")
-        module.__file__, module.shown = __file__, function
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-        panel = gradestack.Panel(name="p", place=place, title="P", target="gradestack_test_panelled:shown", plugin="me")
         fake = sys.modules["gradestack_test_fake_report_browser"]
-        pages = HtmlReporter().write(attrs.evolve(fake.make_report(page[1]), panels=(panel,)), tmp_path)
+        panel = panel_of(function, place, plugin="me")
+        pages = HtmlReporter().write(with_panels(fake.make_report(page[1]), panel), tmp_path)
         return list(pages)[-1].as_uri()
 
     return write
@@ -333,7 +329,6 @@ def panelled(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])
 def test_a_panel_is_silent_and_alone(tab, panelled, place):
     """Hostile texts in its blocks run nothing, ask for nothing and break no policy."""
-    blocks = gradestack.blocks
     address = panelled(
         lambda _: [
             blocks.Words(HOSTILE, HOSTILE),
@@ -358,7 +353,7 @@ def test_a_panel_is_silent_and_alone(tab, panelled, place):
 def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, panelled):
     """A click on it sets the filter alone, shows the first sample, and says how many there are."""
     id_ = page[1][2]["sample"]["id"]
-    address = panelled(lambda _: [gradestack.blocks.Link("Those", search=id_)])
+    address = panelled(lambda _: [blocks.Link("Those", search=id_)])
     tab.emulate()
     tab.open(address)
     tab.wait(READY)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack.python_index import folder_of, write_index
+from gradestack_plugins.pages.runs import folder_of, write_index
 
 CHECKS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("names.js", "contrast.js")]
 PICK = "document.querySelectorAll('.pick')[{}].click()"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gradestack_plugins.reporters.html import HtmlReporter
-from gradestack_plugins.reporters.table_files import CsvReporter, JsonReporter
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.table_files import CsvReporter, JsonReporter
 
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 FORMULA = '=HYPERLINK("https://example.invalid")'
@@ -88,16 +89,16 @@ def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
 
 def test_samples_are_those_the_list_shows(saved, opened, report):
     """In its order, after its filter, with their reasons; nothing a spreadsheet would calculate."""
-    assert len(json.loads(saved("samples", "json"))) == len(report.index.entries)
+    assert len(json.loads(saved("samples", "json"))) == len(index_of(report).entries)
     opened.run("const find = document.getElementById('find'); find.value = 'HYPERLINK'")
     opened.run("find.dispatchEvent(new Event('input', {bubbles: true}))")
     opened.wait("document.getElementById('shown-count').textContent.startsWith('1 of')")
     head, line = csv.reader(saved("samples", "csv").splitlines())
     assert head == ["position", "id", "model", "run", "outcome", "score", "reasons"]
-    entry = report.index.entries[int(line[0])]
+    entry = index_of(report).entries[int(line[0])]
     assert line[1] == f"'{FORMULA}"
     assert line[2:4] == [entry.model, entry.run]
-    kinds, given = list(report.index.given.kinds), list(report.index.given.given)[entry.position]
+    kinds, given = list(index_of(report).given.kinds), list(index_of(report).given.given)[entry.position]
     reasons = [[each[key] or "" for key in ("grader", "code", "subject", "argument")] for each in json.loads(line[6])]
     assert reasons == [list(kinds[number]) for number in given]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.pages.html import HtmlReporter
 
 READY = "document.documentElement.classList.contains('ready')"
 HOSTILE = "<img src=x onerror=alert(1)>"

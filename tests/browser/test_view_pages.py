@@ -8,8 +8,7 @@ import pytest
 
 import gradestack
 from gradestack.report import load_report
-from gradestack.serving.pages import ServedRun
-from gradestack.serving.server import Server
+from gradestack_plugins.pages.view import ServedRun, Server
 
 CHECKS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("names.js", "contrast.js")]
 HOSTILE = (

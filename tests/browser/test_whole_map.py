@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradestack_plugins.reporters.html import HtmlReporter
-from gradestack_plugins.reporters.index import verdict
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.index import index_of, verdict
 
 READY = "document.documentElement.classList.contains('ready')"
 MAP = "document.getElementById('whole-map')"
@@ -59,7 +59,7 @@ def opened(tab, run):
 
 
 def counted(report, model):
-    return Counter(verdict(entry) for entry in report.index.entries if entry.model == model)
+    return Counter(verdict(entry) for entry in index_of(report).entries if entry.model == model)
 
 
 def summed(cells):
@@ -73,8 +73,8 @@ def summed(cells):
 def test_every_trial_of_a_model_is_a_cell(opened, run):
     """As many of each kind as the run has samples of it; the other model's are shown when it is chosen."""
     tab = opened()
-    models = list(dict.fromkeys(entry.model for entry in run[0].index.entries))
-    assert len(run[0].index.entries) == 816
+    models = list(dict.fromkeys(entry.model for entry in index_of(run[0]).entries))
+    assert len(index_of(run[0]).entries) == 816
     assert summed(tab.run(CELLS)) == counted(run[0], models[0])
     tab.run("const model = document.getElementById('map-model'); model.value = '1'")
     tab.run("model.dispatchEvent(new Event('change', {bubbles: true}))")
@@ -109,8 +109,8 @@ def test_groups_are_few(fake, tab, tmp_path, trials, titles):
             sample, task = {**row["sample"], "id": f"t{number}"}, {"run": run, "passed": run < passed}
             found.append({**row, **task, "sample": sample})
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("gradestack_plugins.reporters.html.MOST_CELLS", 1)
-        patched.setattr("gradestack_plugins.reporters.taskmap.MOST_CELLS", 1)
+        patched.setattr("gradestack_plugins.pages.html.MOST_CELLS", 1)
+        patched.setattr("gradestack_plugins.pages.tasks.MOST_CELLS", 1)
         (path,) = HtmlReporter().write(fake.make_report(found), tmp_path)
     tab.emulate(width=1440)
     tab.open("about:blank")

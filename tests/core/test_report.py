@@ -8,6 +8,7 @@ import pytest
 import gradestack
 from gradestack import DataError, PluginError, load_report
 from gradestack.outcome.pages import rewrite_pages
+from gradestack_plugins.pages.index import index_of
 
 
 @pytest.fixture
@@ -215,4 +216,4 @@ def test_rows_that_were_lost_or_repeated_since_are_refused(finished, change):
     with pytest.raises(DataError, match=rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"):
         list(finished.rows())
     with pytest.raises(DataError, match="grade the files again"):
-        _ = gradestack.load_report(finished.path).index
+        index_of(gradestack.load_report(finished.path))

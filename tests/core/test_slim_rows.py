@@ -7,6 +7,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, load_report
 from gradestack.outcome.pages import rewrite_pages
+from gradestack_plugins.pages.rows import rows_at
 from tests.core.outcomes import files_but_headers
 
 ASKED = "What is asked of record number"
@@ -155,9 +156,9 @@ def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
     run("slim", rows="slim")
     report = with_trajectories(load_report(place / "slim"), discover(), print)
     wanted = [79, 3, 41]
-    assert list(report.rows_at(wanted)) == [rows_of(place / "full")[at] for at in wanted]
+    assert list(rows_at(report, wanted)) == [rows_of(place / "full")[at] for at in wanted]
     (place / "one.jsonl").unlink()
-    assert [row.keys() & {"trajectory", "trajectory_gone"} for row in report.rows_at([3], trajectories=False)] == [
+    assert [row.keys() & {"trajectory", "trajectory_gone"} for row in rows_at(report, [3], trajectories=False)] == [
         set()
     ]
 

@@ -38,7 +38,9 @@ from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 from tests.docs.conftest import environment_of
 
-CONTRACTS = {kind: getattr(gradestack, kind.capitalize()) for kind in KINDS if kind != "stack"}
+CONTRACTS = {
+    kind: getattr(gradestack, kind.capitalize()) for kind in KINDS if kind not in ("stack", "panel", "command")
+}
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack import blocks, testing
-from gradestack.reporter import panels_of
-from gradestack_plugins.orchestrationbench.panels import plans
+from gradestack_plugins.orchestrationbench.panels import Plans
+from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.panel import panels_of
+from gradestack_plugins.pages.testing import check_panel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-PANELS = {f"{panel.plugin}.{panel.name}": panel for panel in panels_of(gradestack.discover(limit=""))}
+PANELS = {f"{each.plugin}.{each.name}": each.panel for each in panels_of(gradestack.discover(limit="")).placed}
 SHOWN = {
     "airline": {"tau_bench.reliability"},
     "deepfabric": {"deepfabric.readiness"},
@@ -63,20 +64,20 @@ def test_each_is_sound(runs, example, key, tmp_path, monkeypatch):
     """The conformance kit says so; axe-core looks at whole pages elsewhere."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
-    testing.check_panel(PANELS[key], runs[example], tmp_path)
+    check_panel(PANELS[key], runs[example], tmp_path)
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):
     """Value and interval of each, and the reason where there is none."""
     held = runs["when2call"].aggregates["label"]["classification"]
-    matrix, figures = PANELS["when2call.classes"].load()[0](runs["when2call"])
+    matrix, figures = PANELS["when2call.classes"].show(runs["when2call"])
     assert (list(matrix.rows), matrix.columns[-1]) == (held["labels"], "invalid")
     for row, values in zip(matrix.rows, matrix.values, strict=True):
         assert dict(zip(matrix.columns, values, strict=True)) == held["confusion_matrix"][row]
     (direct,) = (each for each in figures.figures if each.label == "direct")
     interval = held["per_class"]["direct"]["f1_interval"]
     assert direct == blocks.Figure("direct", 0.5, (interval["low"], interval["high"]), "2 samples")
-    hat, at, tasks = PANELS["tau_bench.reliability"].load()[0](runs["airline"])
+    hat, at, tasks = PANELS["tau_bench.reliability"].show(runs["airline"])
     held = runs["airline"].aggregates["reward"]
     assert {str(k): each.value for k, each in hat.points.items()} == held["pass_hat_k"]["pass_hat_k"]
     assert at.points[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
@@ -90,7 +91,7 @@ def test_reliability_of_several_models_stands_apart():
     report = gradestack.Report(
         path=None, header={}, summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": held}}}
     )
-    (section,) = PANELS["tau_bench.reliability"].load()[0](report)
+    (section,) = PANELS["tau_bench.reliability"].show(report)
     assert section.title == "a"
     curve, tasks = section.blocks
     assert {k: each.value for k, each in curve.points.items()} == {1: 0.5, 2: 0.25}
@@ -113,7 +114,7 @@ def test_only_plans_that_are_graphs_are_drawn(gold):
 
     def shown(gold, made):
         item = {"id": "3", "metadata": {"gold": gold, "predicted": made}}
-        return list(plans({"grades": {"plan": {"items": [item]}}}))
+        return list(Plans().show({"grades": {"plan": {"items": [item]}}}))
 
     assert shown(gold, {"a": node}) == []
     (graph,) = shown({"a": node}, gold)

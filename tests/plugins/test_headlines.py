@@ -8,6 +8,7 @@ import pytest
 
 import gradestack
 from gradestack.cli import console
+from gradestack_plugins.pages.index import index_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEADLINES = {
@@ -79,7 +80,7 @@ def test_tau_bench_samples_are_solved_by_their_reward(tmp_path):
     assert [row["passed"] for row in report.rows()] == rewards
     assert rewards.count(True) == 31 != report.metrics["passed_attempts"]
     assert "  Solved: 31 of 52 (59.6%; 95% interval 44.7 to 73.0%); rule: verdict of reward" in console.results(report)
-    assert [entry.passed for entry in report.index.entries] == rewards
+    assert [entry.passed for entry in index_of(report).entries] == rewards
     page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
     assert "| Solved (reward.mean, 31 of 52 runs) | 59.6% | 44.7 – 73.0% |" in markdown
     assert f"Solved <b>{31}</b>" in page
@@ -92,7 +93,7 @@ def test_without_an_outcome_pages_have_no_chip_for_it(tmp_path):
     page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
     assert 'name="verdict"' not in page
     assert "assed" not in markdown.replace("tests passed", "")
-    assert "| Plan | 0.723 |" in markdown
+    assert "| Plan (plan) | 0.723 |" in markdown
 
 
 def test_letta_recordings_keep_the_block_of_their_guide(tmp_path):

@@ -10,9 +10,6 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
-from gradestack.cli.indexing import index
-from gradestack.cli.showing import show
-from gradestack.cli.viewing import view
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
@@ -59,7 +56,35 @@ def _run_options(command: Command) -> Command:
     return command
 
 
-@click.group(context_settings=CONTEXT)
+class _Commands(click.Group):
+    """Our own commands, and those of plugins: of these ``--help`` needs names and summaries alone."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names."""
+        return sorted({*super().list_commands(ctx), *self._offered()})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; one of a plugin is imported now."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in self._offered():
+            return own
+        found: click.Command = _registry(no_plugins=False).load("command", cmd_name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does."""
+        own, offered = dict(self.commands), self._offered()
+        texts = {**offered, **{name: command.get_short_help_str(90) for name, command in own.items()}}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(texts.items()))
+
+    def _offered(self) -> dict[str, str]:
+        """Return the summaries of the commands that plugins offer."""
+        found = _registry(no_plugins=False).components()
+        return {component.name: component.summary for component, _ in found if component.kind == "command"}
+
+
+@click.group(context_settings=CONTEXT, cls=_Commands)
 @click.version_option(__version__, prog_name="gradestack")
 @debug_option
 def cli() -> None:
@@ -317,8 +342,7 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
-for _command in (compare, index, show, view):
-    cli.add_command(_command)
+cli.add_command(compare)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.report import Report
 
 _MOST_IN_A_ROW = 8
@@ -31,7 +32,7 @@ def block(report: Report) -> Iterator[str]:
         yield from _letta(report, bands=letta and found is not None)
     if found is not None and not letta:
         yield from _outcome(report.summary["outcome"])
-        yield from _figures(found["figures"])
+        yield from _figures(found["figures"], Declarations(report.header))
 
 
 def _letta(report: Report, *, bands: bool) -> Iterator[str]:
@@ -72,25 +73,28 @@ def share(counts: Mapping[str, Any]) -> str:
     return f"{passed} of {of}{f' ({100 * passed / of:.1f}%{sure})' if of else ''}"
 
 
-def _figures(figures: list[Mapping[str, Any]]) -> Iterator[str]:
+def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterator[str]:
     for figure in figures:
         models = {name or "unnamed": each for name, each in figure.get("models", {}).items()}
+        meaning = declared.at(figure["figure"])
+        unit, better = ("", "") if meaning is None else (meaning.unit, which_is_better(meaning.better))
+        note = f", {better}" if better else ""
         if models:
-            yield f"  {figure['label']}:"
+            yield f"  {figure['label']}{note}:"
             width = max(map(len, models))
-            yield from (f"    {name:<{width}}  {_estimate(each)}" for name, each in models.items())
+            yield from (f"    {name:<{width}}  {_estimate(each, unit)}" for name, each in models.items())
         else:
-            yield f"  {figure['label']}: {_estimate(figure)}"
+            yield f"  {figure['label']}: {_estimate(figure, unit)}{note}"
 
 
-def _estimate(figure: Mapping[str, Any]) -> str:
-    """Return a figure with its interval and the interval's confidence; n/a with the reason for an undefined one."""
+def _estimate(figure: Mapping[str, Any], unit: str) -> str:
+    """Return a figure with its unit, its interval and that one's confidence; n/a with the reason where undefined."""
     value, interval = figure["value"], figure.get("interval") or {}
     if value is None:
         return f"n/a ({figure['reason']})"
     if isinstance(value, Mapping):
         return _row(value, interval)
-    return f"{_figure(value)}{_interval(interval, whole=True)}"
+    return f"{with_unit(_figure(value), unit)}{_interval(interval, whole=True)}"
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:

@@ -23,16 +23,12 @@ _SHOWN = {
 
 
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
-    """Yield one line per component, then what plugins show on pages, broken plugins and conflicts."""
+    """Yield one line per component, then broken plugins and conflicts."""
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
     for component, plugin in registry.components():
         if kind in (None, component.kind):
             yield f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]"
-    for plugin in registry.plugins if kind is None else ():
-        for panel in plugin.panels:
-            where = f"{panel.title} ({panel.place})"
-            yield f"{'panel':<11} {panel.name:<26} {where}  [{plugin.release}]"
     for plugin in registry.broken:
         yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.release}]"
     for conflict in registry.conflicts:
@@ -58,7 +54,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         target = registry.load(kind, name)
         yield f"{kind} {name}: {component.summary}"
         yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
-        if kind != "stack":
+        if kind not in ("stack", "command"):
             yield f"  version {target.version}"
         for attribute in _SHOWN.get(kind, ()):
             value = getattr(target, attribute)

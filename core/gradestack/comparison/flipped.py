@@ -32,6 +32,7 @@ def flipped(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _shown(side: Side, passed: bool, position: int) -> dict[str, Any]:
-    (row,) = side.report.rows_from([(position, side.samples.places[position])])
+    ((number, _, line),) = side.report.lines([(position, side.samples.places[position])])
+    row = side.report.row(number, line)
     row.pop("trajectory", None)
     return {"name": side.name, "passed": passed, "position": position, "row": row}

@@ -10,6 +10,7 @@ from gradestack.jsonio.files import (
     numbered_lines,
     open_regular,
     read_regular,
+    whole_line,
 )
 from gradestack.jsonio.lists import Element, Member, Range, iter_list, iter_members, list_ranges
 from gradestack.jsonio.paths import Query, path_exists, path_steps, path_value
@@ -71,5 +72,6 @@ __all__ = [
     "record_ranges",
     "same",
     "standard_loads",
+    "whole_line",
     "whole_lines",
 ]

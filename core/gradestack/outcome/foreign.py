@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from gradestack.errors import ConfigError
+from gradestack.rundir.place import filling
 
 COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
 REPORT_PAGES = ("report.html", "report.md")
@@ -23,6 +25,23 @@ def keep_foreign(*pages: Path) -> None:
         with page.open("rb") as file:
             if _MARKS[page.suffix] not in file.read(_BEGINNING):
                 raise _in_the_way(page)
+
+
+def publish(out: Path, pages: Mapping[str, str]) -> None:
+    """Write pages into a directory that anybody may have filled: links there are replaced, pages of others are not.
+
+    Args:
+        out: The directory.
+        pages: File name -> text.
+
+    Raises:
+        ConfigError: A page of that name is there and was not written by gradestack.
+        OSError: It cannot be written.
+    """
+    keep_foreign(*(out / name for name in pages))
+    with filling(out) as new:
+        for name, text in pages.items():
+            (new / name).write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def keep_foreign_comparison(out: Path) -> None:

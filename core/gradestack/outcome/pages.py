@@ -16,7 +16,7 @@ from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report, is_run
-from gradestack.reporter import Reporter, panels_of
+from gradestack.reporter import Reporter
 from gradestack.rundir.place import filling
 from gradestack.suites.strict import Problems, structure
 
@@ -88,7 +88,7 @@ def rewrite_pages(
         (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
     ]
     written: list[Path] = []
-    report = attrs.evolve(with_trajectories(report, registry, say), panels=panels_of(registry))
+    report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
     try:
         out.mkdir(parents=True, exist_ok=True)
         if not is_run(out):

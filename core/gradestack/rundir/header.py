@@ -15,6 +15,7 @@ import attrs
 from gradestack._version import __version__
 from gradestack.api import Input, Shard
 from gradestack.copies.files import is_fetched, name_of, original
+from gradestack.declared import declared_entry
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -176,8 +177,7 @@ def _declared(stage: Stage) -> dict[str, JSON]:
     if stage.kind == "grader":
         return {"label": component.label or stage.key, "better": component.better, "unit": component.score_unit}
     if stage.kind == "aggregator":
-        names = ("name", "label", "better", "unit")
-        return {"figures": [{name: getattr(each, name) for name in names} for each in component.figures]}
+        return {"figures": [declared_entry(each) for each in component.figures]}
     return {}
 
 

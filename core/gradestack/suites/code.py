@@ -18,7 +18,6 @@ import attrs
 
 from gradestack.api import Component, Contract, Kind
 from gradestack.errors import ConfigError, suggest
-from gradestack.panel import Panel
 from gradestack.plugin_errors import LOCAL_CODE, error_text
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.strict import path_of
@@ -215,22 +214,19 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
 def file_plugin(path: Path) -> Plugin:
     """Return what a file offers, as if it were installed: by its hooks, components else as classes."""
     module = load_file(path)
-    panels: tuple[Panel, ...] = ()
-    if hasattr(module, "gradestack_components") or hasattr(module, "gradestack_panels"):
+    if hasattr(module, "gradestack_components"):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
-        if hasattr(module, "gradestack_components"):
-            return plugin
-        panels = plugin.panels
+        return plugin
     components = [
         Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary="")
         for name, value in vars(module).items()
         if _is_component(value, module.__name__) and not name.startswith("_")
     ]
-    if not components and not panels:
+    if not components:
         raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
-    return attrs.evolve(_plugin(path, *components), panels=panels)
+    return _plugin(path, *components)
 
 
 def with_files(registry: Registry, files: Iterable[str], *, allow_code: bool) -> Registry:

@@ -12,7 +12,6 @@ from gradestack.copies.files import named_as_given, shown_path
 from gradestack.errors import GradestackError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
-from gradestack.reporter import panels_of
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Exporters,
@@ -235,7 +234,7 @@ def _parts(
 
 def _loaded(resolver: Resolver) -> dict[str, Any]:
     """Return the arguments of a suite that come from files of the user's own."""
-    return {"files": LocalFiles.load(resolver.code), "panels": panels_of(resolver.registry)}
+    return {"files": LocalFiles.load(resolver.code), "registry": resolver.registry}
 
 
 def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:

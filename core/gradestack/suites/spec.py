@@ -16,7 +16,6 @@ from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.panel import Panel
 from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry
 from gradestack.rows.success import Success
@@ -200,8 +199,8 @@ class Suite(Plan):
     headline: Headline = attrs.field(factory=Headline)
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
-    panels: tuple[Panel, ...] = ()
-    """What plugins show on its pages."""
+    registry: Registry | None = None
+    """Where its components come from, and what plugins show on its pages."""
     broken: Mapping[str, str] = attrs.field(factory=dict)
     """Exporters that were named and cannot be made: kind, name and distribution -> what is wrong."""
     engine: Stage

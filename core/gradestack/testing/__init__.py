@@ -17,7 +17,6 @@ from gradestack.testing.checks import (
     check_reporter,
     installed_components,
 )
-from gradestack.testing.panels import check_panel
 from gradestack.testing.samples import masked, nasty_samples, random_grades
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "check_component",
     "check_grader",
     "check_hash_seeds",
-    "check_panel",
     "check_reader",
     "check_reporter",
     "installed_components",

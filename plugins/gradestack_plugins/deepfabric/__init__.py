@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 if TYPE_CHECKING:
     from gradestack_plugins.deepfabric.evaluation import Evaluation, Metrics, evaluate
@@ -35,6 +35,7 @@ _COMPONENTS: dict[Kind, tuple[str, str]] = {
         ".exporter:DeepFabricExporter",
         "native/deepfabric.json: metrics, predictions and config as DeepFabric writes them",
     ),
+    "panel": (".panels:Readiness", "The figures with their intervals, the band of the overall score, advice"),
     "stack": (":stack", "DeepFabric's weighted tool metrics under the grader key `tools`"),
 }
 
@@ -49,15 +50,11 @@ def __getattr__(name: str) -> Any:
 def gradestack_components() -> tuple[Component, ...]:
     """Return the family's reader, grader, aggregator, exporter and stack."""
     return tuple(
-        Component(kind=kind, name="deepfabric", target=f"{_HERE}{path}", summary=text)
+        Component(
+            kind=kind, name="readiness" if kind == "panel" else "deepfabric", target=f"{_HERE}{path}", summary=text
+        )
         for kind, (path, text) in _COMPONENTS.items()
     )
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    return (Panel(name="readiness", place="overview", title="Readiness", target=f"{_HERE}.panels:readiness"),)
 
 
 def stack() -> dict[str, Any]:

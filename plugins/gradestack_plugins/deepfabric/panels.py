@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradestack import Report, blocks
+from typing_extensions import override
+
+from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.deepfabric.aggregators import LABELS
+from gradestack_plugins.pages import blocks
 
 
-def readiness(report: Report) -> Iterable[blocks.Block] | None:
-    """Return the figures with their intervals, the band of the overall score, and advice; None without them."""
-    for held in report.aggregates.values():
-        metrics = as_map(held.get("deepfabric"))
-        if "overall_score" in metrics:
-            figures = [blocks.figure_of(label, metrics, key) for key, label in LABELS.items() if key in metrics]
-            told = as_map(metrics.get("interpretation"))
-            band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
-            texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
-            return [
-                blocks.Interval(figures, f"Band: {band}" if band else ""),
-                *(blocks.Words(text, title) for title, text in texts if text),
-            ]
-    return None
+class Readiness(blocks.Panel):
+    """The figures with their intervals, the band of the overall score, and advice; None without them."""
+
+    place = "overview"
+    title = "Readiness"
+
+    @override
+    def show(self, about: Report) -> Iterable[blocks.Block] | None:
+        """Return its blocks."""
+        for held in about.aggregates.values():
+            metrics = as_map(held.get("deepfabric"))
+            if "overall_score" in metrics:
+                figures = [blocks.figure_of(label, metrics, key) for key, label in LABELS.items() if key in metrics]
+                told = as_map(metrics.get("interpretation"))
+                band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
+                texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
+                return [
+                    blocks.Interval(figures, f"Band: {band}" if band else ""),
+                    *(blocks.Words(text, title) for title, text in texts if text),
+                ]
+        return None
 
 
 def _title(metric: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -77,7 +78,7 @@ def check_rows(path: Path) -> None:
     except DataError:  # whatever is missing or damaged beside the rows is not needed
         return
     if report.has_rows:
-        report.places()
+        deque(report.lines(), maxlen=0)  # which counts them
 
 
 def place_of(given: Input, relative: str) -> Input:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _PACKAGE = "gradestack_plugins.orchestrationbench"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
@@ -73,6 +73,8 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         "orchestrationbench.json, the original's result file",
     ),
     ("stack", "orchestrationbench", ".stacks:orchestrationbench", "all graders of OrchestrationBench"),
+    ("panel", "decisions", ".panels:Decisions", "What was decided where a call, or a rejection, was right"),
+    ("panel", "plans", ".panels:Plans", "Workflows of a sample, as expected and as made"),
 )
 
 
@@ -81,13 +83,4 @@ def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     return tuple(
         Component(kind=k, name=name, target=_PACKAGE + path, summary=text) for k, name, path, text in _COMPONENTS
-    )
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    return (
-        Panel(name="decisions", place="overview", title="Calls and rejections", target=f"{_PACKAGE}.panels:decisions"),
-        Panel(name="plans", place="sample", title="Plans", target=f"{_PACKAGE}.panels:plans"),
     )

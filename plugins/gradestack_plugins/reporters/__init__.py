@@ -12,31 +12,31 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="reporter",
             name="html",
-            target="gradestack_plugins.reporters.html:HtmlReporter",
+            target="gradestack_plugins.pages.html:HtmlReporter",
             summary="report.html: a self-contained page with figures, charts, task table and a drill-down per sample",
         ),
         Component(
             kind="reporter",
             name="markdown",
-            target="gradestack_plugins.reporters.markdown:MarkdownReporter",
+            target="gradestack_plugins.pages.markdown:MarkdownReporter",
             summary="report.md: verdict, figures, tables and the worst samples, for pull requests and job summaries",
         ),
         Component(
             kind="reporter",
             name="csv",
-            target="gradestack_plugins.reporters.table_files:CsvReporter",
+            target="gradestack_plugins.pages.table_files:CsvReporter",
             summary="tables/NAME.csv: figures, gates, tasks, failures, samples, grades, items, reasons and calls",
         ),
         Component(
             kind="reporter",
             name="json",
-            target="gradestack_plugins.reporters.table_files:JsonReporter",
+            target="gradestack_plugins.pages.table_files:JsonReporter",
             summary="tables/NAME.json: the tables of csv as lists of objects",
         ),
         Component(
             kind="reporter",
             name="text",
-            target="gradestack_plugins.reporters.text_report:TextReporter",
+            target="gradestack_plugins.pages.show:TextReporter",
             summary="report.txt: the worst samples as `gradestack show` prints one, for terminals and logs",
         ),
         Component(
@@ -50,5 +50,23 @@ def gradestack_components() -> tuple[Component, ...]:
             name="github",
             target="gradestack_plugins.reporters.github:GithubReporter",
             summary="annotations.txt and step_summary.md, for a step of GitHub Actions",
+        ),
+        Component(
+            kind="command",
+            name="show",
+            target="gradestack_plugins.pages.show:show",
+            summary="Show a sample of a run: its calls against the expected ones, grades, conversation.",
+        ),
+        Component(
+            kind="command",
+            name="view",
+            target="gradestack_plugins.pages.view:view",
+            summary="Serve a run to this machine's browser: its samples as a list, one by one, the report.",
+        ),
+        Component(
+            kind="command",
+            name="index",
+            target="gradestack_plugins.pages.runs:index",
+            summary="Write a page over all runs of a directory: a row for every run, figures over time.",
         ),
     )

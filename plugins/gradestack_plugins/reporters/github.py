@@ -11,10 +11,11 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter, ci_command
 from gradestack.jsonio import as_list, as_map, as_text
-from gradestack_plugins.reporters.environment import check_limits
-from gradestack_plugins.reporters.index import all_reasons, index_of, name_of, verdict, worst
-from gradestack_plugins.reporters.markdown import MarkdownReporter
-from gradestack_plugins.reporters.text import brief
+from gradestack_plugins.pages.environment import check_limits
+from gradestack_plugins.pages.index import all_reasons, index_of, name_of, verdict, worst
+from gradestack_plugins.pages.markdown import MarkdownReporter
+from gradestack_plugins.pages.rows import rows_at
+from gradestack_plugins.pages.text import brief
 
 ANNOTATIONS, SUMMARY = "annotations.txt", "step_summary.md"
 
@@ -66,7 +67,7 @@ def _gates(report: Report) -> Iterator[str]:
 def _samples(report: Report, most: int) -> Iterator[str]:
     entries = [entry for entry in index_of(report).entries if verdict(entry) not in ("passed", "skipped", "graded")]
     chosen = worst(entries, most) if most > 0 else []
-    rows = report.rows_at((entry.position for entry in chosen), trajectories=False) if chosen else ()
+    rows = rows_at(report, (entry.position for entry in chosen), trajectories=False) if chosen else ()
     for entry, row in zip(chosen, rows, strict=True):
         name = " ".join(filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else "")))
         yield ci_command("error", brief(name, 200), brief(_why(as_map(row.get("grade"))), 500))

@@ -12,9 +12,9 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter, xml_text
 from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
-from gradestack_plugins.reporters.environment import check_limits
-from gradestack_plugins.reporters.index import all_reasons
-from gradestack_plugins.reporters.text import brief
+from gradestack_plugins.pages.environment import check_limits
+from gradestack_plugins.pages.index import all_reasons
+from gradestack_plugins.pages.text import brief
 
 PAGE = "junit.xml"
 _GATES = "gates"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.stability"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
@@ -27,6 +27,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         ".exporter:StabilityExporter",
         "native/stability.json: the evaluation suite's stability metrics file",
     ),
+    ("panel", "stability", ".panels:Stability", "Figures over runs with their intervals, and by expected answer"),
     ("stack", "stability", ":stack", "Labels of repeated runs with the stability metrics"),
 )
 
@@ -35,12 +36,6 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the stability family."""
     return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    return (Panel(name="stability", place="overview", title="Stability over runs", target=f"{_HERE}.panels:stability"),)
 
 
 def stack() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.tau_bench"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
@@ -41,6 +41,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         ".exporter:TauBenchExporter",
         "<input>_partial.json and tau_statistics.txt, as the partial scoring script writes them",
     ),
+    ("panel", "reliability", ".panels:Reliability", "pass^k and pass@k over k, and how often tasks succeed"),
     ("stack", "tau-bench", ":stack", "Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k"),
 )
 
@@ -49,13 +50,6 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    target = f"{_HERE}.panels:reliability"
-    return (Panel(name="reliability", place="overview", title="Reliability over trials", target=target),)
 
 
 def stack() -> dict[str, Any]:

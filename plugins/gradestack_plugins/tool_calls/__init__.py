@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.tool_calls"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
@@ -26,6 +26,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         "Did it make these calls: expected calls against those that were made",
     ),
     ("stack", "peers", ".stacks:peers", "Every published rule for tool calls, side by side on the same runs"),
+    ("panel", "other_tools", ".panels:OtherTools", "What the rules of other tools would say of the same run"),
 )
 
 
@@ -33,16 +34,3 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    return (
-        Panel(
-            name="other_tools",
-            place="overview",
-            title="What other tools would say",
-            target=f"{_HERE}.panels:other_tools",
-        ),
-    )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gradestack import Report, blocks
+from typing_extensions import override
+
+from gradestack import Report
+from gradestack_plugins.pages import blocks
 from gradestack_plugins.tool_calls.side_by_side import (
     HARDER,
     SILENT,
@@ -23,15 +26,22 @@ _KINDS = {
 _VERDICT = "A verdict is a rule's own where it has one, else whether the score is 1."
 
 
-def other_tools(report: Report) -> Iterable[blocks.Block] | None:
-    """Return the presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
-    presets = presets_of(report)
-    if presets is None:
-        return None
-    if not presets.graded:
-        none = f"None of the {len(presets.rows)} rules has a grade of any sample"
-        return [blocks.Words(f"{none}: why stands under the graders and with the samples.")]
-    return _blocks(presets)
+class OtherTools(blocks.Panel):
+    """The presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
+
+    place = "overview"
+    title = "What other tools would say"
+
+    @override
+    def show(self, about: Report) -> Iterable[blocks.Block] | None:
+        """Return its blocks."""
+        presets = presets_of(about)
+        if presets is None:
+            return None
+        if not presets.graded:
+            none = f"None of the {len(presets.rows)} rules has a grade of any sample"
+            return [blocks.Words(f"{none}: why stands under the graders and with the samples.")]
+        return _blocks(presets)
 
 
 def _blocks(presets: Presets) -> Iterator[blocks.Block]:

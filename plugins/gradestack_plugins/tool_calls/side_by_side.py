@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from gradestack import Report, RowIndex
+from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.pages.index import RowIndex, index_of
 
 NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
 """Traits of samples that are no codes of reasons, as the index of a run names them."""
@@ -115,9 +116,9 @@ def presets_of(report: Report) -> Presets | None:
     A verdict is the grader's own where it has one, else whether the score is 1.
     """
     declared = _declared(report.header)
-    if len(declared) < 2 or not report.has_rows or not report.index.entries:
+    if len(declared) < 2 or not report.has_rows or not index_of(report).entries:
         return None
-    index = report.index
+    index = index_of(report)
     options = {key: each for key, each in declared.items() if key in index.verdicts.by_grader}
     names = _names(options)
     base, masks = as_text(as_map(report.summary.get("outcome")).get("grader")), _Masks(index)

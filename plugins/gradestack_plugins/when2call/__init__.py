@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, Panel, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.when2call"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
@@ -44,6 +44,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         f"{_HERE}.exporter:When2CallExporter",
         "native/when2call.json: the evaluation suite's metrics file",
     ),
+    ("panel", "classes", f"{_HERE}.panels:Classes", "Confusion matrix, and the F1 of each class"),
     ("stack", "when2call", f"{_HERE}:stack", "Behaviour labels with classification metrics and hallucination rates"),
 )
 
@@ -52,13 +53,6 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the When2Call family, and the general classification aggregator it relies on."""
     return tuple(Component(kind=k, name=name, target=path, summary=text) for k, name, path, text in _COMPONENTS)
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what the family shows on pages."""
-    target = f"{_HERE}.panels:classes"
-    return (Panel(name="classes", place="overview", title="Which class is taken for which", target=target),)
 
 
 def stack() -> dict[str, Any]:

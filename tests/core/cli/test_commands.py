@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -23,7 +24,7 @@ def test_help_imports_click_and_nothing_heavier():
     """Start-up must not pay for what is not used."""
     code = (
         "import sys\nfrom gradestack.cli import commands\n"
-        "for arguments in (['--help'], ['run', '--help'], ['grade', '-h'], ['--version']):\n"
+        "for arguments in (['run', '--help'], ['grade', '-h'], ['--version']):\n"
         "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
         "print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
@@ -33,6 +34,22 @@ def test_help_imports_click_and_nothing_heavier():
     assert {"click", "gradestack"} <= modules
     assert modules & HEAVY == set()
     assert modules & {"gradestack_plugins", "gradestack_templates", "asyncio", "multiprocessing"} == set()
+
+
+def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
+    """Nor does the list of components: names and summaries are all that is needed."""
+    code = (
+        "import sys\nfrom gradestack.cli import commands\n"
+        "for arguments in (['--help'], ['plugins', 'list']):\n"
+        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
+        "print('MODULES', *sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert {"show", "view", "index"} <= set(re.findall(r"^  (\w+)  ", done.stdout, re.MULTILINE))
+    assert not {
+        name for name in modules if name.startswith(("gradestack_plugins.pages", "gradestack_templates", "jinja2"))
+    }
 
 
 def test_help_names_commands_and_exit_codes(command):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gradestack import ConfigError, Panel, PluginError, Registry
+from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.cli.listing import component_lines, describe_lines
 from gradestack.registry import Plugin
 
 
 def test_every_component_has_a_line(registry):
     """Kind, name, summary, distribution and version, sorted by kind and name."""
-    lines = [line for line in component_lines(registry) if not line.startswith("panel ")]
+    lines = list(component_lines(registry))
     assert "grader      toy                        A grader for tests  [local 0]" in lines
     assert len(lines) == len(registry.components())
     assert [line.split()[:2] for line in lines] == sorted(line.split()[:2] for line in lines)
@@ -24,11 +24,17 @@ def test_one_kind_can_be_listed(registry):
         list(component_lines(registry, "greader"))
 
 
-def test_panels_are_listed_behind_components():
-    """With their heading and place; a kind that is asked for has none."""
-    panel = Panel(name="curve", place="overview", title="How it falls", target="m:f", plugin="p")
-    found = Registry([Plugin(name="p", distribution="d", version="2", panels=(panel,))])
-    assert list(component_lines(found)) == [f"panel       {'curve':<26} How it falls (overview)  [d 2]"]
+def test_panels_and_commands_are_listed_as_other_kinds():
+    """By their summaries, without what they show or do."""
+    offered = [
+        Component(kind=kind, name="curve", target="no_such_module:f", summary="How it falls")
+        for kind in ("panel", "command")
+    ]
+    found = Registry([Plugin(name="p", distribution="d", version="2", components=tuple(offered))])
+    assert list(component_lines(found)) == [
+        f"command     {'curve':<26} How it falls  [d 2]",
+        f"panel       {'curve':<26} How it falls  [d 2]",
+    ]
     assert list(component_lines(found, "grader")) == []
 
 

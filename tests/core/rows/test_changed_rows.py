@@ -2,25 +2,17 @@
 
 import pytest
 
-from gradestack.errors import DataError
-from gradestack.jsonio.values import loads
-from gradestack.rows.parts import RowPlaces
+from gradestack import DataError, Report
+from gradestack_plugins.pages.rows import RowPlaces
 
 
 def test_a_row_that_is_no_longer_there_is_an_error(tmp_path):
     """Neither half a row nor nothing is given out as the row."""
-
-    def row(number, line):
-        try:
-            return loads(line)
-        except ValueError as error:
-            raise DataError(f"row {number}") from error
-
     path = tmp_path / "results.jsonl"
     path.write_text('{"a": 1}\n{"a": 2}\n')
-    places = RowPlaces(path, row, None, {})
+    places = RowPlaces(Report(path=tmp_path, header={}, summary={}))
     assert places.line(1) == b'{"a": 2}\n'
     for text in ('x{"a": 1}\n{"a": 2}\n', '{"a": 1}\n'):
         path.write_text(text)
-        with pytest.raises(DataError, match="row 2"):
+        with pytest.raises(DataError, match="2: not JSON"):
             places.line(1)

@@ -149,7 +149,7 @@ def test_a_line_that_was_not_written_to_its_end(run, fill, tmp_path, cut):
 
 def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
     """Everything was graded by then; continuing grades nothing."""
-    from gradestack_plugins.reporters.html import HtmlReporter
+    from gradestack_plugins.pages.html import HtmlReporter
 
     run("whole")
     write = HtmlReporter.write

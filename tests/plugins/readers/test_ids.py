@@ -5,6 +5,7 @@ import json
 import pytest
 
 import gradestack
+from gradestack_plugins.pages.index import index_of
 
 ANSWERED = {"trajectory": [[{"role": "assistant", "content": "Oslo"}]], "agent_id": "a", "grade": None}
 DEEPFABRIC = {
@@ -57,7 +58,7 @@ def test_a_number_stays_a_number_in_the_row(tmp_path, form):
     }
     report = gradestack.run(suite, output=tmp_path / "out")
     assert ids(report) == recorded
-    assert [entry.id for entry in report.index.entries] == list(map(str, recorded))
+    assert [entry.id for entry in index_of(report).entries] == list(map(str, recorded))
     assert all(set(row["source"]) == {"file", "ordinal", "line"} for row in report.rows())
     again = gradestack.run(suite | {"target": {"paths": [str(tmp_path / "out")]}}, output=tmp_path / "again")
     assert ids(again) == recorded

@@ -1,6 +1,6 @@
 """Grades how much of an answer is in capitals, and shows it on pages."""
 
-from gradestack import Component, Panel, hookimpl
+from gradestack import Component, hookimpl
 
 
 @hookimpl
@@ -19,19 +19,10 @@ def gradestack_components() -> tuple[Component, ...]:
             target="gradestack_shout.aggregate:Loudest",
             summary="The sample that shouts most",
         ),
-    )
-
-
-@hookimpl
-def gradestack_panels() -> tuple[Panel, ...]:
-    """Return what this package shows on pages."""
-    return (
-        Panel(name="loudness", place="overview", title="How loud", target="gradestack_shout.panels:loudness"),
-        Panel(
-            name="letters",
-            place="sample",
-            title="Letters",
-            target="gradestack_shout.panels:letters",
-            template="letters.html",
+        Component(
+            kind="panel", name="loudness", target="gradestack_shout.panels:Loudness", summary="How loud answers were"
+        ),
+        Component(
+            kind="panel", name="letters", target="gradestack_shout.panels:Letters", summary="The letters of an answer"
         ),
     )

@@ -1,0 +1,107 @@
+"""What figures of a finished run mean: what graders and aggregators declared of them, as its header records it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import attrs
+
+from gradestack.api import Direction, Figure, Unit
+from gradestack.jsonio.values import as_list, as_map, as_text
+
+_MEAN = "mean"
+"""Aggregator whose figure means what its grader says of a score."""
+
+
+class Declarations:
+    """What the components of a run declare of figures, looked up by path; for whatever shows or compares them.
+
+    Args:
+        header: Content of header.json. What it does not record is declared by nobody.
+    """
+
+    def __init__(self, header: Mapping[str, Any]) -> None:
+        entries = [as_map(each) for each in as_list(header.get("components"))]
+        self._scores: dict[str, Figure] = {}
+        self._figures: dict[tuple[str, str], tuple[Figure, ...]] = {}
+        for each in entries:
+            key = as_text(each.get("key"))
+            if each.get("kind") == "grader" and "better" in each:
+                label = as_text(each.get("label"))
+                self._scores[key] = _figure({**each, "name": _MEAN, "label": "Mean score" if label == key else label})
+        for each in entries:
+            of = as_text(each.get("of"))
+            if each.get("kind") == "aggregator":
+                own = tuple(_figure(as_map(one)) for one in as_list(each.get("figures")))
+                mean = each.get("name") == _MEAN and of in self._scores
+                self._figures[of, as_text(each.get("key"))] = (self._scores[of],) if mean else own
+
+    def score(self, grader: str) -> Figure | None:
+        """Return what the mean score of a grader means; None: nobody says."""
+        return self._scores.get(grader)
+
+    def figure(self, grader: str, aggregator: str, path: str = "") -> Figure | None:
+        """Return what the figure of an aggregator at a dotted path means; None: nobody says.
+
+        Args:
+            grader: Key of the grader.
+            aggregator: Key of the aggregator; "" for averages, which every grader has.
+            path: Path below the aggregator; "" for the figure that is called as it.
+        """
+        if not aggregator:
+            return self._scores.get(grader) if path.startswith("avg_score") else None
+        declared = self._figures.get((grader, aggregator), ())
+        for name in (path, f"{aggregator}.{path}" if path else aggregator):
+            for each in declared:
+                if each.covers(name):
+                    return each
+        return None
+
+    def at(self, path: str) -> Figure | None:
+        """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates write it."""
+        for grader, aggregator in self._figures:
+            prefix = f"{grader}.{aggregator}"
+            if path == prefix or path.startswith(f"{prefix}."):
+                return self.figure(grader, aggregator, path[len(prefix) + 1 :])
+        grader, _, name = path.rpartition(".")
+        return self.figure(grader, "", name)
+
+
+def _figure(entry: Mapping[str, Any]) -> Figure:
+    better, unit = entry.get("better"), entry.get("unit")
+    return Figure(
+        name=as_text(entry.get("name")),
+        label=as_text(entry.get("label")),
+        better=next((each for each in get_args(Direction) if each == better), "neither"),
+        unit=next((each for each in get_args(Unit) if each == unit), "score"),
+        about=as_text(entry.get("about")),
+    )
+
+
+def declared_entry(figure: Figure) -> dict[str, Any]:
+    """Return what header.json records of a figure: what is not said is left out."""
+    found = {field.name: getattr(figure, field.name) for field in attrs.fields(Figure)}
+    always = ("name", "label", "better", "unit")
+    return {key: each for key, each in found.items() if key in always or (key == "about" and each)}
+
+
+_UNITS = {"seconds": "{} s", "tokens": "{} tokens", "usd": "${}", "bits": "{} bits"}
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Return a number as written with its unit; shares, scores and counts have none.
+
+    >>> with_unit("0.8", "seconds"), with_unit("0.596", "share")
+    ('0.8 s', '0.596')
+    """
+    return _UNITS.get(unit, "{}").format(number)
+
+
+def which_is_better(better: str) -> str:
+    """Return what has to be said of a figure's direction: nothing where higher is better, or neither.
+
+    >>> which_is_better("lower")
+    'lower is better'
+    """
+    return "lower is better" if better == "lower" else ""

@@ -1,1 +1,0 @@
-"""Pages of a run on demand, for one person on this machine."""

@@ -1,0 +1,277 @@
+"""Panels, and blocks, the shapes they show. Blocks hold values; how these are drawn is up to the reporter.
+
+Texts are data: reporters escape them. A value of None is undefined, which is shown as such and never as a zero.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+import attrs
+
+from gradestack import Contract, PluginError, suggest
+from gradestack.jsonio import as_map, as_number, as_text
+
+Place = Literal["overview", "sample", "compare", "page"]
+
+
+class Panel(Contract):
+    """A section of a page that a plugin contributes.
+
+    Attributes:
+        place: ``overview``: on the report page below its first screen; it shows the :class:`gradestack.Report`.
+            ``sample``: in the drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of
+            a comparison; it shows the content of comparison.json. ``page``: a page of its own beside the report page,
+            linked from there; it shows the report.
+        title: Heading.
+        template: File of a Jinja template, ``….html``, in the folder of the class's module; "" for blocks.
+    """
+
+    contract: ClassVar[Any] = "panel"
+    place: ClassVar[Place]
+    title: ClassVar[str]
+    template: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse what no page can show.
+
+        Raises:
+            PluginError: An unknown place, no title, or a template that is not HTML.
+        """
+        place, title = vars(cls).get("place"), vars(cls).get("title")
+        if place is not None and place not in get_args(Place):
+            raise PluginError(f"panel {cls.__name__} has unknown place {place!r}{suggest(str(place), get_args(Place))}")
+        if place is not None and not (title and isinstance(title, str)):
+            raise PluginError(f"panel {cls.__name__} has no title")
+        if cls.template and not cls.template.endswith(".html"):  # what escapes is known by the name
+            raise PluginError(f"panel {cls.__name__} has template {cls.template!r}, whose name must end in .html")
+
+    @abc.abstractmethod
+    def show(self, about: Any) -> Any:
+        """Return blocks, any iterable of them, or the ``data`` of its template.
+
+        None, or no block, leaves the panel out. It must not change what it gets, and the same input has to give the
+        same output.
+
+        Args:
+            about: What its place is about.
+        """
+
+
+Value = float | int | str | None
+"""A number, a word, or None where it is undefined."""
+
+
+@attrs.frozen
+class Figure:
+    """One value with its name.
+
+    Attributes:
+        label: Its name.
+        value: The value.
+        interval: Both ends of its interval, where there is one.
+        note: What it is made of, or why it is undefined.
+    """
+
+    label: str
+    value: Value
+    interval: tuple[float, float] | None = None
+    note: str = ""
+
+
+def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
+    """Return a figure of an aggregator's metrics with the interval that stands beside it as ``KEY_interval``.
+
+    Args:
+        label: Its name.
+        metrics: The metrics.
+        key: Its key; one that is not there is undefined.
+        note: What it is made of; default: why it has no value or no interval, where the metrics say so.
+    """
+    held = as_map(metrics.get(f"{key}_interval"))
+    low, high = as_number(held.get("low")), as_number(held.get("high"))
+    why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(held.get("reason"))
+    ends = None if low is None or high is None else (low, high)
+    return Figure(label, as_number(metrics.get(key)), ends, note or why)
+
+
+@attrs.frozen
+class Figures:
+    """Figures side by side."""
+
+    figures: Sequence[Figure]
+    title: str = ""
+
+
+@attrs.frozen
+class Interval:
+    """Figures with their intervals, one below the other on one axis.
+
+    Attributes:
+        figures: The figures, each a number or None.
+        title: Heading.
+        low: Left end of the axis.
+        high: Its right end.
+    """
+
+    figures: Sequence[Figure]
+    title: str = ""
+    low: float = 0.0
+    high: float = 1.0
+
+
+@attrs.frozen
+class Matrix:
+    r"""Numbers in rows and columns, shaded by size: a confusion matrix, or agreement of each with each.
+
+    Attributes:
+        rows: Names of the rows.
+        columns: Names of the columns.
+        values: Row by row, as many as there are columns; None for an empty cell.
+        title: Heading.
+        corner: What rows and columns are, such as ``expected \ predicted``.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Sequence[Sequence[Value]]
+    title: str = ""
+    corner: str = ""
+
+
+@attrs.frozen
+class Node:
+    """One node of a graph.
+
+    Attributes:
+        name: Its name, unique in the graph.
+        after: Names of the nodes it depends on; those that are not in the graph are left out.
+        lines: What it holds.
+    """
+
+    name: str
+    after: Sequence[str] = ()
+    lines: Sequence[str] = ()
+
+
+@attrs.frozen
+class Graph:
+    """A small graph in layers, or two side by side: what was expected, and what was made.
+
+    Of two graphs each node and edge shows whether the other has it. Cycles are drawn, too.
+
+    Attributes:
+        nodes: The graph, or the expected one.
+        made: The other one; empty where it could not be read; None where there is only one graph.
+        title: Heading.
+    """
+
+    nodes: Sequence[Node]
+    made: Sequence[Node] | None = None
+    title: str = ""
+
+
+@attrs.frozen
+class Distribution:
+    """How often values fall into each bin, group by group: two groups back to back, otherwise one histogram each.
+
+    Attributes:
+        groups: Name of a group -> its values.
+        title: Heading.
+        edges: Lower edges of the bins, growing; the last bin holds what is exactly the last edge. What lies outside is
+            counted in bins of its own.
+    """
+
+    groups: Mapping[str, Sequence[float]]
+    title: str = ""
+    edges: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@attrs.frozen
+class Counts:
+    """Counts of named things as a histogram, in the order given."""
+
+    counts: Mapping[str, int]
+    title: str = ""
+
+
+@attrs.frozen
+class Series:
+    """A figure over a whole number, such as pass^k over k.
+
+    Attributes:
+        points: Number -> figure.
+        title: Heading.
+    """
+
+    points: Mapping[int, Figure]
+    title: str = ""
+
+
+@attrs.frozen
+class Table:
+    """Named rows of values.
+
+    Attributes:
+        columns: Headings of the columns behind the names.
+        rows: Name of a row -> its cells, as many as there are columns: values, links, or figures, which are drawn
+            with their intervals on an axis from 0 to 1.
+        title: Heading.
+        corner: Heading of the names.
+    """
+
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Cell]]
+    title: str = ""
+    corner: str = ""
+
+
+@attrs.frozen
+class Words:
+    """A text."""
+
+    text: str
+    title: str = ""
+
+
+@attrs.frozen
+class Link:
+    """A link to the samples of the run that a filter finds; on a page without samples its text alone.
+
+    Attributes:
+        text: What is linked.
+        search: What the search box would be given: part of a task's id, of a tool's or argument's name or of a reason.
+        model: Only samples of this model.
+        sample: The sample to open, as addresses name it: ``task.trial``, or ``task`` where it was run once.
+        reason: Only samples with this reason: grader key, code, subject and argument, the last two "" where it has
+            none, as ``index_of(report).given.kinds`` has them.
+        position: The sample to open, by its ``position`` in ``index_of(report)``; it goes before the others.
+    """
+
+    text: str
+    search: str = ""
+    model: str = ""
+    sample: str = ""
+    reason: tuple[str, str, str, str] | None = None
+    position: int | None = None
+
+
+@attrs.frozen
+class Section:
+    """Blocks under a common heading.
+
+    Attributes:
+        title: The heading.
+        blocks: The blocks.
+        folded: Whether only the heading is shown until it is opened.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    folded: bool = False
+
+
+Cell = Value | Figure | Link
+Block = Figures | Interval | Matrix | Graph | Distribution | Counts | Series | Table | Words | Link | Section

@@ -1,0 +1,172 @@
+"""Pages of a comparison, in HTML and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+import jinja2
+from markupsafe import Markup
+
+from gradestack.jsonio import as_count, as_map
+from gradestack_plugins.pages.conversation import SharedTexts
+from gradestack_plugins.pages.environment import asset, environment, policy
+from gradestack_plugins.pages.index import Entry, name_of, score, shade
+from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
+from gradestack_plugins.pages.prose import bar, code, prose
+from gradestack_plugins.pages.samples import sample
+from gradestack_plugins.pages.text import UNDEFINED, capital, number
+
+_MOST_METRICS = 8
+"""Graders in the table of the Markdown page; comparison.json has all."""
+_LONGEST = 1000
+"""Characters of one text in a drill-down."""
+
+
+def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
+    """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
+    env = environment()
+    env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
+    shown = list(compared(data).items())[:_MOST_METRICS]
+    found = asked(panels, ("compare",), data)
+    filled = [each for each in found.filled if each.blocks]
+    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, compared=compared)
+
+
+def html_page(data: Mapping[str, Any], panels: Panels) -> str:
+    """Return comparison.html, a file of its own."""
+    env = environment(folders=folders(panels))
+    env.filters.update(signed=signed, ends=ends)
+    style, early = asset(env, "report.css"), asset(env, "theme.js")
+    shown = {"style": style, "early": early, "policy": policy([style], [early])}
+    filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
+    found = {"panels": [html for _, html in filled], "left_out": left_out, "flipped": _flipped(env, data)}
+    return env.get_template("comparison.html").render(**_context(data), **shown, **found)
+
+
+def _flipped(env: jinja2.Environment, data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the first tasks that changed, with what both sides did."""
+    return [
+        {**each, "sides": [_side(env, side) for side in each["sides"]]}
+        for each in map(as_map, data.get("flipped") or ())
+    ]
+
+
+def _side(env: jinja2.Environment, side: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one side of a task that changed: its trial's drill-down, without its conversation."""
+    row, position, verdict = as_map(side["row"]), as_count(side["position"]), "passed" if side["passed"] else "lost"
+    value, run = score(as_map(row.get("grade"))), row.get("run")
+    shown, css = (verdict, verdict) if value is None else (number(value), shade(value))
+    id_, trial = (name_of("" if name is None else str(name)) for name in (as_map(row.get("sample")).get("id"), run))
+    view = sample(Entry(position, id_, trial, "", verdict, value, shown, css), row, _LONGEST, SharedTexts(_LONGEST))
+    html = Markup(env.get_template("_flipped.html").render(sample=view))  # noqa: S704 - rendered and escaped by our own template
+    return {**side, "run": trial, "line": position + 1, "html": html}
+
+
+@attrs.frozen
+class Difference:
+    """One difference on an axis around 0, whose ends all differences of a page share."""
+
+    key: str
+    label: str
+    """What the figure is, in plain words."""
+    a: str
+    b: str
+    text: str
+    interval: str
+    at: float | None
+    """Percent of the axis, like both ends of the interval."""
+    low: float | None
+    high: float | None
+    word: str
+    """The verdict of the comparison: ``better``, ``worse``, ``no evidence``, …."""
+    counts: str
+    p: str
+    visible: str
+
+
+def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...]:
+    """Return the differences of one pair, with their places on an axis from minus to plus ``widest``."""
+    return tuple(_difference(key, each, widest) for key, each in compared(pair).items())
+
+
+def compared(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was compared of a pair: the outcome's rate, figures by their paths, means of graders' scores."""
+    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
+    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
+
+
+def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
+    held, found = each["difference"], each["interval"]["ends"]
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(50 + 50 * value / widest, 2)
+
+    low, high = found if found is not None else (None, None)
+    counts = f"{number(each['tasks'])} task{'' if each['tasks'] == 1 else 's'}"
+    if each.get("better") is not None:
+        counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
+    return Difference(
+        str(each.get("grader") or key),
+        str(each.get("label") or key),
+        number(each["a"]),
+        number(each["b"]),
+        signed(held),
+        ends(found),
+        place(held),
+        place(low),
+        place(high),
+        str(each.get("verdict") or "no test"),
+        counts,
+        number(each["p_holm"]),
+        number(each["mde80"]),
+    )
+
+
+def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
+    """Return the largest distance from 0 of any difference or end of an interval; 1 where there is none."""
+    found = [each for pair in pairs for each in compared(pair).values()]
+    values = [
+        abs(value) for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value
+    ]
+    return 1.08 * max(values) if values else 1.0
+
+
+def changed(data: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], tuple[Mapping[str, Any], ...]]:
+    """Return the tasks listed as changed that lost trials, and those that gained some."""
+    tasks = data["flips"]["tasks"]
+    lost = tuple(each for each in tasks if _trials(each["b"]) < _trials(each["a"]))
+    return lost, tuple(each for each in tasks if _trials(each["b"]) >= _trials(each["a"]))
+
+
+def _trials(text: str) -> float:
+    passed, _, of = text.partition("/")
+    return int(passed) / int(of) if passed.isdecimal() and of.isdecimal() and int(of) else 0.0
+
+
+def _context(data: Mapping[str, Any]) -> dict[str, Any]:
+    first, second = data["runs"][:2]
+    pairs = data.get("pairs") or [{"a": first["name"], "b": second["name"], "metrics": compared(data)}]
+    confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
+    widest = _widest(pairs)
+    return {
+        "data": data,
+        "sentence": capital(data["sentence"]),
+        "drawn": [(pair, differences(pair, widest)) for pair in pairs],
+        "changed": changed(data),
+        "pairs": pairs,
+        "by": data.get("by"),
+        "groups": data.get("groups", []),
+        "confidence": f"{100 * confidence:.6g} % interval",
+    }
+
+
+def signed(value: float | None) -> str:
+    """Return a difference with its sign."""
+    return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def ends(value: list[float] | None) -> str:
+    """Return the ends of an interval."""
+    return "none" if value is None else f"{number(value[0])} to {number(value[1])}"

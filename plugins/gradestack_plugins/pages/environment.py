@@ -1,0 +1,327 @@
+"""The Jinja environment of the pages."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import marshal
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
+from pathlib import Path
+from types import CodeType, FrameType, MappingProxyType
+from typing import IO, Any
+
+import attrs
+import jinja2
+from jinja2.bccache import Bucket
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup, escape
+from typing_extensions import override
+
+import gradestack_templates
+from gradestack import ConfigError, GradestackError, __version__, error_text
+from gradestack_plugins.pages.index import shade
+from gradestack_plugins.pages.text import capital, clean, number, token
+
+_BUFFERED = 500
+_BEGINNING = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{}">
+"""
+"""What every page begins with: nothing that a browser acts on stands before its policy."""
+
+
+class _Folder(jinja2.FileSystemLoader):
+    """The templates that lie in a folder; what a link in it leads to outside is none of them."""
+
+    @override
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        found = super().get_source(environment, template)
+        if not _within(Path(found[1]), Path(self.searchpath[0])):
+            raise jinja2.TemplateNotFound(template)
+        return found
+
+
+def _within(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+class _Compiled(jinja2.BytecodeCache):
+    """Templates compiled in this process: compiling takes longer than most pages, and is the same for every run."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, tuple[str, CodeType | None]] = {}
+
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """Return what a template is known by."""
+        return f"{name}|{filename or ''}"
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code of a template whose text has not changed."""
+        checksum, code = self._codes.get(bucket.key, ("", None))
+        if checksum == bucket.checksum:
+            bucket.code = code
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled."""
+        self._codes[bucket.key] = bucket.checksum, bucket.code
+
+
+class _Kept(_Compiled):
+    """Our own templates compiled for good, where and when Python keeps its modules so: in ``__pycache__``."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code that was kept of this very text, by the same Jinja and Python."""
+        super().load_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if bucket.code is not None or path is None:
+            return
+        with contextlib.suppress(OSError, EOFError, TypeError, ValueError):  # not there, or damaged
+            data, seal = path.read_bytes(), _seal(bucket)
+            if data.startswith(seal):
+                bucket.code = marshal.loads(data[len(seal) :])  # noqa: S302 - beside our modules, as trusted as these
+                super().dump_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled; where nothing can be written, in memory alone."""
+        super().dump_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if path is None or sys.dont_write_bytecode:
+            return
+        begun = path.with_name(f"{path.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
+                begun.replace(path)
+            finally:
+                begun.unlink(missing_ok=True)  # what a full disk left of it
+
+
+def _compiled_file(bucket: Bucket) -> Path | None:
+    """Return where the code of a template is kept; None for one that is not ours."""
+    path = Path(bucket.key.partition("|")[2])
+    return Path(cache_from_source(f"{path}.py")).with_suffix(".jinja") if path.parent == _OURS else None
+
+
+def _seal(bucket: Bucket) -> bytes:
+    return f"{MAGIC_NUMBER.hex()} {jinja2.__version__} {__version__} {bucket.checksum}\n".encode()
+
+
+_OURS = Path(gradestack_templates.__file__).parent
+_COMPILED, _SANDBOXED = _Kept(), _Compiled()
+
+
+def _finalize(value: Any) -> Any:
+    """Return what is put into a page: texts cleaned, None refused by being visible as a figure without value."""
+    if type(value) is str:
+        return clean(value)
+    return number(value) if value is None else value
+
+
+def _escaped(name: str | None) -> bool:
+    return name is not None and name.endswith(".html")
+
+
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """For templates that a suite brings along: they see what they are given, and reach nothing else of Python."""
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Return whether a template may call something: of plain values and of what pages are made of only."""
+        owner = getattr(obj, "__self__", None)
+        module = type(owner).__module__ if owner is not None else getattr(obj, "__module__", "")
+        known = str(module).partition(".")[0] in {"builtins", "jinja2", "markupsafe", "gradestack_plugins"}
+        return known and super().is_safe_callable(obj)
+
+
+def environment(
+    templates: Path | None = None, folders: Mapping[str, Sequence[Path]] = MappingProxyType({})
+) -> jinja2.Environment:
+    """Return an environment that escapes in every ``.html`` template and shows hidden characters in all.
+
+    Markdown templates are not escaped by Jinja; they pass every text through the filters of
+    :mod:`gradestack_plugins.pages.markdown`. Ours are also to be had as ``gradestack/NAME``.
+
+    Args:
+        templates: Folder whose templates stand before ours; with it all run in a sandbox.
+        folders: Where the templates of plugins lie; they are called ``PLUGIN/NAME``.
+    """
+    ours = jinja2.PackageLoader("gradestack_templates", "")
+    prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}
+    own = [] if templates is None else [_Folder(templates)]
+    env = (jinja2.Environment if templates is None else _Sandbox)(
+        loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
+        autoescape=_escaped,
+        undefined=jinja2.StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+        bytecode_cache=_COMPILED if templates is None else _SANDBOXED,
+    )
+    env.filters.update(capital=capital, num=number, shade=shade, token=token)
+    return env
+
+
+@contextlib.contextmanager
+def naming(templates: Path | None) -> Iterator[None]:
+    """Turn an error in a template of a suite's own into one that names its file and line.
+
+    Args:
+        templates: The folder; None: there is none, and errors stay as they are.
+
+    Raises:
+        ConfigError: A template in the folder is wrong.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = isinstance(error, (GradestackError, OSError)) and not isinstance(error, jinja2.TemplateNotFound)
+        place = None if templates is None or ours else _place(error)
+        if templates is None or place is None or not _within(place[0], templates):
+            raise
+        file, line = place
+        where = file.resolve().relative_to(templates.resolve().parent).as_posix()
+        msg = f"templates: {where}:{line}: {error_text(error)}"
+        raise ConfigError(msg) from error
+
+
+def place_in_template(error: BaseException) -> str:
+    """Return ``card.html:7``, the line of a template that is not ours where an error arose; "" for none."""
+    place = _place(error)
+    return f"{place[0].name}:{place[1]}" if place is not None else ""
+
+
+def _place(error: BaseException) -> tuple[Path, int] | None:
+    """Return file and line of the innermost template among what was called that is not ours."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        frames = [(error.filename or "", error.lineno)]
+    else:
+        frames = [
+            (frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)
+        ]
+    found = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
+    return next((each for each in reversed(found) if each[0].parent != _OURS), None)
+
+
+def _line(frame: FrameType, line: int) -> int:
+    """Return the line of a template; of a macro called from Python, Jinja leaves that of the code made of it."""
+    template = frame.f_globals.get("__jinja_template__")
+    return line if template is None else template.get_corresponding_lineno(line)
+
+
+def asset(env: jinja2.Environment, name: str) -> Markup:
+    """Return a style sheet or script as it stands in the package, to be put inline; never one that a suite brings."""
+    assert env.loader is not None  # noqa: S101 - the environment above has one
+    text = env.loader.get_source(env, f"gradestack/{name}")[0]
+    return Markup(text)  # noqa: S704 - our own file, not data
+
+
+def own_style(templates: Path | None) -> str:
+    """Return ``style.css`` of a folder of templates, "" where it has none.
+
+    Raises:
+        ValueError: It could end the element it stands in, or is a link to a file outside.
+    """
+    file = None if templates is None else templates / "style.css"
+    if file is None or templates is None or not file.is_file():
+        return ""
+    if not _within(file, templates):
+        msg = f"{file} is a link that leads out of its folder"
+        raise ValueError(msg)
+    text = file.read_text(encoding="utf-8")
+    if "<" in text:
+        msg = f"{file} must hold no <: it stands inside a page"
+        raise ValueError(msg)
+    return text
+
+
+def content_hash(text: str) -> str:
+    """Return the source expression by which a content security policy allows one inline text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
+    """Return a content security policy that allows these inline texts and nothing else, no network least of all.
+
+    Args:
+        styles: The style sheets.
+        scripts: The scripts.
+        loading: Whether these scripts may load others, the only way to read a file beside a page without a server.
+    """
+    more = " 'strict-dynamic'" if loading else ""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {' '.join(map(content_hash, styles))}",
+            f"script-src {' '.join(map(content_hash, scripts))}{more}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
+    """Render a template into a file piece by piece; a failure leaves none.
+
+    Raises:
+        ConfigError: The template is not ours, and the page would not begin with the policy it is safe by.
+    """
+    file: IO[str]
+    try:
+        with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            stream = template.stream(context)
+            stream.enable_buffering(_BUFFERED)
+            file.writelines(stream)
+        _check_beginning(path, _BEGINNING.format(escape(context["policy"])))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def _check_beginning(path: Path, wanted: str) -> None:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        begun = file.read(len(wanted) + _BUFFERED).lstrip()
+    if not begun.startswith(wanted):
+        msg = f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
+        raise ConfigError(msg)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text into a file; a failure leaves none."""
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def check_limits(options: Any) -> None:
+    """Refuse negative limits among a reporter's options.
+
+    Raises:
+        ValueError: A limit is negative.
+    """
+    for name, value in attrs.asdict(options, recurse=False).items():
+        if isinstance(value, int) and value < 0:
+            msg = f"{name} must not be negative, got {value}"
+            raise ValueError(msg)
+
+
+def check_folder(templates: Path | None) -> None:
+    """Refuse a folder of templates that is none.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if templates is not None and not templates.is_dir():
+        msg = f"templates: {templates} is no directory"
+        raise ValueError(msg)

@@ -1,0 +1,450 @@
+"""Figures of a run as pages show them, as they were declared: the headline, those of each grader, gates, tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from gradestack import Declarations, Report, which_is_better, with_unit
+from gradestack import Figure as Meaning
+from gradestack.exact import visible
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact, is_number
+from gradestack_plugins.pages.draw import scale_of
+from gradestack_plugins.pages.index import RowIndex, index_of
+from gradestack_plugins.pages.tasks import Reliability, by_task
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, number, percent
+
+_WORDS = {"lost": "not passed", "error": "broken"} | {word: word for word in ("graded", "missing", "skipped", "passed")}
+_LONGEST_WORD, _LONGEST_PATH = 40, 20
+_MOST_ROWS, _MOST_ENTRIES, _MOST_FIGURES, _MOST_NUMBERS = 16, 6, 200, 500
+_MEANS = ("mean", "mean.mean", "classification.accuracy")
+"""Figures that are the share of successes where every score is 1 or 0."""
+_ON_AXIS = ("share", "score")
+_PERCENT = ("accuracy", "pass_rate")
+_INTERVAL = ("low", "high", "confidence", "n", "clusters", "method")
+_NO_INTERVAL = (None,) * (len(_INTERVAL) + 1)
+_MEANT = ("label", "unit", "better")
+_BESIDE = ("_interval", "_reason")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "headline": ("label", "figure", "model", "value", *_INTERVAL, "reason", "unit", "better"),
+    "figures": ("grader", "aggregator", "figure", "model", "value", *_INTERVAL, "reason", *_MEANT),
+    "gates": ("gate", "outcome", "passed", "metric_key", "metric", "op", "threshold", "actual", *_INTERVAL, "reason"),
+    "tasks": ("id", "model", "trials", "passed", "not_passed", "ungraded", "mean_score"),
+    "failures": ("grader", "code", "subject", "argument", "samples"),
+}
+"""Names of the columns of tables beside those of the rows, in order."""
+Line = tuple[Any, ...]
+
+
+@attrs.frozen
+class Success:
+    """How many samples are a success."""
+
+    passed: int
+    of: int
+    """Samples the outcome grader graded."""
+    share: str
+    rule: str
+    """What decided."""
+    grader: str
+    """Key of the outcome grader."""
+    models: Mapping[str, tuple[int, int]]
+    """Model -> samples that are a success, and that are not."""
+
+    @property
+    def many(self) -> bool:
+        """Whether several models were run, whose successes are not counted together."""
+        return len(self.models) > 1
+
+
+def success_of(summary: Mapping[str, Any]) -> Success | None:
+    """Return the successes of a summary; None where the run has no outcome."""
+    outcome = as_map(summary.get("outcome"))
+    if not outcome:
+        return None
+    passed = as_count(outcome.get("passed"))
+    of = passed + as_count(outcome.get("failed"))
+    models = map(as_map, as_list(outcome.get("per_model")))
+    return Success(
+        passed=passed,
+        of=of,
+        share=percent(passed, of) if of else "",
+        rule=brief(as_text(outcome.get("rule")), 200),
+        grader=as_text(outcome.get("grader")),
+        models={
+            as_text(each.get("model_name")): (as_count(each.get("passed")), as_count(each.get("failed")))
+            for each in models
+        },
+    )
+
+
+def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the words for what may become of a sample, those for success and its opposite as the outcome grader's."""
+    own = as_map(as_map(summary.get("outcome")).get("words"))
+    passed, failed = (brief(as_text(own.get(name)), _LONGEST_WORD) for name in ("passed", "failed"))
+    return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
+
+
+@attrs.frozen
+class FigureRow:
+    """One figure with its interval.
+
+    Attributes:
+        title: Its label.
+        code: Its path, or of several models the model.
+        note: What it counts, which way is better, why it has no value, or why it has no interval.
+        value: Its value; "n/a" without one.
+        unit: ``%`` for the share of successes, else "".
+        interval: The ends of its interval, "" without one.
+        at: Its place in percent of an axis from 0 to 1; None off the axis, like both ends.
+        low: The lower end.
+        high: The upper end.
+        about: Its formula.
+    """
+
+    title: str
+    code: str
+    note: str
+    value: str
+    unit: str = ""
+    interval: str = ""
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+    about: str = ""
+
+
+def ends_of(held: Any) -> tuple[float | None, float | None]:
+    """Return both ends of an interval as summaries have them, (None, None) without one."""
+    low, high = (as_number(as_map(held).get(name)) for name in ("low", "high"))
+    return (None, None) if low is None or high is None else (low, high)
+
+
+def interval_text(held: Any, scale: float = 1.0) -> str:
+    """Return an interval with its confidence and extent: ``95% interval 0.54 – 0.65; logit t, 50 tasks × 4``.
+
+    Where there is none, why it says so; "" where nothing is said.
+
+    Args:
+        held: The interval, as summaries have it.
+        scale: What its ends are multiplied by.
+    """
+    fields, (low, high) = as_map(held), ends_of(held)
+    if low is None or high is None:
+        reason = as_text(fields.get("reason"))
+        return f"no interval: {brief(reason, 120)}" if reason else ""
+    confidence = as_number(fields.get("confidence"))
+    named = "interval, confidence not known:" if confidence is None else f"{100 * confidence:.6g}% interval"
+    n, tasks, method = fields.get("n"), fields.get("clusters"), as_text(fields.get("method"))
+    extent = ""
+    if isinstance(n, int) and isinstance(tasks, int) and method and tasks:
+        times = f" × {n // tasks}" if n > tasks and n % tasks == 0 else "" if n == tasks else f", n = {number(n)}"
+        extent = f"; {brief(method, 20).replace('_', ' ')}, {number(tasks)} tasks{times}"
+    return f"{named} {number(scale * low)} – {number(scale * high)}{extent}"
+
+
+def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliability) -> tuple[FigureRow, ...]:
+    """Return the rows of a summary: the share of successes, then the figures of the headline.
+
+    A figure of the headline that is that share is not shown twice.
+    """
+    success, title = success_of(summary), capital(words_of(summary)["passed"])
+    share = None if success is None else _share_entry(summary, success)
+    rows = [
+        row
+        for place, entry in enumerate(_entries(summary))
+        if place != share
+        for row in _entry(entry, declared.at(as_text(entry.get("figure"))))
+    ]
+    if success is not None and not success.many:
+        value = success.passed / success.of if success.of else None
+        held = {"value": value, "interval": as_map(summary.get("outcome")).get("share_interval")}
+        path = "" if share is None else _path(as_text(_entries(summary)[share].get("figure")))
+        note = f"{number(success.passed)} of {counted(success.of, reliable.noun)}"
+        rows.insert(0, _row(title, held, None, note, "%", path))
+    return tuple(rows[:_MOST_ROWS])
+
+
+def confidence_of(summary: Mapping[str, Any]) -> str:
+    """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
+    found = [held for entry in _entries(summary) for held in _intervals(entry)]
+    share = as_map(as_map(summary.get("outcome")).get("share_interval"))
+    found += [share] if "low" in share else []
+    sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
+    if len(sure) != 1:
+        return ""
+    clustered = all(as_number(held.get("clusters")) is not None for held in found)
+    return f"Intervals are {100 * sure.pop():.6g}%{', clustered by task' if clustered else ''}."
+
+
+def _entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
+
+
+def _intervals(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
+        held = as_map(each.get("interval"))
+        yield from [held] if "low" in held else [found for found in map(as_map, held.values()) if "low" in found]
+
+
+def _entry(entry: Mapping[str, Any], meaning: Meaning | None) -> Iterator[FigureRow]:
+    """Yield the rows of a figure of the headline: one, or one for each model; of a figure over k that of the last k."""
+    label, models = brief(as_text(entry.get("label")), 80), as_map(entry.get("models"))
+    for model, each in models.items() if models else [("", entry)]:
+        held = as_map(each)
+        code = (brief(model, 40) or "(no name)") if models else _path(as_text(entry.get("figure")))
+        value, intervals = held.get("value"), as_map(held.get("interval"))
+        if not isinstance(value, Mapping):
+            yield _row(label, held, meaning, code=code)
+            continue
+        over_k = all(key.isdecimal() for key in value)
+        for key in [max(value, key=int)] if over_k and value else list(value)[:_MOST_ENTRIES]:
+            one = {"value": value[key], "interval": intervals.get(key)}
+            yield _row(f"{label}, k = {key}" if over_k else f"{label} {brief(key, 40)}", one, meaning, code=code)
+
+
+def _path(path: str) -> str:
+    """Return the path of a figure, of a long one its last part."""
+    return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
+
+
+def _share_entry(summary: Mapping[str, Any], success: Success) -> int | None:
+    """Return the place of the headline's figure that is the share of successes itself.
+
+    It is the outcome grader's mean, or accuracy, with the value and the interval of that share. Any other figure may
+    have both by chance, and is another one all the same.
+    """
+    outcome = as_map(summary.get("outcome"))
+    names = [f"{success.grader}.{name}" for name in _MEANS]
+
+    def rounded(*values: Any) -> list[float | None]:
+        return [None if (known := as_number(each)) is None else round(known, 9) for each in values]
+
+    for place, entry in enumerate(_entries(summary)):
+        if as_text(entry.get("figure")) in names and not as_map(entry.get("models")):
+            own = rounded(entry.get("value"), *ends_of(entry.get("interval")))
+            if own[0] is not None and own == rounded(outcome.get("share"), *ends_of(outcome.get("share_interval"))):
+                return place
+    return None
+
+
+def _row(
+    title: str, held: Mapping[str, Any], meaning: Meaning | None, note: str = "", unit: str = "", code: str = ""
+) -> FigureRow:
+    value, reason = as_number(held.get("value")), brief(as_text(held.get("reason")), 160)
+    about = "" if meaning is None else meaning.about
+    notes = [note, "" if meaning is None else which_is_better(meaning.better)]
+    if value is None:
+        return FigureRow(title, code, "; ".join(filter(None, (reason or note, notes[1]))), UNDEFINED, about=about)
+    low, high = ends_of(held.get("interval"))
+    ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
+    why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
+    shown = unit or (meaning is not None and meaning.unit in _ON_AXIS)
+    at, left, right = (scale_of(each) if shown else None for each in (value, low, high))
+    return FigureRow(
+        title,
+        code,
+        "; ".join(filter(None, (*notes, f"no interval: {why}" if why else ""))),
+        _short(value, unit) if meaning is None else with_unit(_short(value, unit), meaning.unit),
+        unit,
+        ends,
+        at,
+        left,
+        right,
+        about,
+    )
+
+
+def _short(value: float, unit: str) -> str:
+    return f"{100 * value:.1f}" if unit else number(value)
+
+
+def _end(value: float, unit: str) -> str:
+    """Return an end of an interval: on the axis with three decimals, however near to 0 it is."""
+    return f"{value:.3f}" if not unit and 0 <= value <= 1 else _short(value, unit)
+
+
+@attrs.frozen
+class GraderFigures:
+    """All figures of one grader: those that are declared, and further numbers by path: value, and why there is none."""
+
+    declared: tuple[FigureRow, ...]
+    numbers: tuple[tuple[str, str, str], ...]
+    left_out: int
+
+
+def figures_of(aggregates: Mapping[str, Any], grader: str, declared: Declarations) -> GraderFigures:
+    """Return the figures of a grader's aggregators."""
+    rows: list[FigureRow] = []
+    numbers: list[tuple[str, str, str]] = []
+    for aggregator, metrics in aggregates.items():
+        for path, model, value, *interval in _figures(as_map(metrics)):
+            meaning = declared.figure(grader, str(aggregator), path)
+            code = brief(f"{aggregator}.{path}{f' ({model})' if model is not None else ''}", 120)
+            if meaning is None:
+                numbers.append((code, number(value), brief(as_text(interval[-1]), 160)))
+            else:
+                held = {**dict(zip(_INTERVAL, interval, strict=False)), "reason": interval[-1]}
+                rows.append(_row(meaning.label, {"value": value, "interval": held, **held}, meaning, code=code))
+    left_out = max(0, len(rows) - _MOST_FIGURES) + max(0, len(numbers) - _MOST_NUMBERS)
+    return GraderFigures(tuple(rows[:_MOST_FIGURES]), tuple(numbers[:_MOST_NUMBERS]), left_out)
+
+
+@attrs.frozen
+class Gate:
+    """One gate line: rule, verdict, and the figure compared beside its threshold."""
+
+    text: str
+    outcome: str
+    """``passed``, ``failed`` or ``no_data``."""
+    passed: bool
+    actual: str
+    note: str
+    """Whether the verdict is not sure, what the actual value leaves out, or why there is none."""
+    at: float | None
+    """Actual value in percent of the scale, None off the scale."""
+    threshold: float | None
+    low: float | None = None
+    """Ends of the interval of what it compares, in percent of the scale."""
+    high: float | None = None
+    interval: str = ""
+
+
+def gate_of(gate: Mapping[str, Any]) -> Gate:
+    """Return one gate of a summary."""
+    scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
+    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
+    passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
+    low, high = ends_of(gate.get("interval"))
+    unsure = "the threshold lies within the interval" if gate.get("sure") is False else ""
+    return Gate(
+        text=brief(gate.get("text") or "gate", 200),
+        outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
+        passed=passed,
+        actual=_actual(gate),
+        note=", ".join(filter(None, (unsure, _note(gate)))),
+        at=None if of_samples else scale_of(actual, scale),
+        threshold=None if of_samples else scale_of(value, scale),
+        low=scale_of(low),
+        high=scale_of(high),
+        interval="" if low is None else interval_text(gate.get("interval"), scale),
+    )
+
+
+def _actual(gate: Mapping[str, Any]) -> str:
+    """Return the figure a gate compared with enough digits to see its verdict, or those of its conditions."""
+    parts = [_actual(as_map(part)) for part in as_list(gate.get("conditions"))]
+    if parts:
+        return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
+    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
+    if actual is None or value is None or isinstance(gate.get("actual"), int):
+        return number(gate.get("actual"))
+    if gate.get("metric") == "failed_share":
+        actual, value = 100 * actual, 100 * value
+    elif gate.get("metric") not in _PERCENT:
+        return visible(actual, value, 3)
+    return f"{visible(actual, value, 1)}%"
+
+
+def _note(gate: Mapping[str, Any]) -> str:
+    compared, of = gate.get("counted"), gate.get("of")
+    if gate.get("reason"):
+        return brief(as_text(gate["reason"]), 300)
+    if gate.get("kind") == "baseline" and gate.get("actual") is not None:
+        flips = as_map(gate.get("flips"))
+        return f"{as_count(flips.get('fixed'))} runs fixed, {as_count(flips.get('broken'))} broken"
+    if gate.get("kind") == "max_failed":
+        lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
+        return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)
+    if isinstance(compared, int) and isinstance(of, int) and compared < of:
+        return f"{of - compared} of {of} failed or missing"
+    return "nothing was graded" if gate.get("outcome") == "no_data" else ""
+
+
+def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of tables beside those of the rows, each with its table; without rows no tasks and failures.
+
+    Args:
+        report: The run.
+        tasks: Whether those of tasks are wanted.
+    """
+    summary, declared = as_map(report.summary), Declarations(report.header)
+    for entry in _entries(summary):
+        meant = _meant(declared.at(as_text(entry.get("figure"))))[1:]
+        yield from (("headline", (*line, *meant)) for line in _headline(entry))
+    for grader, averages in as_map(report.metrics.get("by_metric")).items():
+        for path, *line in _figures(as_map(averages)):
+            yield "figures", (grader, None, path, *line, *_meant(declared.figure(grader, "", path)))
+    for grader, aggregators in as_map(report.metrics.get("aggregates")).items():
+        for aggregator, metrics in as_map(aggregators).items():
+            for path, *line in _figures(as_map(metrics)):
+                meant = _meant(declared.figure(grader, aggregator, path))
+                yield "figures", (grader, aggregator, path, *line, *meant)
+    for gate in map(as_map, as_list(summary.get("gates"))):
+        names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
+        yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
+    if report.has_rows:
+        index = index_of(report)
+        yield from _tasks(index) if tasks else ()
+        for kind, samples in zip(index.given.kinds, index.given.samples, strict=True):
+            yield "failures", (*(part or None for part in kind), samples)
+
+
+def _meant(meaning: Meaning | None) -> Line:
+    return (None,) * len(_MEANT) if meaning is None else (meaning.label, meaning.unit, meaning.better)
+
+
+def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
+    names = (_plain(entry.get("label")), _plain(entry.get("figure")))
+    models = as_map(entry.get("models"))
+    for model, held in models.items() if models else [(None, entry)]:
+        value, interval, reason = (as_map(held).get(name) for name in ("value", "interval", "reason"))
+        if isinstance(value, Mapping):
+            for key, each in value.items():
+                yield names[0], f"{names[1]}.{key}", model, each, *_interval(as_map(interval).get(key))
+        else:
+            yield *names, model, value, *_interval(interval, reason)
+
+
+def _figures(
+    metrics: Mapping[str, Any], path: str = "", model: str | None = None, intervals: Any = None
+) -> Iterator[Line]:
+    """Yield the numbers in metrics by their dotted paths, and what is not defined with its reason."""
+    undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
+    for name, value in metrics.items():
+        if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
+            continue
+        interval = metrics.get(f"{name}_interval", intervals.get(name))
+        if value is None or is_number(value):
+            reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
+            yield f"{path}{name}", model, value, *_interval(interval, reason)
+        elif name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
+            for key, each in as_map(value).items():
+                yield from _figures(as_map(each), "", key)
+        elif isinstance(value, Mapping):
+            yield from _figures(value, f"{path}{name}.", model, interval)
+
+
+def _interval(held: Any, reason: Any = None) -> Line:
+    """Return ends, confidence, size and method of an interval, and why there is no value, or no interval."""
+    if held is None and reason is None:
+        return _NO_INTERVAL
+    fields = as_map(held)
+    return (*(_plain(fields.get(name)) for name in _INTERVAL), _plain(reason or fields.get("reason")))
+
+
+def _plain(value: Any) -> Any:
+    return compact(value) if isinstance(value, Mapping | list) else value
+
+
+def _tasks(index: RowIndex) -> Iterable[tuple[str, Line]]:
+    for (model, task), entries in by_task(index.entries).items():
+        verdicts = [entry.passed for entry in entries]
+        scores = [entry.score for entry in entries if entry.score is not None]
+        ungraded = sum(entry.state != "graded" for entry in entries)
+        mean = math.fsum(scores) / len(scores) if scores else None
+        counts = (len(entries), verdicts.count(True), verdicts.count(False), ungraded)
+        yield "tasks", (task, as_text(model) or None, *counts, mean)

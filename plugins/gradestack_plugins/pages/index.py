@@ -1,0 +1,560 @@
+"""The index of a run's rows: what pages show of all samples, from one pass that decodes a few keys of each row."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import compress, count
+from typing import Any, ClassVar
+
+import attrs
+import msgspec
+from msgspec import Raw, Struct
+
+from gradestack import Report
+from gradestack.jsonio import as_list, as_map, as_number, as_text, check_utf8, compact, dumps
+from gradestack_plugins.pages.tallies import (
+    GRADED,
+    CallTally,
+    FacetTally,
+    Grade,
+    Head,
+    Kind,
+    Reason,
+    ReasonTally,
+    ScoreMean,
+    Verdicts,
+    compared,
+    kinds_of,
+    odd_grade,
+    odd_head,
+)
+from gradestack_plugins.pages.text import brief, number
+
+MOST_REASONS = 2000
+"""Reasons counted one by one."""
+_BLOCK = 1 << 16
+"""Bytes of rows taken up at once."""
+_HELD = 1 << 14
+"""Rows after which scores held back are counted."""
+_MOST_LOST = 20_000
+"""Sets of reasons kept with what they count for."""
+_LONGEST_NAME = 800
+"""Characters kept of names."""
+
+
+class RowEntry(Struct, frozen=True, gc=False):
+    """One sample in the index of a run.
+
+    Attributes:
+        position: Zero-based number of its row.
+        id: Its id as text, at most 800 characters, as of model and run; "" when the row names none.
+        model: The model's name.
+        run: The run's name or number.
+        state: ``graded``, ``skipped``, ``failed`` or ``missing``: of the outcome grader's grade; of a run without an
+            outcome, of the main grade.
+        passed: Whether it is a success; None where the outcome grader did not grade it, or there is no outcome.
+        score: Score of the main grade; None unless graded.
+    """
+
+    position: int
+    id: str
+    model: str
+    run: str
+    state: str
+    passed: bool | None
+    score: float | None
+
+
+class ScoreBins(Struct):
+    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1].
+
+    Attributes:
+        counts: Scores in each bin; the lower edge belongs to it.
+        below: Scores below 0.
+        above: Scores above 1.
+        fractional: Scores that are neither 0 nor 1.
+    """
+
+    edges: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    """Lower edges: five bins of width 0.2, and exactly 1."""
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * len(ScoreBins.edges))
+    below: int = 0
+    above: int = 0
+    fractional: int = 0
+
+    def add(self, score: float, times: int = 1) -> None:
+        """Count a score that was given so often."""
+        if score == 1:
+            self.counts[-1] += times
+            return
+        self.fractional += times if score != 0 else 0
+        if score < 0:
+            self.below += times
+        elif score > 1:
+            self.above += times
+        else:
+            self.counts[bisect_right(self.edges, score) - 1] += times
+
+
+class Spread(Struct):
+    """Scores of one grader where the outcome is one and the same.
+
+    Attributes:
+        bins: Their distribution.
+        scores: Their mean.
+    """
+
+    bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
+    scores: ScoreMean = msgspec.field(default_factory=ScoreMean)
+
+
+class _Task(Struct, frozen=True, gc=False):
+    id: str | int | None = None
+
+
+class _Expected(Struct, gc=False):
+    calls: Raw = Raw(b"null")
+
+
+_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Head()
+
+
+class _Row(Struct, gc=False):
+    sample: _Task = _Task()
+    run: str | int | None = None
+    model_name: str | None = None
+    cluster: str | None = None
+    state: str | None = None
+    passed: bool | None = None
+    expected: _Expected | None = None
+    grade: Head = _NO_GRADE
+    grades: dict[str, Grade] = {}
+    facets: Raw = _NOTHING
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+class _Lost(Struct, gc=False):
+    """What the reasons of a row count for: reasons, how many others, numbers of their kinds; and for how many rows."""
+
+    reasons: tuple[tuple[str, str, str], ...]
+    others: int
+    numbers: tuple[int, ...]
+    times: int = 0
+
+
+def _three() -> tuple[array[float], ...]:
+    return array("d"), array("d"), array("d")
+
+
+class _Names(dict[str | int | None, str]):
+    """Names as text; samples of one name share it."""
+
+    def __missing__(self, name: str | int | None) -> str:
+        text = "" if name is None else str(name)
+        if len(text) > _LONGEST_NAME:
+            return self[text[:_LONGEST_NAME]]
+        self[name] = text = self.setdefault(text, text)
+        return text
+
+
+class _Numbers(dict[str | int | None, int]):
+    """Ids and clusters, at most 800 characters of each, and their numbers in the order they were first seen.
+
+    Attributes:
+        texts: Them by number; samples of one id share it.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __missing__(self, name: str | int | None) -> int:
+        text = "" if name is None else str(name)
+        if len(text) > _LONGEST_NAME:
+            return self[text[:_LONGEST_NAME]]
+        number = self.get(text)
+        if number is None:
+            number = self[text] = len(self.texts)
+            self.texts.append(text)
+        self[name] = number
+        return number
+
+
+class RowIndex:
+    """What pages show of all samples of a run.
+
+    Attributes:
+        entries: One per sample, in the order of the rows.
+        names: Ids of all samples, and their clusters, each once.
+        tasks: Place of each sample's id among ``names``.
+        scores: Grader key -> distribution of its scores, of graders with a score.
+        reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
+            and type. At most 2,000 are told apart.
+        other_reasons: How often a reason was given that is not among these.
+        by_outcome: (grader key, whether the sample is a success) -> its scores there.
+        calls: What became of expected calls, by tool and argument.
+        quiet: Positions of the samples that expect no call at all.
+        given: Which reasons were given in which samples, down to the argument they are about.
+        facets: Samples by the values of their facets.
+        verdicts: What several graders say of each sample: those that declare a preset, else all.
+        whole: Whether every line was a row, so that row n is line n.
+    """
+
+    def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
+        self._outcome = outcome
+        self.entries: list[RowEntry] = []
+        self.tasks = array("q")
+        self.scores: dict[str, ScoreBins] = {}
+        self.reasons: Counter[tuple[str, str, str]] = Counter()
+        self.other_reasons = 0
+        self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
+        self.calls = CallTally()
+        self.quiet = array("q")
+        self.given = ReasonTally()
+        self.facets = FacetTally()
+        self.verdicts = Verdicts(compared, outcome)
+        self.whole = True
+        self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(_three)
+        """Scores not counted yet: of samples that are no success, are one, and of others."""
+        self._lost: dict[tuple[Kind, ...], _Lost] = {}
+        self._places = array("q")
+        self._names, self._numbers = _Names(), _Numbers()
+        self.names: Sequence[str] = self._numbers.texts
+
+    @classmethod
+    def of(
+        cls,
+        lines: Iterable[tuple[int, int, bytes]],
+        loads: Callable[[int, bytes], Any],
+        outcome: str | None = None,
+        compared: Collection[str] = (),
+    ) -> RowIndex:
+        """Return the index of rows.
+
+        Args:
+            lines: Number, first byte and bytes of each line.
+            loads: Returns the value of a line that is not as rows are written today, given its number and bytes. What
+                is not an object is no row.
+            outcome: Key of the outcome grader, if the run has one.
+            compared: Keys of graders whose verdicts are kept side by side.
+        """
+        index = cls(outcome, compared)
+        number = size = 0
+        rows: list[_Row] = []
+        for number, place, line in lines:
+            try:
+                found = _usual(line)
+            except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+                row = loads(number, line)
+                if not isinstance(row, dict):
+                    continue
+                found = _odd(row)
+            index._places.append(place)
+            rows.append(found)
+            size += len(line)
+            if size >= _BLOCK:
+                index._add(rows)
+                rows, size = [], 0
+        index._add(rows)
+        index._fold()
+        index._names, index._numbers = _Names(), _Numbers()  # of very many tasks they take as much as the rest
+        index.whole = number == len(index.entries)
+        return index
+
+    def place(self, position: int) -> int:
+        """Return where the row of a position begins, in bytes."""
+        return self._places[position]
+
+    def _add(self, rows: Sequence[_Row]) -> None:
+        """Take up rows, part by part."""
+        first = len(self.entries)
+        passes = self._enter(rows)
+        grades = [row.grades for row in rows]
+        quiet = [row.expected is not None and row.expected.calls == _NO_CALLS for row in rows]
+        self.quiet.extend(compress(count(first), quiet))
+        self.calls.add(grades)
+        decisive = self._lose(grades, passes)
+        if self.verdicts.by_grader:
+            self.verdicts.add(first, grades, decisive, quiet)
+        self.facets.add([bytes(row.facets) for row in rows], passes)
+        if first // _HELD < len(self.entries) // _HELD:
+            self._fold()
+
+    def _enter(self, rows: Sequence[_Row]) -> list[bool | None]:
+        """Enter rows under their names, and return which are a success."""
+        names, numbers, outcome = self._names, self._numbers, self._outcome
+        clusters = self.verdicts.tasks if self.verdicts.by_grader else None
+        passes = []
+        for position, row in enumerate(rows, len(self.entries)):
+            own, judged = row.grade, None if outcome is None else row.grades.get(outcome)
+            held = own.outcome()
+            state = row.state or held
+            score = own.score if state == held == "graded" else None
+            if judged is not None:
+                state = judged.outcome()
+            passed = row.passed if state == "graded" else None
+            task = numbers[row.sample.id]
+            model, run = names[row.model_name], names[row.run]
+            self.entries.append(RowEntry(position, numbers.texts[task], model, run, names[state], passed, score))
+            self.tasks.append(task)
+            if clusters is not None:
+                clusters.append(task if row.cluster is None else numbers[row.cluster])
+            passes.append(passed)
+        return passes
+
+    def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> list[tuple[Reason, ...]]:
+        """Take up scores, and why points were lost; return what the outcome grader says of that, and of its items."""
+        outcome, scores, given = self._outcome, self._held, self.given.given
+        decisive = []
+        for grades, passed in zip(rows, passes, strict=True):
+            slot = 2 if passed is None else int(passed)
+            kinds: list[Kind] = []
+            own: tuple[Reason, ...] = ()
+            for key, grade in grades.items():
+                reasons = grade.reasons
+                of_items: tuple[Reason, ...] = ()
+                for item in grade.items:
+                    if item.reasons:
+                        of_items += item.reasons
+                if of_items != reasons:  # else it says the same as its items
+                    reasons += of_items
+                if key == outcome:
+                    own = reasons
+                if grade.score is not None and grade.state in GRADED:
+                    scores[key][slot].append(grade.score)
+                if reasons or grade.fault:
+                    kinds += kinds_of(key, reasons, grade.fault)
+            given.append(self._numbers_of(tuple(kinds)) if kinds else ())
+            decisive.append(own)
+        return decisive
+
+    def _fold(self) -> None:
+        """Count the scores and reasons held back: many at a time, which takes a fraction of the time."""
+        for why in self._lost.values():
+            for reason in why.reasons:
+                self.reasons[reason] += why.times
+            self.other_reasons += why.others * why.times
+            for kind in why.numbers:
+                self.given.samples[kind] += why.times
+            why.times = 0
+        for key, (lost, passed, unknown) in self._held.items():
+            bins = self.scores.get(key)
+            if bins is None:
+                bins = self.scores[key] = ScoreBins()
+            for scores, success in ((lost, False), (passed, True), (unknown, None)):
+                if not scores:
+                    continue
+                spread = None if success is None else self.by_outcome[key, success]
+                for score, times in Counter(scores).items():
+                    bins.add(score, times)
+                    if spread is not None:
+                        spread.bins.add(score, times)
+                if spread is not None:
+                    spread.scores.count += len(scores)
+                    spread.scores.total = reduce(float.__add__, scores, spread.scores.total)
+                del scores[:]
+
+    def _numbers_of(self, kinds: tuple[Kind, ...]) -> tuple[int, ...]:
+        """Count the reasons of a row and return their numbers. Rows that lost points alike are many: found once."""
+        found = self._lost.get(kinds)
+        if found is None:
+            if len(self._lost) >= _MOST_LOST:
+                self._fold()
+                self._lost.clear()
+            told = dict.fromkeys(kind[:3] for kind in kinds)
+            reasons = tuple(each for each in told if each in self.reasons or self._reserved(each))
+            found = self._lost[kinds] = _Lost(reasons, len(told) - len(reasons), self.given.numbers(kinds))
+        found.times += 1
+        return found.numbers
+
+    def _reserved(self, reason: tuple[str, str, str]) -> bool:
+        """Take up a reason that is counted from now on; False where there are too many."""
+        if len(self.reasons) >= MOST_REASONS:
+            return False
+        self.reasons[reason] = 0
+        return True
+
+
+def _usual(line: bytes) -> _Row:
+    """Return what the index needs of a row as it is written today.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        ValueError: It is another row, or none.
+    """
+    check_utf8(line)  # what is left out below is not looked at
+    return _decode(line)
+
+
+def _odd(row: Mapping[str, Any]) -> _Row:
+    """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
+    passed, state = row.get("passed"), row.get("state")
+    return _Row(
+        sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
+        run=_as_name(row.get("run")),
+        model_name=_as_name(row.get("model_name")),
+        cluster=as_text(row.get("cluster")) or None,
+        facets=Raw(dumps(row.get("facets")).encode()),
+        state=as_text(state),
+        passed=passed if isinstance(passed, bool) else None,
+        expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,
+        grade=odd_head(as_map(row.get("grade"))),
+        grades={key: odd_grade(as_map(each)) for key, each in as_map(row.get("grades")).items()},
+    )
+
+
+def _as_name(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else compact(value)
+
+
+def outcome_of(report: Report) -> str | None:
+    """Return the key of a run's outcome grader, None without one."""
+    return as_text(as_map(report.summary.get("outcome")).get("grader")) or None
+
+
+def index_of(report: Report) -> RowIndex:
+    """Return the index of a run's rows, found in one pass when first asked for; an empty one where no rows were kept.
+
+    Raises:
+        DataError: The rows cannot be read.
+    """
+    if not report.has_rows:
+        return RowIndex()
+    found = report.shared.get("index")
+    grader = outcome_of(report)
+    if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
+        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header))
+        found = report.shared["index"] = (report.held, report.path, grader, index)
+    index_found: RowIndex = found[3]
+    return index_found
+
+
+TENTHS = tuple(step / 10 for step in range(11))
+_SHADES = ("q0", *(f"q{step}" for step in range(11)))
+
+_RANK = {"error": 0, "lost": 1, "graded": 2, "missing": 3, "skipped": 4, "passed": 5}
+_VERDICTS = {"failed": "error", "missing": "missing"}
+_LONGEST_SHOWN, _LONGEST_REASON = 200, 60
+
+
+@attrs.frozen
+class Entry:
+    """What a drill-down shows of the index."""
+
+    position: int
+    """Zero-based row number in results.jsonl."""
+    id: str
+    run: str
+    """"" when the format has no runs."""
+    model: str
+    verdict: str
+    score: float | None
+    """Score of the main grade; None unless graded."""
+    shown: str
+    shade: str
+
+    @classmethod
+    def of(cls, entry: RowEntry) -> Entry:
+        """Return what is shown of a sample."""
+        id_, run, model = (name_of(name) for name in (entry.id, entry.run, entry.model))
+        return cls(entry.position, id_, run, model, verdict(entry), entry.score, shown_as(entry), shade_of(entry))
+
+    @property
+    def line(self) -> int:
+        """One-based line in results.jsonl."""
+        return self.position + 1
+
+
+def shown_as(entry: RowEntry) -> str:
+    """Return the score in short, or a sign for the state."""
+    if entry.score is not None:
+        return number(entry.score)
+    return "–" if entry.state == "graded" else verdict(entry)
+
+
+def shade_of(entry: RowEntry) -> str:
+    """Return the CSS class of a cell: ``q0`` … ``q10`` by tenths of the score, or the verdict."""
+    return verdict(entry) if entry.score is None else shade(entry.score)
+
+
+def shade(fraction: float) -> str:
+    """Return the CSS class of a fraction: ``q0`` below 0.1 … ``q9``, ``q10`` from 1.0 on."""
+    return _SHADES[bisect_right(TENTHS, fraction)]
+
+
+def verdict(entry: RowEntry) -> str:
+    """Return what became of a sample, by the run's outcome.
+
+    ``passed``, ``lost`` (graded, no success), ``graded`` (in a run without an outcome), ``error`` (something broke),
+    ``skipped`` or ``missing``.
+    """
+    if entry.state == "graded":
+        return "graded" if entry.passed is None else "passed" if entry.passed else "lost"
+    return _VERDICTS.get(entry.state, "skipped")
+
+
+def severity(entry: RowEntry) -> tuple[int, float, int]:
+    """Return a sort key that puts failures first: broken, then by lost score, missing, skipped, success."""
+    return (_RANK[verdict(entry)], entry.score if entry.score is not None else 0.0, entry.position)
+
+
+def worst(entries: Iterable[RowEntry], most: int) -> list[RowEntry]:
+    """Return the worst samples, worst first."""
+    return heapq.nsmallest(most, entries, key=severity)
+
+
+def outcome(grade: Mapping[str, Any]) -> str:
+    """Return a grade's state; a grade without one is graded when it has a score."""
+    state = as_text(grade.get("state"))
+    return state or ("graded" if as_number(grade.get("score")) is not None else "skipped")
+
+
+def score(grade: Mapping[str, Any]) -> float | None:
+    """Return the score of a graded grade; the 0.0 that rows carry for other states is no score."""
+    return as_number(grade.get("score")) if outcome(grade) == "graded" else None
+
+
+def name_of(name: str) -> str:
+    """Return the name of a sample, run or model on one line."""
+    return brief(name, _LONGEST_SHOWN)
+
+
+def names_of(names: Sequence[str]) -> list[str]:
+    """Return names, each on one line; ids as they usually are take one look at all of them."""
+    text = "".join(names)
+    usual = text.isascii() and text.isprintable() and " " not in text
+    if usual and max(map(len, names), default=0) <= _LONGEST_SHOWN:
+        return list(names)
+    return [name_of(name) for name in names]
+
+
+@attrs.frozen
+class Lost:
+    """A reason for lost points, and in how many samples it was given."""
+
+    code: str
+    subject: str
+    samples: int
+
+
+def lost(index: RowIndex, grader: str, most: int) -> tuple[Lost, ...]:
+    """Return the most frequent reasons of a grader, ties by name."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (key, code, subject), samples in index.reasons.items():
+        if key == grader:
+            counts[brief(code, _LONGEST_REASON), brief(subject, _LONGEST_REASON)] += samples
+    found = [Lost(code, subject, samples) for (code, subject), samples in counts.items()]
+    return tuple(sorted(found, key=lambda lost: (-lost.samples, lost.code, lost.subject))[:most])
+
+
+def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Yield the reasons of a grade and of its items."""
+    yield from map(as_map, as_list(grade.get("reasons")))
+    for item in as_list(grade.get("items")):
+        yield from map(as_map, as_list(as_map(item).get("reasons")))

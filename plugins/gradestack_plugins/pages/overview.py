@@ -1,0 +1,549 @@
+"""What pages show of a run beside single samples: verdict, figures, findings, graders, problems, how it was made."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from gradestack import Declarations, Report
+from gradestack.jsonio import as_count, as_list, as_map, as_text
+from gradestack_plugins.pages import draw
+from gradestack_plugins.pages.draw import BackBar, Histogram, Opposed
+from gradestack_plugins.pages.figures import (
+    FigureRow,
+    Gate,
+    GraderFigures,
+    Success,
+    confidence_of,
+    figures_of,
+    gate_of,
+    rows_of,
+    success_of,
+    words_of,
+)
+from gradestack_plugins.pages.index import Lost, RowIndex, index_of, lost
+from gradestack_plugins.pages.jsonview import Line, lines
+from gradestack_plugins.pages.losses import Funnel, Pair, agreement_of, funnel_of, loss_of
+from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
+from gradestack_plugins.pages.tasks import Reliability, TaskMap, maps_of, reliability_of
+from gradestack_plugins.pages.text import brief, capital, counted, natural, number, percent
+
+STATES = ("graded", "skipped", "failed", "missing")
+MOST_PROBLEMS = 200
+SCORES = "Distribution of scores"
+_MOST_LOST, _MOST_FINDINGS, _MOST_MODELS = 12, 3, 6
+_LOST_INPUT, _UNGRADED = 0.01, 0.01
+"""Shares from which unread records and ungraded samples are a finding."""
+_NO_DIFFERENCE, _ENOUGH = 0.05, 10
+"""A grader whose means differ by less between successes and the others, over so many samples each, tells them not."""
+
+
+@attrs.frozen
+class Part:
+    """A part of a sentence: ``ok``, ``no`` and ``b`` stand out, "" does not."""
+
+    text: str
+    tone: str = ""
+
+
+@attrs.frozen
+class Finding:
+    """What to know before using the figures.
+
+    Attributes:
+        parts: It in words.
+        chart: Scores it is about.
+        more: A further sentence.
+        link: Id on the page that has the details.
+        kinds: Numbers of the kinds of reasons that the lost samples it is about have one of.
+    """
+
+    parts: tuple[Part, ...]
+    chart: Opposed | None = None
+    more: str = ""
+    link: str = ""
+    kinds: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class Lead:
+    """The first screen: what the run comes to, and what to know before using it."""
+
+    sentence: tuple[Part, ...]
+    made_of: str
+    states: tuple[tuple[str, int], ...]
+    """Samples by state of the outcome grader, else of the main one."""
+    confidence: str
+    rows: tuple[FigureRow, ...]
+    findings: tuple[Finding, ...]
+    opposed: Opposed | None
+    """How the main scores go with the outcome, where nothing else is to be said."""
+    about_tasks: str
+    maps: tuple[TaskMap, ...]
+    funnel: Funnel | None
+
+
+@attrs.frozen
+class State:
+    """How many samples are in one state."""
+
+    name: str
+    count: int
+    share: str
+    start: float
+    """Percent of all samples in the states before it."""
+    width: float
+
+
+@attrs.frozen
+class GraderView:
+    """All figures of one grader."""
+
+    key: str
+    main: bool
+    """Whether its grade stands as the rows' own."""
+    attempted: str
+    """Average score over graded samples."""
+    total: str
+    """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
+    states: tuple[State, ...]
+    scores: Histogram | None
+    """Histogram of its scores; None for scores of 0 and 1 only."""
+    figures: GraderFigures
+    lost: tuple[Lost, ...]
+
+
+@attrs.frozen
+class Model:
+    """One line of the table of models."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+@attrs.frozen
+class Problem:
+    """A bad record or duplicate."""
+
+    place: str
+    reason: str
+
+
+@attrs.frozen
+class Overview:
+    """Everything before the samples."""
+
+    name: str
+    verdict: str
+    """``passed``, ``failed`` or ``none``."""
+    version: str
+    total: int
+    attempted: int
+    gates: tuple[Gate, ...]
+    success: Success | None
+    """How many samples are a success; None where the run has no outcome."""
+    words: Mapping[str, str]
+    """What may become of a sample -> the word for it."""
+    stack: str
+    """Name of the stack, "" without one."""
+    profile: str
+    lead: Lead
+    graders: tuple[GraderView, ...]
+    models: tuple[Model, ...]
+    bad_count: int
+    bad: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+    duplicates: int
+    duplicate_rule: str
+    duplicate_places: tuple[str, ...]
+    broken: tuple[Problem, ...]
+    """What ended the run early or broke on the way."""
+    facts: tuple[tuple[str, str], ...]
+    components: tuple[tuple[str, ...], ...]
+    """Kind, key, name, version, distribution and options."""
+    inputs: tuple[tuple[str, ...], ...]
+    """File name, size and checksum."""
+    config: tuple[Line, ...]
+
+    @property
+    def head(self) -> GraderView | None:
+        """The main grader, whose grades stand as the rows' own."""
+        return self.graders[0] if self.graders else None
+
+
+def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Overview:
+    """Return the overview of a report.
+
+    Args:
+        report: The report.
+        index: The index of its rows.
+        aside: Keys of graders that are only compared with others.
+    """
+    summary, header, declared = as_map(report.summary), as_map(report.header), Declarations(report.header)
+    metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
+    duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
+    return Overview(
+        name=brief(report.name, 200),
+        verdict="none" if report.passed is None else "passed" if report.passed and not report.all_failed else "failed",
+        version=brief(as_text(header.get("version")), 40),
+        total=as_count(metrics.get("total")),
+        attempted=as_count(metrics.get("total_attempted")),
+        gates=tuple(gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))),
+        success=success,
+        words=words_of(summary),
+        stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
+        profile=brief(as_text(header.get("profile")), 60),
+        lead=_lead(summary, declared, index, head or "", aside),
+        graders=_graders(summary, declared, head, index),
+        models=_models(metrics, success),
+        bad_count=as_count(bad.get("count")),
+        bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
+        warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
+        duplicates=as_count(duplicates.get("count")),
+        duplicate_rule=brief(as_text(duplicates.get("policy")), 40),
+        duplicate_places=tuple(brief(place, 300) for place in as_list(duplicates.get("listed"))[:MOST_PROBLEMS]),
+        broken=_broken(summary),
+        facts=tuple((key, brief(header[key])) for key in ("profile", "python") if header.get(key)),
+        components=_components(header),
+        inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
+        config=lines(summary["config"], (), 20_000) if summary.get("config") else (),
+    )
+
+
+def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
+    """Return the key of the main grader, whose grades stand as the rows' own: the gate's, else the suite's first."""
+    keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
+    gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
+    gate = gate or as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key"))
+    components = map(as_map, as_list(header.get("components")))
+    graders = [as_text(each.get("key")) for each in components if each.get("kind") == "grader"]
+    return next((key for key in (gate, *graders, *keys) if key in keys), None)
+
+
+def _graders(
+    summary: Mapping[str, Any], declared: Declarations, head: str | None, index: RowIndex
+) -> tuple[GraderView, ...]:
+    metrics = as_map(summary.get("metrics"))
+    by_metric, aggregates, states = (as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states"))
+    found = []
+    for key in sorted({*by_metric, *aggregates, *states}, key=lambda key: (key != head, natural(key))):
+        averages, scores = as_map(by_metric.get(key)), index.scores.get(key)
+        found.append(
+            GraderView(
+                key=brief(key, 80),
+                main=key == head,
+                attempted=number(averages.get("avg_score_attempted")),
+                total=number(averages.get("avg_score_total")),
+                states=_states(as_map(states.get(key))),
+                scores=draw.distribution(SCORES, scores) if scores is not None and scores.fractional else None,
+                figures=figures_of(as_map(aggregates.get(key)), key, declared),
+                lost=lost(index, key, _MOST_LOST),
+            )
+        )
+    return tuple(found)
+
+
+def _lead(
+    summary: Mapping[str, Any], declared: Declarations, index: RowIndex, main: str, aside: Collection[str]
+) -> Lead:
+    words, metrics, success = words_of(summary), as_map(summary.get("metrics")), success_of(summary)
+    reliable = reliability_of(index, outcome=success is not None)
+    rows = rows_of(summary, declared, reliable)
+    own = success.grader if success is not None else main
+    states = as_map(as_map(metrics.get("states")).get(own))
+    return Lead(
+        sentence=sentence(success, words, reliable, rows, as_count(metrics.get("total"))),
+        made_of=made_of(summary, reliable),
+        states=tuple((name, as_count(states.get(name))) for name in STATES) if states else (),
+        confidence=confidence_of(summary),
+        rows=rows,
+        findings=findings(summary, index, success, own, reliable.noun, aside),
+        opposed=opposed(index, main, words, main) if success is not None and main != own else None,
+        about_tasks=reliable.about,
+        maps=maps_of(index, words, outcome=success is not None),
+        funnel=funnel_of(index),
+    )
+
+
+def sentence(
+    success: Success | None, words: Mapping[str, str], reliable: Reliability, rows: Collection[FigureRow], total: int
+) -> tuple[Part, ...]:
+    """Return what a run comes to: its successes, of several models those of each, else its first figure.
+
+    Args:
+        success: The run's successes, if it has an outcome.
+        words: The words for them.
+        reliable: How reliable its tasks are.
+        rows: The figures it is summed up by.
+        total: Its samples.
+    """
+    if not total:
+        return (Part("This run has no samples."),)
+    first = next((row for row in rows if row.at is not None), None)
+    if success is None and first is not None:
+        return (Part(f"{first.title}: "), Part(f"{first.value}{first.unit}", "ok"))
+    if success is None or not (success.many or success.of):
+        return (Part(f"{counted(total, 'samples')}, none graded"),)
+    head = Part(f"{capital(words['passed'])}: ")
+    if success.many:
+        shares = [
+            f"{brief(name, 60) or '(no name)'} {percent(ok, ok + no)}" for name, (ok, no) in success.models.items()
+        ]
+        more = f", {len(shares) - _MOST_MODELS} more models" if len(shares) > _MOST_MODELS else ""
+        return (head, Part(", ".join(shares[:_MOST_MODELS]), "ok"), Part(more))
+    share = Part(f"{number(success.passed)} of {counted(success.of, reliable.noun)} ({success.share})", "ok")
+    if not reliable.passes or (reliable.trials or 1) < 2 or success.passed in (0, success.of):
+        return (head, share)
+    every = f"{number(reliable.always)} of {counted(reliable.tasks, 'tasks')}"
+    return (head, share, Part("; in every trial: "), Part(every, "no"))
+
+
+def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
+    """Return what a run is made of, as a phrase: ``50 tasks × 4 trials = 200 runs``."""
+    total = as_count(as_map(summary.get("metrics")).get("total"))
+    if reliable.trials is not None and reliable.trials > 1 and reliable.tasks * reliable.trials == total:
+        each, left = divmod(reliable.tasks, reliable.models)
+        models = f" × {reliable.models} models" if reliable.models > 1 and not left else ""
+        tasks = each if models else reliable.tasks
+        return f"{counted(tasks, 'tasks')}{models} × {reliable.trials} trials = {number(total)} runs"
+    return counted(total, "samples")
+
+
+def findings(
+    summary: Mapping[str, Any],
+    index: RowIndex,
+    success: Success | None,
+    main: str,
+    noun: str,
+    aside: Collection[str] = (),
+) -> tuple[Finding, ...]:
+    """Return the findings of a run, the gravest first, and only those that hold.
+
+    Args:
+        summary: Its summary.
+        index: The index of its rows.
+        success: Its successes, if it has an outcome.
+        main: Key of the grader whose states are shown.
+        noun: What its samples are, ``runs`` or ``samples``.
+        aside: Keys of graders that are only compared with others.
+    """
+    words = words_of(summary)
+    found = [*_unread(summary), *_ungraded(summary, main)]
+    if success is not None and not success.many:
+        found += [*_unrelated(summary, index, success, words, noun), *_losses(index, words, noun, aside)]
+    return tuple(found[:_MOST_FINDINGS])
+
+
+def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> Opposed | None:
+    """Return how the scores of one grader go with the outcome; None where they are 0 and 1 only, or all on one side."""
+    scores = index.scores.get(key)
+    sides = [index.by_outcome.get((key, passed)) for passed in (True, False)]
+    if scores is None or not scores.fractional or None in sides:
+        return None
+    left, right = (each.bins for each in sides if each is not None)
+    labels = [*(f"{low:g}–{high:g}" for low, high in itertools.pairwise(scores.edges)), "1"]
+    bins = list(zip(labels, left.counts, right.counts, strict=True))[::-1]
+    if left.above or right.above:
+        bins.insert(0, ("> 1", left.above, right.above))
+    if left.below or right.below:
+        bins.append(("< 0", left.below, right.below))
+    top = max(max(ours, theirs) for _, ours, theirs in bins) or 1
+    bars = (
+        BackBar(label, ours, theirs, round(100 * ours / top, 2), round(100 * theirs / top, 2))
+        for label, ours, theirs in bins
+    )
+    return Opposed(name, words["passed"], words["lost"], tuple(bars))
+
+
+def _unread(summary: Mapping[str, Any]) -> Iterator[Finding]:
+    bad = as_count(as_map(summary.get("bad_records")).get("count"))
+    every = bad + as_count(as_map(summary.get("metrics")).get("total"))
+    if every and bad / every > _LOST_INPUT:
+        head = Part(f"{number(bad)} of {counted(every, 'records')} could not be read", "b")
+        yield Finding((head, Part(f" ({percent(bad, every)}). No figure contains them.")), link="problems")
+
+
+def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
+    states = as_map(as_map(as_map(summary.get("metrics")).get("states")).get(main))
+    failed, missing = as_count(states.get("failed")), as_count(states.get("missing"))
+    every = as_count(states.get("graded")) + failed + missing
+    if every and (failed + missing) / every > _UNGRADED:
+        kinds = " and ".join(f"{number(n)} {name}" for name, n in (("failed", failed), ("missing", missing)) if n)
+        head = Part(f"{number(failed + missing)} of {counted(every, 'samples')} without a grade", "b")
+        yield Finding((head, Part(f" by {brief(main, 60)}: {kinds}. Averages leave them out.")), link="samples")
+
+
+def _unrelated(
+    summary: Mapping[str, Any], index: RowIndex, success: Success, words: Mapping[str, str], noun: str
+) -> Iterator[Finding]:
+    """Yield graders whose scores are about the same whatever the outcome."""
+    figures = map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
+    names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in figures}
+    for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
+        ours, theirs = index.by_outcome.get((key, True)), index.by_outcome.get((key, False))
+        if ours is None or theirs is None or min(ours.scores.count, theirs.scores.count) < _ENOUGH:
+            continue
+        high, low = ours.scores.mean or 0.0, theirs.scores.mean or 0.0
+        if high - low < _NO_DIFFERENCE:
+            name = names.get(f"{key}.mean") or brief(key, 60)
+            means = [(words["passed"], high, ours.scores.count), (words["lost"], low, theirs.scores.count)]
+            told = ", ".join(f"{word} {mean:.2f} ({counted(n, noun)})" for word, mean, n in means)
+            head = Part(f"{name} does not separate “{words['passed']}” from “{words['lost']}”.", "b")
+            chart = opposed(index, key, words, name)
+            yield Finding((head, Part(f" Mean: {told}.")), chart, _quiet(index, words, noun), "samples")
+
+
+def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
+    """Return what samples that expect no call have to do with it, "" when nothing."""
+    entries = [index.entries[position] for position in index.quiet]
+    zero = sum(entry.passed is True and entry.score == 0 for entry in entries)
+    if not zero:
+        return ""
+    tasks = len({(entry.model, entry.id) for entry in entries})
+    every = (
+        f"No call is expected in {counted(len(entries), noun)} of {counted(tasks, 'tasks')}, where any call scores 0"
+    )
+    return f"{every}: {number(zero)} of these “{words['passed']}”."
+
+
+def _losses(index: RowIndex, words: Mapping[str, str], noun: str, aside: Collection[str]) -> Iterator[Finding]:
+    """Yield what most lost samples have in common."""
+    loss = loss_of(index, aside)
+    if loss is None:
+        return
+    place = f"{brief(loss.tool, 60)}{f'.{brief(loss.argument, 60)}' if loss.argument else ''}"
+    head = f"{place} is wrong in {number(loss.lost)} of {number(loss.of_lost)} {noun} “{words['lost']}”"
+    others = f", {number(loss.passed)} of {number(loss.of_passed)} “{words['passed']}”" if loss.of_passed else ""
+    parts = (Part(head, "b"), Part(f"{others} (reasons of {brief(loss.grader, 60)})."))
+    yield Finding(parts, link="samples", kinds=loss.kinds)
+
+
+def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:
+    total = sum(as_count(count) for count in counts.values())
+    names = [*STATES, *sorted(set(map(str, counts)) - set(STATES))]
+    found, before = [], 0
+    for name in names:
+        count = as_count(counts.get(name))
+        if name in counts and total:
+            start, width = round(100 * before / total, 3), round(100 * count / total, 3)
+            found.append(State(brief(name, 40), count, percent(count, total), start, width))
+        before += count
+    return tuple(found)
+
+
+_MODEL_FIELDS = (
+    "total",
+    "total_attempted",
+    "avg_score_attempted",
+    "avg_score_total",
+)
+
+
+def _models(metrics: Mapping[str, Any], success: Success | None) -> tuple[Model, ...]:
+    found = []
+    for model in map(as_map, as_list(metrics.get("per_model"))):
+        cells = [number(model.get(field)) for field in _MODEL_FIELDS]
+        if success is not None:
+            passed, failed = success.models.get(as_text(model.get("model_name")), (0, 0))
+            cells += [number(passed), number(failed), percent(passed, passed + failed)]
+        found.append(Model(brief(model.get("model_name") or "(no name)", 120), tuple(cells)))
+    return tuple(found)
+
+
+def _problem(entry: Mapping[str, Any]) -> Problem:
+    line = entry.get("line")
+    place = f"line {line}" if isinstance(line, int) else f"record {as_count(entry.get('ordinal')) + 1}"
+    return Problem(f"{brief(as_text(entry.get('file')), 200)}, {place}", brief(as_text(entry.get("reason")), 600))
+
+
+def _broken(summary: Mapping[str, Any]) -> tuple[Problem, ...]:
+    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
+    found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(broken.items())]
+    if summary.get("all_failed"):
+        found.insert(0, Problem("error", brief(as_text(summary["all_failed"]), 600)))
+    stopped = summary.get("incomplete")
+    if stopped:
+        text = (
+            brief(stopped, 300) if isinstance(stopped, str) else "the run was interrupted; figures cover what was read"
+        )
+        found.insert(0, Problem("incomplete", text))
+    return tuple(found)
+
+
+def _components(header: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Return what took part; not the engine, on which no result depends."""
+    found = map(as_map, as_list(header.get("components")))
+    return tuple(_component(entry) for entry in found if entry.get("kind") != "engine")
+
+
+def _component(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    texts = (brief(as_text(entry.get(name)), 120) for name in ("kind", "key", "name", "version", "distribution"))
+    options = as_map(entry.get("options"))
+    return (*texts, brief(dict(options), 400) if options else "")
+
+
+def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return name, size and checksum; the folder is left out, since a page says the same wherever the files lay."""
+    name = as_text(entry.get("path")).replace("\\", "/").rsplit("/", 1)[-1]
+    size = entry.get("bytes")
+    return (
+        brief(name, 200),
+        f"{number(size)} bytes" if size is not None else "",
+        brief(as_text(entry.get("sha256")), 80),
+    )
+
+
+@attrs.frozen
+class Page:
+    """What pages show of a run beside single samples.
+
+    Attributes:
+        index: The index of its rows.
+        view: Everything made of summary, header and index.
+        folded: Keys of graders that declare a preset and are compared with the outcome grader; their figures and
+            reasons are folded.
+        panels: What plugins show of the run, below the overview or on pages of their own.
+        agreement: How far the verdicts of other graders agree.
+    """
+
+    index: RowIndex
+    view: Overview
+    folded: frozenset[str]
+    panels: Asked
+    agreement: tuple[Pair, ...]
+
+
+_known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
+
+
+def page_of(report: Report) -> Page:
+    """Return the model of a report's pages; the same one for every reporter of a run."""
+    index = index_of(report)
+    known = _known.get(index)
+    if known is not None and _same(known[0], report):
+        return known[1]
+    header, summary = report.header, report.summary
+    others, pairs = _compared(header, summary, index), agreement_of(header, summary, index)
+    view = overview(report, index, others)
+    view = attrs.evolve(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
+    shown = asked(panels(report), ("overview", "page"), report)
+    page = Page(index, view, others, shown, pairs)
+    _known[index] = (report, page)
+    return page
+
+
+def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> frozenset[str]:
+    """Return the keys of graders that declare a preset beside the outcome grader; none of fewer than two."""
+    graders = map(as_map, as_list(header.get("components")))
+    declared = {as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))}
+    known, outcome = index.verdicts.by_grader, as_text(as_map(summary.get("outcome")).get("grader"))
+    several = len(declared & known.keys()) > 1 and outcome in known
+    return frozenset(declared & known.keys() - {outcome}) if several else frozenset()
+
+
+def _same(one: Report, other: Report) -> bool:
+    return one.summary is other.summary and one.header is other.header and panels(one) is panels(other)

@@ -1,0 +1,233 @@
+"""Rows of a run one by one: what they are called, where they stand, those that are looked at."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import attrs
+import msgspec
+from msgspec import Struct
+
+from gradestack import Report, check_count
+from gradestack.jsonio import as_map, compact, whole_line
+from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
+
+Row = dict[str, Any]
+VERDICTS = ("passed", "failed", "ungraded")
+
+
+class RowName(NamedTuple):
+    """What one row is called.
+
+    Attributes:
+        position: Zero-based number of the row.
+        place: Its first byte.
+        id: Id of its sample, as text; "" when the row names none, as of model and run.
+        model: The model's name.
+        run: The run's name or number.
+    """
+
+    position: int
+    place: int
+    id: str
+    model: str
+    run: str
+
+
+class _Task(Struct, frozen=True, gc=False):
+    id: str | int | None = None
+
+
+class _Named(Struct, frozen=True, gc=False):
+    sample: _Task = _Task()
+    run: str | int | None = None
+    model_name: str | None = None
+
+
+_named = msgspec.json.Decoder(_Named).decode
+
+
+def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -> Iterator[RowName]:
+    """Yield the names of rows, of which little else is decoded; faster than the index, and nothing is kept.
+
+    Args:
+        report: The run.
+        places: Position and first byte of rows; default: all.
+
+    Raises:
+        DataError: No rows were kept, or the file cannot be read.
+    """
+    for position, (number, place, line) in enumerate(report.lines(places)):
+        try:
+            row = _named(line)
+            found = (row.sample.id, row.model_name, row.run)
+        except (ValueError, RecursionError):
+            odd = report.row(number, line)
+            found = (as_map(odd.get("sample")).get("id"), odd.get("model_name"), odd.get("run"))
+        yield RowName(position if places is None else number - 1, place, *map(_text, found))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else compact(value)
+
+
+def samples_at(
+    report: Report, places: Iterable[tuple[int, int]], *, trajectories: bool = True
+) -> Iterator[tuple[RowEntry, Row]]:
+    """Yield single samples as the index has them, each with its row, without an index of all.
+
+    Args:
+        report: The run.
+        places: Position and first byte of each row.
+        trajectories: As of :func:`rows_at`.
+
+    Raises:
+        DataError: No rows were kept, or the file cannot be read.
+    """
+    for number, place, line in report.lines(places):
+        row = report.row(number, line)
+        (entry,) = RowIndex.of([(number, place, line)], report.row, outcome_of(report)).entries
+        rows = report.completed([row]) if trajectories and report.completed is not None else iter([row])
+        yield msgspec.structs.replace(entry, position=number - 1), next(rows)
+
+
+def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[Row]:
+    """Yield the rows at these positions, which entries of the index have; no other row is read.
+
+    Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the order of the rows), or
+    with ``trajectory_gone``, a sentence that says why it cannot be read.
+
+    Args:
+        report: The run.
+        positions: Zero-based numbers of rows.
+        trajectories: Whether they are needed; False reads no input again.
+
+    Raises:
+        DataError: None were kept, or the file cannot be read.
+    """
+    index = index_of(report)
+    lines = report.lines((position, index.place(position)) for position in positions)
+    rows = (report.row(number, line) for number, _, line in lines)
+    return report.completed(rows) if trajectories and report.completed is not None else rows
+
+
+def bytes_of(report: Report, start: int, stop: int) -> bytes:
+    """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+
+    Raises:
+        DataError: None were kept, or the file cannot be read.
+    """
+    index = index_of(report)
+    count = len(index.entries)
+    if not 0 <= start < min(stop, count):
+        return b""
+    with report.open_rows() as file:
+        file.seek(index.place(start))
+        data = file.read(index.place(stop) - index.place(start) - 1 if stop < count else -1)
+        if index.whole:
+            return data if stop < count else data.rstrip(b"\n")
+        found = []  # with blank lines, or lines that are no row, between them
+        for position in range(start, min(stop, count)):
+            file.seek(index.place(position))
+            found.append(whole_line(file).rstrip(b"\n"))
+        return b"\n".join(found)
+
+
+@attrs.frozen(kw_only=True)
+class SamplePart:
+    """Samples of a run, in the order of the rows.
+
+    Attributes:
+        shown: What the index says of each, and its row without conversation read again.
+        start: Position of the first row that was looked at.
+        stop: Position after the last one; ``total`` when all were.
+        total: Rows of the run.
+        query: Text that id, model or run contain, or the whole id in double quotes; "" for any.
+        verdict: ``passed``, ``failed`` or ``ungraded`` where only these are asked for, else "".
+    """
+
+    shown: tuple[tuple[RowEntry, Row], ...]
+    start: int
+    stop: int
+    total: int
+    query: str = ""
+    verdict: str = ""
+
+
+class RowPlaces:
+    """The rows of a run by position, after one pass over the ends of their lines.
+
+    Args:
+        report: The run.
+
+    Raises:
+        DataError: No rows were kept, or others than those the summary is of.
+        OSError: The file cannot be read.
+    """
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._places = array("q")
+        place = 0
+        with report.open_rows() as file:
+            for line in file:
+                if not line.isspace():
+                    self._places.append(place)
+                place += len(line)
+        check_count(report.path and report.path / "results.jsonl", len(self), report.summary)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def place(self, position: int) -> int:
+        """Return the first byte of a row."""
+        return self._places[position]
+
+    def line(self, position: int) -> bytes:
+        """Return one row as it stands in the file.
+
+        Raises:
+            DataError: The file has changed since, and there is no row any more.
+        """
+        ((number, _, line),) = self._report.lines([(position, self._places[position])])
+        self._report.row(number, line)
+        return line
+
+    def part(self, start: int, most: int, farthest: int, query: str = "", verdict: str = "") -> SamplePart:
+        """Return the first samples from a position on that are asked for.
+
+        Args:
+            start: Position to begin at.
+            most: Samples in the part.
+            farthest: Rows looked at for it.
+            query: Text that id, model or run contain, whatever its case, or the whole id in double quotes.
+            verdict: One of ``VERDICTS``, or "".
+        """
+        start = min(max(start, 0), len(self))
+        found: list[tuple[RowEntry, Row]] = []
+        stop = start
+        places = enumerate(self._places[start : start + farthest], start)
+        for name in row_names(self._report, places):
+            stop = name.position + 1
+            if query and not _asked_for(name, query):
+                continue
+            for entry, row in samples_at(self._report, [(name.position, name.place)], trajectories=False):
+                if verdict in ("", _verdict(entry)):
+                    found.append((entry, row))
+            if len(found) == most:
+                break
+        return SamplePart(shown=tuple(found), start=start, stop=stop, total=len(self), query=query, verdict=verdict)
+
+
+def _asked_for(name: RowName, query: str) -> bool:
+    if len(query) > 1 and query[0] == query[-1] == '"':
+        return name.id == query[1:-1]
+    return any(query.casefold() in text.casefold() for text in (name.id, name.model, name.run))
+
+
+def _verdict(entry: RowEntry) -> str:
+    if entry.state != "graded":
+        return "ungraded"
+    return "" if entry.passed is None else "passed" if entry.passed else "failed"

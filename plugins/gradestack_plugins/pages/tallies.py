@@ -1,0 +1,419 @@
+"""Counts over all rows that pages show, and what several graders say of the same samples."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import compress
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gradestack.jsonio import as_list, as_map, as_number, as_text, compact, loads
+
+GRADED = ("graded", "", None)
+"""States in which a score is one."""
+MORE_REASONS = "more_reasons"
+"""Code of a reason that is none: it says how many others were left out."""
+
+
+class Reason(Struct, frozen=True, gc=False):
+    """What an index reads of a reason."""
+
+    code: str | None = None
+    subject: str | None = None
+    pointer: str | None = None
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """What an index reads of an item's metadata: the call that answers an expected one, UNSET where it names none."""
+
+    call: Any = msgspec.UNSET
+
+
+class Item(Struct, frozen=True, gc=False):
+    """What an index reads of an item."""
+
+    reasons: tuple[Reason, ...] = ()
+    score: float | None = None
+    label: str | None = None
+    gold: str | None = None
+    outcome: str | None = None
+    metadata: Answer = Answer()
+
+
+class Head(Struct, frozen=True, gc=False):
+    """What an index reads of a row's own grade, which stands among the others once more."""
+
+    score: float | None = None
+    state: str | None = None
+
+    def outcome(self) -> str:
+        """Return its state; a grade without one is graded when it has a score."""
+        return self.state or ("skipped" if self.score is None else "graded")
+
+
+class Grade(Head, frozen=True, gc=False):
+    """What an index reads of a grade."""
+
+    fault: dict[str, Any] | None = None
+    reasons: tuple[Reason, ...] = ()
+    items: tuple[Item, ...] = ()
+    passed: bool | None = None
+
+
+def odd_head(grade: Mapping[str, Any]) -> Head:
+    """Return a row's own grade of any form."""
+    return Head(as_number(grade.get("score")), as_text(grade.get("state")))
+
+
+def odd_grade(grade: Mapping[str, Any]) -> Grade:
+    """Return a grade of any form: what is not of the type it should have is as if it were not there."""
+    passed = grade.get("passed")
+    return Grade(
+        as_number(grade.get("score")),
+        as_text(grade.get("state")),
+        dict(as_map(grade.get("fault"))),
+        odd_reasons(grade),
+        tuple(odd_item(item) for item in as_list(grade.get("items"))),
+        passed if isinstance(passed, bool) else None,
+    )
+
+
+def odd_item(item: Any) -> Item:
+    """Return an item of any form: what is not of the type it should have is as if it were not there."""
+    held = as_map(item)
+    metadata = as_map(held.get("metadata"))
+    return Item(
+        odd_reasons(held),
+        as_number(held.get("score")),
+        as_text(held.get("label")),
+        as_text(held.get("gold")),
+        as_text(held.get("outcome")) or None,
+        Answer(metadata.get("call", msgspec.UNSET)),
+    )
+
+
+def odd_reasons(of: Any) -> tuple[Reason, ...]:
+    """Return the reasons of a grade or item of any form."""
+    found = map(as_map, as_list(as_map(of).get("reasons")))
+    return tuple(
+        Reason(as_text(each.get("code")), as_text(each.get("subject")), as_text(each.get("pointer"))) for each in found
+    )
+
+
+MOST_NAMES = 2000
+"""Tools, and arguments, told apart."""
+_LONGEST_NAME = 240
+MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
+"""Values of a facet by which samples are grouped; facets; different facets of samples held back."""
+
+
+class CallCounts(Struct):
+    """What became of the expected calls of one tool.
+
+    Attributes:
+        expected: Expected calls that were graded.
+        called: Of these, calls that some call made answers.
+        right: Of these, calls with full score.
+    """
+
+    expected: int = 0
+    called: int = 0
+    right: int = 0
+
+
+class ScoreMean(Struct):
+    """A mean of scores as it grows."""
+
+    count: int = 0
+    total: float = 0.0
+
+    def add(self, score: float) -> None:
+        """Count one score."""
+        self.count += 1
+        self.total += score
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None over nothing."""
+        return self.total / self.count if self.count else None
+
+
+class CallTally:
+    """What became of the expected calls of all samples, by tool and argument.
+
+    Attributes:
+        grader: Key of the grader that said which call answers which; "" when none did.
+        tools: Tool -> its counts.
+        arguments: (tool, argument) -> samples in which it was wrong, missing or too much.
+    """
+
+    def __init__(self) -> None:
+        self.grader = ""
+        self.tools: dict[str, CallCounts] = {}
+        self.arguments: Counter[tuple[str, str]] = Counter()
+
+    def add(self, rows: Iterable[Mapping[str, Grade]]) -> None:
+        """Count the items of some rows' grades."""
+        for grades in rows:
+            if self.grader:
+                grade = grades.get(self.grader)
+                if grade is not None and grade.items:
+                    self._count(grade.items)
+                continue
+            for key, grade in grades.items():
+                if grade.items and self._count(grade.items):
+                    self.grader = key
+                    break
+
+    def _count(self, items: Iterable[Item]) -> bool:
+        """Count the items of one grade; False where they are not about expected calls."""
+        tools, known = self.tools, False
+        wrong: dict[tuple[str, str], None] = {}
+        for item in items:
+            call, score = item.metadata.call, item.score
+            if score is None or (call is not None and type(call) is not int):
+                continue
+            known = True
+            if item.outcome is not None and item.outcome != "graded":
+                continue
+            tool = item.gold or item.label or ""
+            counts = tools.get(tool)
+            if counts is None:
+                tool = tool[:_LONGEST_NAME]
+                if not tool or (tool not in tools and len(tools) >= MOST_NAMES):
+                    continue
+                counts = tools.setdefault(tool, CallCounts())
+            counts.expected += 1
+            counts.right += score >= 1
+            if call is not None:
+                counts.called += 1
+                for each in item.reasons:
+                    if each.pointer:
+                        wrong[tool, argument(each.pointer)] = None
+        for place in wrong:
+            if place in self.arguments or len(self.arguments) < MOST_NAMES:
+                self.arguments[place] += 1
+        return known
+
+
+Kind = tuple[str, str, str, str]
+"""Grader key, code, subject and argument of a reason."""
+
+
+class ReasonTally:
+    """Which reasons were given in which samples.
+
+    Attributes:
+        kinds: Kind of reason -> its number, in the order they were first given. At most 2,000 are told apart.
+        samples: Per kind the number of samples it was given in.
+        given: Per row the numbers of the kinds given there, each once.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[Kind, int] = {}
+        self.samples: list[int] = []
+        self.given: list[tuple[int, ...]] = []
+        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
+        """Return the numbers of kinds, each once; one that is one too many has none."""
+        found: dict[int, None] = {}
+        for kind in kinds:
+            number = self.kinds.get(kind)
+            if number is None:
+                if len(self.kinds) >= MOST_NAMES:
+                    continue
+                number = self.kinds[kind] = len(self.kinds)
+                self.samples.append(0)
+            found[number] = None
+        numbers = tuple(found)
+        return self._sets.setdefault(numbers, numbers)
+
+
+def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
+    """Return the kinds of the reasons of a grade and its items, and of its fault."""
+    found = [
+        (
+            key,
+            each.code[:_LONGEST_NAME],
+            (each.subject or "")[:_LONGEST_NAME],
+            argument(each.pointer) if each.pointer else "",
+        )
+        for each in reasons
+        if each.code and each.code != MORE_REASONS
+    ]
+    if fault:
+        code, about = as_text(fault.get("code")) or "fault", as_text(fault.get("type"))
+        found.append((key, code[:_LONGEST_NAME], about[:_LONGEST_NAME], ""))
+    return found
+
+
+@lru_cache(MOST_NAMES)
+def argument(pointer: str) -> str:
+    """Return the argument a JSON pointer leads into: its first part."""
+    return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]
+
+
+class FacetCounts(Struct):
+    """Samples with one value of a facet: all, those that are a success, and those that are none."""
+
+    samples: int = 0
+    passed: int = 0
+    failed: int = 0
+
+    def add(self, times: int, passed: bool | None) -> None:
+        """Count so many samples."""
+        self.samples += times
+        self.passed += times * (passed is True)
+        self.failed += times * (passed is False)
+
+
+class FacetTally:
+    """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
+
+    def __init__(self) -> None:
+        self._held: Counter[tuple[bytes, bool | None]] = Counter()
+        """Facets as they are written, which many samples share, and success -> samples not counted yet."""
+        self._found: dict[str, dict[str, FacetCounts]] = {}
+        self._many: set[str] = set()
+
+    def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
+        """Count samples.
+
+        Args:
+            facets: The facets of each as JSON.
+            passes: Whether it is a success, None where that is not known.
+        """
+        self._held.update(zip(facets, passes, strict=True))
+        if len(self._held) > _MOST_HELD:
+            self._fold()
+
+    def counts(self) -> dict[str, dict[str, FacetCounts]]:
+        """Return facet -> value -> samples, of facets with two values at least."""
+        self._fold()
+        return {name: values for name, values in self._found.items() if len(values) > 1}
+
+    def _fold(self) -> None:
+        for (facets, passed), times in self._held.items():
+            for name, value in as_map(loads(facets)).items():
+                short = name[:_LONGEST_NAME]
+                if short in self._many or (
+                    short not in self._found and len(self._found) + len(self._many) >= _MOST_FACETS
+                ):
+                    continue
+                values = self._found.setdefault(short, {})
+                text = value if isinstance(value, str) else compact(value)
+                values.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(times, passed)
+                if len(values) > MOST_VALUES:
+                    self._many.add(short)
+                    del self._found[short]
+        self._held.clear()
+
+
+Mark = tuple[str, str]
+"""State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
+stand for ``graded``."""
+NONE: Mark = ("missing", "")
+_PASSED, _PART, _LOST = ("passed", ""), ("part", ""), ("lost", "")
+NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
+"""Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
+_MOST_GRADERS = 8
+_MOST_MARKS, _MOST_TRAITS, _LONGEST_CODE = 255, 100, 60
+
+
+def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of the graders whose verdicts are kept side by side.
+
+    Those that declare a preset, where there are several; else all whose scores are shares, where these are two to
+    eight.
+    """
+    graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
+    presets = [as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))]
+    if len(presets) > 1:
+        return tuple(presets)
+    keys = [as_text(each.get("key")) for each in graders if "bounds" not in each]
+    return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
+
+
+class Verdicts:
+    """Marks of the same samples by several graders, and what the outcome grader found in them.
+
+    Attributes:
+        marks: The marks there are; their places in this list are what ``by_grader`` holds.
+        by_grader: Grader key -> one byte per sample, in the order of the rows.
+        traits: Code of a reason the outcome grader gave, or another trait -> positions of its samples.
+        tasks: Number of each sample's task, which is its cluster, else its id; whatever its model.
+    """
+
+    def __init__(self, keys: Collection[str], outcome: str | None) -> None:
+        self._outcome = outcome
+        self.marks: list[Mark] = [NONE]
+        self._places: dict[Mark, int] = {NONE: 0}
+        keys = dict.fromkeys((*keys, outcome) if outcome and keys else keys)
+        self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
+        self.traits: dict[str, array[int]] = {}
+        self.tasks = array("q")
+
+    def add(
+        self,
+        first: int,
+        rows: Sequence[Mapping[str, Grade]],
+        reasons: Iterable[Sequence[Reason]],
+        quiet: Iterable[bool],
+    ) -> None:
+        """Add samples, whose tasks are known.
+
+        Args:
+            first: Position of the first.
+            rows: The grades of each by grader key.
+            reasons: Those of the outcome grader's grade and of its items.
+            quiet: Whether a sample expects no call at all.
+        """
+        columns, places = list(self.by_grader.items()), self._places
+        for grades in rows:
+            for key, marks in columns:
+                grade = grades.get(key)
+                mark = NONE if grade is None else mark_of(grade)
+                place = places.get(mark)
+                marks.append(self._place(mark) if place is None else place)
+        for position, (grades, given, nothing) in enumerate(zip(rows, reasons, quiet, strict=True), first):
+            own = grades.get(self._outcome) if self._outcome is not None else None
+            turned = own is not None and len(own.items) > 1 and _turned(own.items)
+            if given or nothing or turned:
+                found = {each.code[:_LONGEST_CODE] for each in given if each.code and each.code != MORE_REASONS}
+                found.update(compress((NOTHING_EXPECTED, OTHER_ORDER), (nothing, turned)))
+                for trait in sorted(found):
+                    if trait in self.traits or len(self.traits) < _MOST_TRAITS:
+                        self.traits.setdefault(trait, array("q")).append(position)
+
+    def _place(self, mark: Mark) -> int:
+        place = self._places.get(mark)
+        if place is None:
+            if len(self.marks) >= _MOST_MARKS and mark[1]:
+                return self._place((mark[0], ""))
+            place = self._places[mark] = len(self.marks)
+            self.marks.append(mark)
+        return place
+
+
+def mark_of(grade: Grade) -> Mark:
+    """Return the mark of a grade. Its verdict is its own where it has one, else whether the score is 1."""
+    score = grade.score
+    if score is not None and grade.state in GRADED:
+        if grade.passed if grade.passed is not None else score >= 1:
+            return _PASSED if score >= 1 else _PART
+        return _LOST
+    fault = as_text(as_map(grade.fault).get("code"))
+    code = fault or next((each.code for each in grade.reasons if each.code), "")
+    return (grade.outcome()[:_LONGEST_CODE], code[:_LONGEST_CODE])
+
+
+def _turned(items: Sequence[Item]) -> bool:
+    """Return whether the calls that answer expected ones were made in another order than expected."""
+    made = [each.metadata.call for each in items if each.gold is not None and type(each.metadata.call) is int]
+    return made != sorted(made)

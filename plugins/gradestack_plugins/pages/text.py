@@ -1,0 +1,125 @@
+"""Texts and numbers as people read them: hidden characters made visible, long texts cut, numbers in one format."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+
+from gradestack.jsonio import compact
+
+UNDEFINED = "n/a"
+"""What stands where a figure has no value. Never a zero."""
+
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_PICTURES = 0x2400
+_LONGEST_INTEGER = 24
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    return "\u2421" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def clean(text: str) -> str:
+    """Return the text with every character that hides, reorders or cannot be written made visible.
+
+    Control characters become their pictures (``␛``); bidirectional controls, invisible characters and lone surrogates
+    become ``⟨U+202E⟩``. Tabs and line ends stay, CR LF reads as one line end.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n")
+    return _HIDDEN.sub(_visible, text) if _HIDDEN.search(text) else text
+
+
+@attrs.frozen
+class Cut:
+    """A text as shown: whole, or its beginning."""
+
+    shown: str
+    dropped: int = 0
+    """Number of characters left out."""
+
+
+def cut(text: str, limit: int) -> Cut:
+    """Return the first ``limit`` characters and how many were left out."""
+    return Cut(text[:limit], len(text) - limit) if len(text) > limit else Cut(text)
+
+
+def brief(value: Any, limit: int = 140) -> str:
+    """Return a value on one line: texts as they are, anything else as JSON, cut with an ellipsis."""
+    if type(value) is str and len(value) <= limit and value.isascii() and value.isprintable():
+        return " ".join(value.split()) if "  " in value or value[:1] == " " or value[-1:] == " " else value
+    text = value[: 4 * limit] if isinstance(value, str) else compact(value)[: 4 * limit]
+    line = " ".join(clean(text).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def number(value: Any) -> str:
+    """Return a figure: integers with thousands separators, fractions with three decimals, None as "n/a"."""
+    if type(value) is float:
+        return _fraction(value)
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return _integer(value)
+    return brief(value)
+
+
+def _integer(value: int) -> str:
+    if abs(value) < 10**15:
+        return f"{value:,}"
+    text = compact(value)
+    return text if len(text) <= _LONGEST_INTEGER else f"{text[: _LONGEST_INTEGER - 1]}…"
+
+
+def _fraction(value: float) -> str:
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 0.0005:
+        return f"{value:.3g}"
+    if size >= 1000:
+        return f"{value:,.1f}"
+    return f"{value:.3f}" if size < 100 else f"{value:.1f}"
+
+
+def percent(part: float, whole: float) -> str:
+    """Return ``part / whole`` as a percentage with one decimal, "n/a" over zero."""
+    return f"{100 * part / whole:.1f}%" if whole else UNDEFINED
+
+
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter; the rest of it stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+_TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+def token(text: str) -> str:
+    """Return a text as one word of letters, digits, dots, dashes and underscores, for classes and data attributes."""
+    return _TOKEN.sub("_", text[:80]) or "_"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of what a plural names: ``1 sample``, ``2 samples``."""
+    return f"{number(count)} {noun.removesuffix('s') if count == 1 else noun}"
+
+
+_DIGITS = re.compile(r"(\d{1,18})")
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a sort key by which ``task 2`` comes before ``task 10``."""
+    parts = _DIGITS.split(text)
+    if len(parts) == 3 and parts[1].isascii():  # nearly every id; a page sorts as many as it has tasks
+        return (-1, parts[0]), (int(parts[1]), ""), (-1, parts[2])
+    return tuple((int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in parts)

@@ -1,0 +1,225 @@
+"""The index of a run's rows: the same from few keys of a row as from the whole row."""
+
+import io
+import json
+
+import pytest
+
+import gradestack
+from gradestack import DataError, Report
+from gradestack_plugins.pages import index as index_module
+from gradestack_plugins.pages.index import RowIndex, ScoreBins, index_of
+from gradestack_plugins.pages.rows import rows_at
+
+GRADE = {
+    "score": 0.5,
+    "state": "graded",
+    "reasons": [{"code": "wrong", "subject": "book", "expected": {"deep": [1]}}],
+    "items": [{"id": "0", "reasons": [{"code": "missing", "subject": None}, {"code": "wrong", "subject": "book"}]}],
+}
+FAULT = {"score": 0.0, "state": "failed", "fault": {"code": "boom", "type": "KeyError", "message": "x"}}
+ROW = {
+    "sample": {"id": "a", "input": "?"},
+    "run": 3,
+    "model_name": "m",
+    "state": "graded",
+    "passed": False,
+    "grade": GRADE,
+    "grades": {"first": GRADE, "second": FAULT},
+    "trajectory": [[{"role": "user", "content": "hello"}]],
+}
+
+
+def report_of(*lines):
+    return Report(path=None, header={}, summary={}, held=io.BytesIO(b"".join(line + b"\n" for line in lines)))
+
+
+def row(**changes):
+    return json.dumps(ROW | changes).encode()
+
+
+def content(index):
+    bins = {key: (each.counts, each.below, each.above, each.fractional) for key, each in index.scores.items()}
+    return index.entries, bins, index.reasons, index.other_reasons
+
+
+def test_a_row_in_the_index():
+    """Who was graded, how well, and why points were lost; a reason counts once per sample, a fault as one."""
+    index = index_of(report_of(row()))
+    (entry,) = index.entries
+    assert (entry.position, entry.id, entry.model, entry.run) == (0, "a", "m", "3")
+    assert (entry.state, entry.passed, entry.score) == ("graded", False, 0.5)
+    assert index.reasons == {
+        ("first", "wrong", "book"): 1,
+        ("first", "missing", ""): 1,
+        ("second", "boom", "KeyError"): 1,
+    }
+    assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
+
+
+ODD = [1, True, 1.5, "x", "", None, [], {}, [None], [{}], {"a": 1}, [[1]], -0.0, 10**400, "\ud83d", float("nan")]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *[(key,) for key in ROW],
+        ("sample", "id"),
+        ("grades", "first"),
+        *[("grades", "first", key) for key in ("score", "state", "reasons", "items", "fault", "passed")],
+        ("grades", "first", "reasons", 0),
+        *[("grades", "first", "reasons", 0, key) for key in ("code", "subject")],
+        ("grades", "first", "items", 0),
+        ("grades", "first", "items", 0, "reasons"),
+        ("grades", "second", "fault", "code"),
+        *[("grade", key) for key in ("score", "state")],
+    ],
+    ids=lambda place: ".".join(map(str, place)),
+)
+def test_few_keys_say_what_the_whole_row_says(place):
+    """Any value at any place that is looked at: decoding what is needed and decoding everything give one index."""
+    for value in ODD:
+        changed = json.loads(row())
+        at = changed
+        for key in place[:-1]:
+            at = at[key]
+        at[place[-1]] = value
+        quick = index_of(report_of(json.dumps(changed).encode(), row()))
+        whole = index_of(report_of(json.dumps(changed | {"odd": float("nan")}).encode(), row()))
+        assert content(quick) == content(whole), value
+
+
+@pytest.mark.parametrize("key", list(ROW))
+def test_a_key_may_be_missing(key):
+    """A row of another version is an entry with what it has."""
+    changed = {name: value for name, value in ROW.items() if name != key}
+    quick = index_of(report_of(json.dumps(changed).encode()))
+    whole = index_of(report_of(json.dumps(changed | {"odd": float("inf")}).encode()))
+    assert content(quick) == content(whole)
+    assert len(quick.entries) == 1
+
+
+def test_rows_as_they_are_written_are_not_decoded_whole(monkeypatch, run_lines, record):
+    """Graded, skipped and failed samples: the quick way takes the rows of a run as they stand in the file."""
+    records = [record("a", 1.0), record("b", recorded={"do": "skip"}), record("c", recorded={"do": "raise"})]
+    run = run_lines(records, graders={"toy": "toy"})
+    monkeypatch.setattr(index_module, "_odd", lambda _: pytest.fail("a row went the long way"))
+    assert [entry.state for entry in index_of(run).entries] == [row["state"] for row in run.rows()]
+
+
+def test_repeated_keys_count_by_the_last():
+    """As the standard library reads them."""
+    line = row()[:-1] + b', "run": "late", "grades": {"other": {"score": 1, "state": "graded"}}}'
+    index = index_of(report_of(line))
+    assert (index.entries[0].run, list(index.scores)) == ("late", ["other"])
+
+
+def test_names_are_text_and_bounded():
+    """A number and its text are one name; no text of a row stays whole in the index, however long."""
+    long = "x" * 10_000
+    index = index_of(report_of(row(run=1), row(run="1"), row(run=True), row(run=None), row(sample={"id": long})))
+    assert [entry.run for entry in index.entries[:4]] == ["1", "1", "true", ""]
+    assert index.entries[4].id == long[:800]
+    reasons = [{"code": long, "subject": long}]
+    (reason,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).reasons
+    assert reason == ("g", long[:240], long[:240])
+
+
+def test_reasons_are_bounded():
+    """Two thousand are told apart, the first ones; others are counted together."""
+    reasons = [{"code": "wrong", "subject": str(number)} for number in range(2100)]
+    index = index_of(report_of(row(grades={"g": {"reasons": reasons}}), row(grades={"g": {"reasons": reasons[:1]}})))
+    assert (len(index.reasons), index.other_reasons) == (2000, 100)
+    assert list(index.reasons) == [("g", "wrong", str(number)) for number in range(2000)]
+    assert index.reasons["g", "wrong", "0"] == 2
+
+
+def test_blocks_do_not_show(monkeypatch):
+    """However many rows are taken up at once, and kinds of losses kept, the index is the same."""
+    items = [{"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]} for n in (2, 1)]
+    graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]
+    grades = [{"a": graded[n % 4], "b": (GRADE, FAULT)[n % 2]} for n in range(40)]
+    changed = [{"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)]
+    rows = [row(**more, grades=each, expected={"calls": []}) for more, each in zip(changed, grades, strict=True)]
+
+    def found():
+        lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
+        index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"))
+        told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools, index.calls.arguments
+        verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.traits, index.verdicts.tasks
+        return content(index), told, verdicts, index.facets.counts(), index.by_outcome, index.quiet, index.tasks
+
+    whole = found()
+    assert whole[0][2]["a", "c2", ""] == 20
+    for block, lost in ((1, 1), (1, 3), (1000, 2)):
+        monkeypatch.setattr(index_module, "_BLOCK", block)
+        monkeypatch.setattr(index_module, "_MOST_LOST", lost)
+        assert found() == whole
+
+
+def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, record):
+    """One pass over the rows, however many pages are written."""
+    passes = []
+    of = RowIndex.of
+    monkeypatch.setattr(RowIndex, "of", lambda *args: passes.append(1) or of(*args))
+    run = run_lines([record("a", 1.0)], reports=["html", "markdown", "html"])
+    assert (len(passes), len(run.pages)) == (1, 3)
+
+
+def test_rows_are_read_at_their_place(run_lines, record):
+    """In the order asked for; other rows are not read again."""
+    run = run_lines([record(name, 1.0) for name in "abcd"])
+    assert [entry.id for entry in index_of(run).entries] == ["a", "b", "c", "d"]
+    path = run.path / "results.jsonl"
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"#" * (len(first) - 1) + b"\n" + b"".join(others))
+    assert [row["sample"]["id"] for row in rows_at(run, [3, 1])] == ["d", "b"]
+    with pytest.raises(DataError, match=r"results\.jsonl:1: not JSON"):
+        list(rows_at(run, [0]))
+
+
+def test_what_is_no_row_has_no_place():
+    """Blank lines and a byte-order mark: positions are those of the rows."""
+    report = report_of(b"\xef\xbb\xbf" + row(sample={"id": "a"}), b"", row(sample={"id": "b"}))
+    ids = ["a", "b"]
+    assert [row["sample"]["id"] for row in report.rows()] == ids
+    assert [entry.id for entry in index_of(report).entries] == ids
+    assert [row["sample"]["id"] for row in rows_at(report, [0, 1])] == ids
+
+
+def test_rows_are_read_beside_each_other():
+    """Also those that are held: the file has one place."""
+    report = report_of(row(), row(run=4), row(run=5))
+    pairs = [(one["run"], two["run"]) for one in report.rows() for two in rows_at(report, [2, 0])]
+    assert pairs == [(run, other) for run in (3, 4, 5) for other in (5, 3)]
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", row()[:-9], row(error="\x00").replace(b"\\u0000", b"\xff"), b'{"trajectory":' + b"[" * 200_000]
+)
+def test_a_damaged_row_is_told_with_its_line(line):
+    """Cut off, not UTF-8 or nested too deeply, also in a part the index has no use for."""
+    with pytest.raises(DataError, match=r"a row:2: (not JSON|not UTF-8|nested too deeply)"):
+        _ = index_of(report_of(row(), line, row()))
+
+
+def test_rows_that_were_not_kept_have_no_index(tmp_path):
+    """It is an empty one; a row that is asked for is an error that says why."""
+    report = Report(path=tmp_path, header={"rows": False}, summary={})
+    assert index_of(report).entries == []
+    with pytest.raises(DataError, match="the run kept no rows"):
+        rows_at(report, [0])
+
+
+def test_a_run_read_back_has_the_same_index(run_lines, record):
+    """Pages written later from the directory are made from what the run's own pages were made from."""
+    run = run_lines([record("a", 1.0), record("b", 0.25)])
+    assert content(index_of(run)) == content(index_of(gradestack.load_report(run.path)))
+
+
+def test_bins_of_scores():
+    """Six bins between 0 and 1, the last of them 1 alone; what lies outside is counted apart."""
+    bins = ScoreBins()
+    for score in (0, -0.0, 0.2, 1, 1.0, 1.1, -0.1):
+        bins.add(score)
+    assert (bins.counts, bins.below, bins.above, bins.fractional) == ([2, 1, 0, 0, 0, 2], 1, 1, 3)

@@ -1,0 +1,236 @@
+"""`gradestack index`: a page over the runs of a folder."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+import gradestack
+from gradestack_plugins.pages.runs import folder_of, problem_lines, write_index
+from tests.core.toy_components import files_of
+
+HOSTILE = "<img src=x onerror=alert(1)> \"q\" & \u202e ${x} `y` 'z'"
+
+
+class Page(HTMLParser):
+    """Links, ticks, texts of cells and names of pictures of a page; its tags with attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.picks, self.tags, self.text, self.pictures, self.lists = [], [], set(), "", [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags |= {tag} | {f"{tag} {name}" for name in found}
+        if tag == "a" and found["href"].startswith("./"):
+            self.links.append(found["href"])
+        if "pick" in (found.get("class") or ""):
+            self.picks.append(found["data-word"])
+        if tag == "svg" and "aria-label" in found:
+            self.pictures.append(found["aria-label"])
+        if tag == "li" and "data-a" in found:
+            self.lists.append((found["data-a"], found["data-b"]))
+
+    def handle_data(self, data):
+        if self.cdata_elem is None:
+            self.text += f"{data} "
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, registry):
+    """The directory of a run with a gate."""
+    place = tmp_path_factory.mktemp("made")
+    rows = [{"id": str(number), "predicted": "x", "recorded": {"score": number % 2}} for number in range(6)]
+    (place / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    suite = {"name": "nightly", "target": {"paths": [str(place / "runs.jsonl")]}, "reader": "jsonl"}
+    suite |= {
+        "graders": {"quality": "toy"},
+        "reports": [],
+        "gate": {"metric_key": "quality", "op": "gte", "value": 0.6},
+    }
+    suite |= {"metrics": {"mean": {"of": "quality"}}, "headline": {"figures": {"Quality": "quality.mean"}}}
+    gradestack.run(suite, output=place / "run", registry=registry)
+    return place / "run"
+
+
+@pytest.fixture
+def add(made, tmp_path):
+    """Return a function that puts such a run into the folder, changed."""
+
+    def put(name, day=1, *, page=False, value=None, **summary):
+        place = tmp_path / "folder" / name
+        shutil.copytree(made, place)
+        header, found = (json.loads((place / each).read_text()) for each in ("header.json", "summary.json"))
+        header["timestamp"] = f"2026-01-{day:02}T10:20:30+00:00"
+        if value is not None:
+            figure = found["headline"]["figures"][0]
+            figure |= {"value": value, "interval": {"low": value - 0.1, "high": value + 0.1, "confidence": 0.95}}
+        (place / "header.json").write_text(json.dumps(header))
+        (place / "summary.json").write_text(json.dumps(found | summary))
+        if page:
+            (place / "report.html").touch()
+        return place
+
+    (tmp_path / "folder").mkdir()
+    return put
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Return a function that writes the page and returns it parsed."""
+
+    def write():
+        path = write_index(folder_of(tmp_path / "folder"), tmp_path / "folder")
+        return Page(path.read_text())
+
+    return write
+
+
+def test_a_row_for_every_run_the_newest_first(add, page):
+    """With date, samples, gate and figures with intervals; a link where there is a page."""
+    add("b/old", 1, value=0.55)
+    add("a", 3, page=True, value=0.7, gates_passed=True)
+    add("c", 2, value=0.6)
+    found = page()
+    assert found.picks == ["a", "c", "b/old"]
+    assert found.links == ["./a/report.html"]
+    text = " ".join(found.text.split())
+    assert "3 runs of 1 suite." in text
+    assert "a 2026-01-03 10:20 2026-01-03 10:20 6 ✓ passed" in text
+    assert "c 2026-01-02 10:20 2026-01-02 10:20 6 ✗ failed" in text
+    for value, ends in (("0.700", "0.600 – 0.800"), ("0.600", "0.500 – 0.700"), ("0.550", "0.450 – 0.650")):
+        assert f"{value} {ends}" in text
+
+
+def test_a_line_for_every_figure_from_the_oldest_to_the_newest(add, page):
+    """Its name says the values; a single run of a suite has no line."""
+    add("one", 3, value=0.7)
+    add("two", 1, value=0.55)
+    add("other", 2, suite="weekly")
+    assert "Quality over 2 runs: 0.550, 0.700" in page().pictures
+    assert len(page().pictures) == 2  # of the share of successes, and this one
+
+
+def test_the_same_folder_gives_the_same_bytes(add, page, tmp_path):
+    """Whatever order the runs were written in, wherever the folder lies, and however often."""
+    add("x", 1, value=0.55)
+    add("y", 1, value=0.6)
+    (tmp_path / "folder" / "bad").mkdir()
+    (tmp_path / "folder" / "bad" / "header.json").write_text("{")
+    page()
+    first = (tmp_path / "folder" / "index.html").read_bytes()
+    page()
+    assert (tmp_path / "folder" / "index.html").read_bytes() == first
+    shutil.copytree(tmp_path / "folder", tmp_path / "elsewhere" / "folder")
+    shutil.move(tmp_path / "folder", tmp_path / "before")
+    shutil.copytree(tmp_path / "elsewhere" / "folder", tmp_path / "folder")
+    page()
+    assert (tmp_path / "folder" / "index.html").read_bytes() == first
+
+
+def test_what_cannot_be_shown_is_named(add, page, tmp_path):
+    """Damaged, foreign, unfinished and interrupted runs, without where the folder lies; the others have their rows."""
+    add("good")
+    add("stopped", incomplete="interrupted by Ctrl-C")
+    (add("torn") / "summary.json").write_text('{"suite": ')
+    (add("gone") / "results.jsonl").unlink()
+    (add("strange") / "summary.json").write_text("[]")
+    (add("foreign") / "header.json").write_text('{"generator": "other"}')
+    (tmp_path / "folder" / "sub" / ".going.unfinished").mkdir(parents=True)
+    found, text = folder_of(tmp_path / "folder"), " ".join(page().text.split())
+    assert [run.path for run in found.runs] == ["good", "stopped"]
+    assert "stopped interrupted" in text
+    assert "1 interrupted. 1 unfinished . 4 cannot be read ." in text
+    lines = problem_lines(found)
+    assert [line.partition(":")[0] for line in lines] == ["sub/going", "foreign", "gone", "strange", "torn", "stopped"]
+    assert str(tmp_path) not in "".join(lines) + text
+    for line in lines[1:-1]:
+        assert line.replace(": ", " : ", 1) in text
+
+
+def test_what_is_inside_a_run_is_part_of_it(add, tmp_path):
+    """Folders of several runs have no rows of their own; the folder may be a run itself."""
+    inner = add("run")
+    shutil.copytree(inner, inner / "run_1")
+    (tmp_path / "folder" / "loop").symlink_to(tmp_path / "folder")
+    assert [run.path for run in folder_of(tmp_path / "folder").runs] == ["run"]
+    assert [run.path for run in folder_of(inner).runs] == ["."]
+
+
+def test_models_have_lines_of_their_own(add, page):
+    """A run of two models has two, with the figures of each."""
+    each = {"figure": "quality.mean", "label": "Quality"}
+    models = {name: {"value": value, "interval": None} for name, value in (("alpha", 0.25), ("beta", 0.75))}
+    headline = {"letta": False, "figures": [each | {"value": 0.5, "models": models}]}
+    per_model = [{"model_name": name, "total": 3} for name in models]
+    run = add("run")
+    summary = json.loads((run / "summary.json").read_text())
+    summary["metrics"]["per_model"], summary["headline"] = per_model, headline
+    (run / "summary.json").write_text(json.dumps(summary))
+    text = " ".join(page().text.split())
+    assert re.search(r"alpha 3 ✗ failed 0\.250 run beta 3 0\.750", text)
+
+
+def test_comparisons_are_found_with_their_runs(add, page, tmp_path):
+    """Their page is linked; which runs they are of is known where the names are those of one run each."""
+    add("a/one")
+    add("b/two")
+    add("c/two")
+    for name, runs in (("sure", ["one", "b/two"]), ("unsure", ["one", "two"]), ("models", ["one::m", "one::n"])):
+        place = tmp_path / "folder" / name
+        place.mkdir()
+        (place / "comparison.html").touch()
+        (place / "comparison.json").write_text(
+            json.dumps({"runs": [{"name": each} for each in runs], "sentence": f"{name} differ"})
+        )
+    (tmp_path / "folder" / "sure" / "nothing").mkdir()
+    (tmp_path / "folder" / "sure" / "nothing" / "comparison.json").write_text("[1]")
+    found = page()
+    assert found.links == ["./models/comparison.html", "./sure/comparison.html", "./unsure/comparison.html"]
+    assert found.lists == [("", ""), ("a/one", "b/two"), ("a/one", "")]
+    assert "b/two against one" in found.text
+    assert "sure differ" in found.text
+
+
+def test_names_do_nothing(add, page):
+    """Directories, suites and figures are texts and links to files, whatever they are called."""
+    add("plain", value=0.55)
+    add("plain2", value=0.6)
+    plain = page().tags
+    for name in ("javascript:alert(1)", HOSTILE, "-rf", "a\nb", "line\u2028end"):
+        add(name, page=True, value=0.55, suite=HOSTILE)
+    found = page()
+    assert found.tags <= plain | {"a", "td title"}
+    assert all(re.fullmatch(r"\./[\w/.%~-]+", link) for link in found.links)
+    assert "./javascript%3Aalert%281%29/report.html" in found.links
+    assert "./-rf" in found.picks
+    assert not any("\n" in word or "\u2028" in word for word in found.picks)
+    assert "⟨U+202E⟩" in found.text
+
+
+def test_the_command_says_what_it_found(command, add, tmp_path):
+    """On standard output where the page is, on standard error what is not on it."""
+    add("one")
+    add("two", incomplete="interrupted")
+    said = command("index", tmp_path / "folder")
+    assert (said.code, said.err) == (0, "warning: two: interrupted\n")
+    assert said.out == f"Index: {tmp_path / 'folder' / 'index.html'} (2 runs)\n"
+
+
+def test_where_there_is_no_run_nothing_is_written(command, tmp_path, add):
+    """Exit 3, with what is there; a page of somebody else is not written over, exit 2."""
+    assert command("index", tmp_path / "nowhere").code == 3
+    (tmp_path / "folder" / ".x.unfinished").mkdir()
+    said = command("index", tmp_path / "folder")
+    assert said.code == 3
+    assert "no finished run in it or below; 1 that cannot be shown\n  - x: unfinished" in said.err
+    assert files_of(tmp_path / "folder") == {}
+    add("one")
+    (tmp_path / "folder" / "index.html").write_text("<p>mine</p>")
+    said = command("index", tmp_path / "folder")
+    assert said.code == 2
+    assert "was not written by gradestack" in said.err
+    assert (tmp_path / "folder" / "index.html").read_text() == "<p>mine</p>"

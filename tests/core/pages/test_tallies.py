@@ -1,0 +1,101 @@
+"""Counts over all rows: expected calls by tool and argument, scores by outcome."""
+
+import pytest
+
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.pages.index import RowIndex
+from gradestack_plugins.pages.tallies import argument
+
+
+def item(tool, score, call, *pointers, **more):
+    reasons = [{"code": "wrong_argument", "subject": tool, "pointer": pointer} for pointer in pointers]
+    return {"id": "0", "gold": tool, "score": score, "metadata": {"call": call}, "reasons": reasons, **more}
+
+
+def row(*items, key="calls", passed=None, score=1.0, **more):
+    grade = {"state": "graded", "score": score, "items": list(items)}
+    return {"sample": {"id": "a"}, "grade": grade, "grades": {key: grade}, "passed": passed, "state": "graded", **more}
+
+
+def index_of(*rows):
+    return RowIndex.of(((0, 0, dumps(each).encode()) for each in rows), lambda _, line: loads(line))
+
+
+def test_calls_are_counted_by_tool():
+    """Expected, called and right: a call nobody made is neither, one with less than full score is called only."""
+    index = index_of(row(item("find", 1.0, 0), item("book", 0.5, 1, "/day"), item("book", 0.0, None)))
+    counts = {tool: (each.expected, each.called, each.right) for tool, each in index.calls.tools.items()}
+    assert counts == {"find": (1, 1, 1), "book": (2, 1, 0)}
+    assert index.calls.grader == "calls"
+
+
+def test_an_argument_counts_once_a_sample():
+    """By the first part of the pointer, however many places in it differ; of calls that were made only."""
+    first = row(item("book", 0.5, 0, "/legs/0/day", "/legs/1/day", "/seat"), item("book", 0.5, 1, "/legs/0/day"))
+    index = index_of(first, row(item("book", 0.5, 0, "/legs/9")), row(item("book", 0.0, None, "/seat")))
+    assert dict(index.calls.arguments) == {("book", "legs"): 2, ("book", "seat"): 1}
+
+
+@pytest.mark.parametrize(("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")])
+def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
+    """With its escapes undone, ``~0`` last."""
+    assert argument(pointer) == name
+
+
+def test_items_about_something_else_are_no_calls():
+    """Items count only where their metadata say which call answers, as a number or null."""
+    others = [item("a", 1.0, 0) | {"metadata": metadata} for metadata in ({}, {"call": "x"}, {"call": True}, [])]
+    assert index_of(row(*others)).calls.tools == {}
+    assert index_of(row(item("a", 1.0, 0, outcome="failed"), item("b", None, 0))).calls.tools == {}
+
+
+def test_one_grader_counts_the_calls():
+    """The first that pairs them; a second one would count the same calls again."""
+    one = row(item("find", 1.0, 0))
+    other = {**one, "grades": {"other": one["grade"], **one["grades"]}}
+    assert index_of(one, other).calls.tools["find"].expected == 2
+
+
+def test_scores_are_told_apart_by_outcome():
+    """For every grader, those of successes from the others; samples without an outcome are in neither."""
+    index = index_of(row(passed=True, score=0.5), row(passed=True, score=1.0), row(passed=False, score=0.25), row())
+    means = {key: (each.scores.count, each.scores.mean) for key, each in index.by_outcome.items()}
+    assert means == {("calls", True): (2, 0.75), ("calls", False): (1, 0.25)}
+    assert index.by_outcome["calls", True].bins.counts == [0, 0, 1, 0, 0, 1]
+
+
+def test_samples_that_expect_no_call_are_known():
+    """An empty list says "call nothing"; no list, or none at all, says nothing."""
+    rows = [row(expected=expected) for expected in ({"calls": []}, {"calls": None}, {"calls": [{"name": "a"}]}, None)]
+    assert list(index_of(*rows).quiet) == [0]
+
+
+def test_rows_of_an_older_form_count_the_same():
+    """A row that is not quite as rows are written today is read all the same."""
+    usual = row(item("find", 1.0, 0), item("book", 0.5, 1, "/day"), passed=True, expected={"calls": []})
+    odd = {**usual, "run": 1.5}
+    ours, theirs = index_of(usual), index_of(odd)
+    assert ours.calls.tools == theirs.calls.tools
+    assert ours.calls.arguments == theirs.calls.arguments
+    assert list(ours.quiet) == list(theirs.quiet) == [0]
+
+
+def test_reasons_are_known_row_by_row():
+    """Down to the argument, each once a row; rows without one have none."""
+    first = row(item("book", 0.5, 0, "/day", "/day/0", "/seat"))
+    second = row(key="reward", score=0.0)
+    second["grades"]["reward"] |= {"reasons": [{"code": "late"}], "fault": {"code": "timed_out", "type": "Slow"}}
+    tally = index_of(first, second, row()).given
+    kinds = [("calls", "wrong_argument", "book", name) for name in ("day", "seat")]
+    assert list(tally.kinds) == [*kinds, ("reward", "late", "", ""), ("reward", "timed_out", "Slow", "")]
+    assert tally.given == [(0, 1), (2, 3), ()]
+    assert tally.samples == [1, 1, 1, 1]
+
+
+def test_how_many_reasons_were_left_out_is_none_itself():
+    """Neither a kind of reason nor a trait of the samples."""
+    only = row(key="reward", score=0.0)
+    only["grades"]["reward"] |= {"reasons": [{"code": "late"}, {"code": "more_reasons", "message": "26 more"}]}
+    index = index_of(only)
+    assert list(index.given.kinds) == [("reward", "late", "", "")]
+    assert "more_reasons" not in index.verdicts.traits

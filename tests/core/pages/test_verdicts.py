@@ -1,0 +1,84 @@
+"""Verdicts of several graders side by side, as the index of a run keeps them."""
+
+import json
+
+from gradestack.jsonio import loads
+from gradestack_plugins.pages import tallies as module
+from gradestack_plugins.pages.index import RowIndex
+from gradestack_plugins.pages.tallies import compared
+
+
+def index_of(*rows, keys=("a", "b"), outcome="a"):
+    lines = ((number, 0, json.dumps(row).encode()) for number, row in enumerate(rows))
+    return RowIndex.of(lines, lambda _, line: loads(line), outcome, keys)
+
+
+def row(**grades):
+    first = next(iter(grades.values()))
+    return {"sample": {"id": "s"}, "state": "graded", "grade": first, "grades": grades}
+
+
+def marks(index, key):
+    verdicts = index.verdicts
+    return [verdicts.marks[place] for place in verdicts.by_grader[key]]
+
+
+def test_the_mark_of_a_grade():
+    """The grade's own verdict goes before its score; a failed or skipped one has its code, an absent one is missing."""
+    grades = [
+        {"state": "graded", "score": 1.0},
+        {"state": "graded", "score": 0.5, "passed": True},
+        {"state": "graded", "score": 1.0, "passed": False},
+        {"state": "graded", "score": 0.99},
+        {"state": "failed", "score": 0.0, "fault": {"code": "boom"}},
+        {"state": "skipped", "score": 0.0, "reasons": [{"code": "no_reference"}]},
+    ]
+    index = index_of(*[row(a=grades[0], b=each) for each in grades], row(a=grades[0]))
+    names = ["passed", "part", "lost", "lost", "failed", "skipped", "missing"]
+    codes = ["", "", "", "", "boom", "no_reference", ""]
+    assert marks(index, "b") == list(zip(names, codes, strict=True))
+    assert marks(index, "a") == [("passed", "")] * 7
+
+
+def test_traits_are_what_the_outcome_grader_found():
+    """Codes of reasons, of items too; calls made in another order than expected; and that no call is expected."""
+    items = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}, "reasons": [{"code": "x"}]}]
+    own = {"state": "graded", "score": 0.5, "reasons": [{"code": "y"}], "items": items}
+    other = {"state": "graded", "score": 0.5, "reasons": [{"code": "z"}], "items": []}
+    extra = {
+        "items": [{"gold": "f", "metadata": {"call": 1}}, {"metadata": {"call": 0}}],
+        "state": "graded",
+        "score": 0,
+    }
+    rows = [row(a=own, b=other), {**row(a=other, b=own), "expected": {"calls": []}}, row(a=extra)]
+    traits = index_of(*rows).verdicts.traits
+    found = {trait: list(positions) for trait, positions in traits.items()}
+    assert found == {"other_order": [0], "x": [0], "y": [0], "z": [1], "nothing_expected": [1]}
+
+
+def test_rows_of_other_forms_say_the_same():
+    """A verdict that is none is as if it were not there, whichever way a row is read."""
+    odd = {"state": "graded", "score": 1.0, "passed": "no"}
+    assert marks(index_of(row(a=odd, b=odd)), "b") == [("passed", "")]
+
+
+def test_many_codes_are_not_told_apart(monkeypatch):
+    """A byte holds a mark; codes beyond that are left out, the state is kept."""
+    monkeypatch.setattr(module, "_MOST_MARKS", 3)
+    failed = [{"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)]
+    index = index_of(*[row(a=each) for each in failed], keys=("a",))
+    assert marks(index, "a") == [("failed", "c0"), ("failed", "c1"), ("failed", ""), ("failed", "")]
+
+
+def test_graders_with_a_preset_are_compared_and_else_all():
+    """Two of them at least, shares only where there are no presets; of other components nothing is kept."""
+    grader = {"kind": "grader", "key": "a", "options": {"preset": "x@1"}}
+    other = {"kind": "grader", "key": "b", "options": {"preset": "y"}}
+    plain = {"kind": "grader", "key": "c", "options": {}}
+    metric = {"kind": "aggregator", "key": "d", "options": {"preset": "z"}}
+    counts = {**plain, "bounds": [0, None]}
+    assert compared({"components": [grader, plain, metric]}) == ("a", "c")
+    assert compared({"components": [grader, counts, metric]}) == compared({"components": [plain]}) == ()
+    assert compared({"components": [grader, plain, metric, other]}) == ("a", "b")
+    assert compared({"components": "odd"}) == ()
+    assert index_of(row(a={"state": "graded", "score": 1.0}), keys=()).verdicts.by_grader == {}

@@ -1,0 +1,275 @@
+"""`gradestack view`: a run in the browser, part by part, for one person on this machine."""
+
+import http.client
+import json
+import re
+import shutil
+import signal
+import socket
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+import gradestack
+from gradestack import DataError
+from gradestack.report import load_report
+from gradestack_plugins.pages.view import ServedRun, Server
+from tests.core.toy_components import files_of
+
+COUNT = 120
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, registry):
+    """A directory with runs of the same records: `full`, `slim`, `none` (no rows)."""
+    place = tmp_path_factory.mktemp("viewed")
+    lines = []
+    for number in range(COUNT):
+        expected = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number}}]}
+        made = {"text": "ä", "calls": [{"name": "f", "arguments": {"x": number if number % 3 else -1}}]}
+        talk = [{"role": "user", "content": f"Bitte Nummer {number}, schöne Grüße"}]
+        row = {"id": f"t{number // 2}", "run": number % 2, "messages": talk, "expected": expected, "predicted": made}
+        lines.append(row | ({"expected": None} if number == 7 else {}))
+    (place / "rows.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    for kept in ("full", "slim", "none"):
+        suite = {"name": "s & t", "target": {"paths": [str(place / "rows.jsonl")]}, "reader": "jsonl", "rows": kept}
+        suite |= {"graders": {"partial": "tau_partial"}, "reports": []}
+        gradestack.run(suite, output=place / kept, registry=registry)
+    return place
+
+
+@contextmanager
+def served(path, registry):
+    """Yield a function that asks the server of a run for an address and returns status, headers and body."""
+    run = ServedRun(load_report(path), registry)
+    server = Server(run)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+
+    def ask(address="", *, method="GET", token=None, host=None, raw=None):
+        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)) as connection:
+            target = raw if raw is not None else f"/{server.token if token is None else token}/{address}"
+            hosts = [f"127.0.0.1:{server.server_port}"] if host is None else host
+            connection.putrequest(method, target, skip_host=True)
+            for each in hosts:
+                connection.putheader("Host", each.format(port=server.server_port))
+            connection.endheaders()
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read()
+
+    ask.server = server
+    try:
+        yield ask
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        run.close()
+
+
+@pytest.fixture(scope="module")
+def full(runs, registry):
+    with served(runs / "full", registry) as ask:
+        yield ask
+
+
+def rows_in(page):
+    return [int(number) for number in re.findall(rb'href="samples/(\d+)"', page)]
+
+
+def test_pages_of_a_run_and_nothing_written(full, runs):
+    """The list, a sample, its row as it stands in the file, and the whole report, of a run that has no page."""
+    before = files_of(runs)
+    status, _, page = full()
+    assert (status, rows_in(page)) == (200, list(range(1, 51)))
+    assert b"<bdi>s &amp; t</bdi>" in page
+    _, _, sample = full("samples/8")
+    for text in ("t3", "Skipped", "Bitte Nummer 7, schöne Grüße", 'href="9"', 'href="7"', "../rows/8.json"):
+        assert text.encode() in sample
+    _, headers, row = full("rows/8.json")
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
+    assert row == (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)[7]
+    status, _, report = full("report.html")
+    assert status == 200
+    assert b'id="overview"' in report
+    assert files_of(runs) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("?from=101", range(101, 121)),
+        ("?from=0", range(1, 51)),
+        ("?from=999999999999", []),
+        ("?from=-1&verdict=nonsense", range(1, 51)),
+        ("?q=T5", [11, 12, *range(101, 121)]),
+        (f"?q={quote(chr(34) + 't5' + chr(34))}", [11, 12]),
+        ("?verdict=ungraded", [8]),
+        ("?verdict=failed&from=110", [112, 115, 118]),
+        ("?verdict=passed&q=t1&from=3", [3, 21, 23, 24, 26, 27, 29, 30, 32, 33, 35, 36, 38, 39]),
+        ("?q=nothing", []),
+    ],
+)
+def test_the_list_shows_what_was_asked_for(full, query, rows):
+    """From a row on, by text or whole id, by outcome; anything else is as if it were not asked."""
+    status, _, page = full(query)
+    assert (status, rows_in(page)) == (200, list(rows))
+
+
+def test_a_page_of_the_list_looks_at_a_bounded_number_of_rows(full, monkeypatch):
+    """And says how far it looked, with a link that looks further from there."""
+    monkeypatch.setattr("gradestack_plugins.pages.view._FARTHEST", 10)
+    _, _, page = full("?q=t5")
+    assert rows_in(page) == []
+    assert b"0 found in rows 1 to 10 of 120" in page
+    assert b'href="./?q=t5&amp;from=11" rel="next"' in page
+    assert rows_in(full("?q=t5&from=11")[2]) == [11, 12]
+
+
+def test_only_who_knows_the_address_is_answered(full):
+    """Another token, none, or another host: nothing of the run, whatever is asked for."""
+    for options in (
+        {"token": ""},
+        {"token": "x" * 32},
+        {"raw": "/"},
+        {"raw": "*"},
+        {"raw": "//x/"},
+        {"raw": "/ä/"[:1]},
+    ):
+        status, _, body = full(**options)
+        assert (status, body) == (404, b"nothing is here; the address has a part that cannot be guessed\n")
+    for host in (
+        ["evil.example:{port}"],
+        ["127.0.0.1"],
+        [],
+        ["127.0.0.1:{port}", "evil.example"],
+        ["127.0.0.1:{port}."],
+    ):
+        assert full(host=host)[0] == 403
+    assert full(host=["localhost:{port}"])[0] == 200
+    assert len(full.server.token) >= 32
+    assert full.server.server_address[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "X"])
+def test_only_reading_is_possible(full, method):
+    """Any method but GET is refused."""
+    status, headers, _ = full(method=method)
+    assert (status, headers["Allow"]) == (405, "GET")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "summary.json",
+        "results.jsonl",
+        "../summary.json",
+        "%2e%2e/summary.json",
+        "..%2fsummary.json",
+        "/etc/passwd",
+        "samples/0",
+        "samples/121",
+        "samples/",
+        "samples/%D9%A1",
+        "rows/1",
+        "rows/0.json",
+        "rows/9999999999999.json",
+        "report_data/x.js",
+        "samples/1%00",
+    ],
+)
+def test_there_is_nothing_else(full, address):
+    """Neither files of the run nor any other."""
+    assert full(address)[0] == 404
+
+
+def test_pages_may_do_nothing_but_be_shown(full):
+    """The policy of a page is its header's, without scripts or styles but its own; nothing is framed or kept."""
+    for address in ("", "samples/1", "report.html", "rows/1.json", "none"):
+        _, headers, body = full(address)
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'")
+        assert policy.endswith("; frame-ancestors 'none'")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        if body.startswith(b"<!doctype"):
+            own = policy.removesuffix("; frame-ancestors 'none'")
+            assert f'content="{own}"' in body.decode().replace("&#39;", "'")
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cache-Control"] == "no-store"
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+
+
+def test_a_slim_run_reads_its_input_again(runs, registry):
+    """As other pages do."""
+    with served(runs / "slim", registry) as ask:
+        assert "Bitte Nummer 3, schöne Grüße".encode() in ask("samples/4")[2]
+
+
+def test_a_run_without_rows_has_its_report(runs, registry):
+    """At the first address, too; there are no samples."""
+    with served(runs / "none", registry) as ask:
+        assert b'id="overview"' in ask()[2]
+        assert ask("report.html")[0] == 200
+        assert ask("samples/1")[0] == ask("rows/1.json")[0] == 404
+
+
+def test_a_damaged_row_costs_its_page_only(runs, registry, tmp_path):
+    """It is named with its line; blank lines are no rows."""
+    for name in ("header.json", "summary.json"):
+        (tmp_path / name).write_bytes((runs / "full" / name).read_bytes())
+    first, second, _, *others = (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "results.jsonl").write_bytes(first + b"\n  \n" + b'{"sample": \n' + second + b"".join(others))
+    with served(tmp_path, registry) as ask:
+        status, _, body = ask("samples/2")
+        assert status == 500
+        assert b"results.jsonl:2: not JSON" in body
+        assert b"t0" in ask("samples/3")[2]
+
+
+def test_a_port_that_is_taken_is_said(command, runs):
+    """Exit 2, in one line; a run that is none is exit 3."""
+    with closing(socket.socket()) as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = command("view", runs / "full", "--port", port)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: --port {port}: 127.0.0.1:{port} cannot be listened on: ")
+    assert command("view", runs).code == 3
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
+    """Exit 0, after one line with the address; nothing is left listening, nor on the disk. SIGTERM does the same."""
+    opened, folders = [], []
+    original = ServedRun.close
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setattr(Server, "service_actions", lambda _: signal.raise_signal(getattr(signal, name)))
+    monkeypatch.setattr(ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run)))
+    handler = signal.getsignal(signal.SIGTERM)
+    said = command("view", runs / "full", "--open")
+    assert (said.code, said.err) == (0, "")
+    assert signal.getsignal(signal.SIGTERM) is handler
+    (url,) = opened
+    assert said.out == f"View: {url} (Ctrl-C ends it)\n"
+    assert [folder.exists() for folder in folders] == [False]
+    with closing(socket.socket()) as probe:
+        assert probe.connect_ex(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) != 0
+
+
+def test_a_run_that_has_lost_rows_is_not_served(runs, registry, command, tmp_path):
+    """Its figures are of other samples; what says so is what `show` and `compare` say."""
+    shutil.copytree(runs / "full", tmp_path / "out")
+    rows = tmp_path / "out" / "results.jsonl"
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(DataError, match=f"{COUNT - 1} rows, but summary"):
+        ServedRun(gradestack.load_report(tmp_path / "out"), registry)  # which the command would serve for ever
+    said = command("view", str(tmp_path / "out"))
+    assert (said.code, said.out) == (3, "")
+    problem = f"{rows}: {COUNT - 1} rows, but summary.json is of {COUNT} samples: it was changed; grade the files again"
+    assert said.err == f"error: {problem}\n"

@@ -1,0 +1,120 @@
+"""A made-up run, and a strict reader of the pages made from it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.markdown import MarkdownReporter
+
+_VOID = {"meta", "link", "input", "br", "rect", "line", "circle", "wbr"}
+
+
+class Page(HTMLParser):
+    """A parsed page: its tags in order, the text outside script and style, and whether every tag was closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.html = html
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open[-1] == tag, f"</{tag}> closes <{self.open[-1]}>"
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """All visible text, white space collapsed."""
+        return " ".join(" ".join(self.words).split())
+
+    def count(self, tag: str, css: str = "") -> int:
+        """Number of elements of a tag that have a class."""
+        return sum(
+            name == tag and (not css or css in (attributes.get("class") or "").split())
+            for name, attributes in self.tags
+        )
+
+    def values(self, attribute: str) -> list[str]:
+        """Every value of an attribute."""
+        return [value for _, attributes in self.tags if (value := attributes.get(attribute)) is not None]
+
+    def check(self) -> None:
+        """Assert what holds for every page: closed tags, unique ids, links that lead somewhere, nothing active."""
+        assert self.open == []
+        repeated = [name for name, number in Counter(self.values("id")).items() if number > 1]
+        assert repeated == []
+        ids = set(self.values("id"))
+        links = [link for link in self.values("href") if not link.startswith(("#q=", "#sample=", "data:,"))]
+        assert [link for link in links if link[1:] not in ids] == []
+        labels = [name for value in self.values("aria-labelledby") for name in value.split()]
+        assert set(labels) <= ids
+        names = {name for _, attributes in self.tags for name in attributes}
+        assert not {name for name in names if name.startswith("on")} | (names & {"style", "src", "srcset", "action"})
+        scripts = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
+        assert scripts.count(None) == 2
+        assert set(scripts) <= {None, "application/json"}
+        assert not {tag for tag, _ in self.tags} & {"img", "iframe", "object", "embed", "base"}
+
+
+@pytest.fixture(scope="session")
+def fake() -> ModuleType:
+    """Return the maker of made-up reports."""
+    path = Path(__file__).with_name("fake_report.py")
+    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def html(tmp_path: Path) -> Any:
+    """Return a function that writes report.html and returns it parsed and checked."""
+
+    def write(report: Any, **options: Any) -> Page:
+        paths = list(HtmlReporter(**options).write(report, tmp_path))
+        assert paths == [tmp_path / "report.html"]
+        page = Page(paths[0].read_bytes().decode("utf-8"))
+        page.check()
+        return page
+
+    return write
+
+
+@pytest.fixture
+def markdown(tmp_path: Path) -> Any:
+    """Return a function that writes report.md and returns its text."""
+
+    def write(report: Any, **options: Any) -> str:
+        paths = list(MarkdownReporter(**options).write(report, tmp_path))
+        assert paths == [tmp_path / "report.md"]
+        return paths[0].read_bytes().decode("utf-8")
+
+    return write

@@ -1,0 +1,174 @@
+"""Rows and drill-downs a page loads when they are looked at."""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import re
+
+import attrs
+import jinja2
+import pytest
+
+from gradestack.rundir.place import filling
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.rows import bytes_of
+from tests.placed import panel_of, with_panels
+
+FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
+
+
+def unpacked(text):
+    return gzip.decompress(base64.b64decode(text)).decode()
+
+
+def island(page, name):
+    return re.search(rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page)[1]
+
+
+def written(report, out, **options):
+    """Write a page; return its text, the list of samples in it, and the text of every file beside it."""
+    out.mkdir(exist_ok=True)
+    (path,) = HtmlReporter(**options).write(report, out)
+    page = path.read_text(encoding="utf-8")
+    files = {each.name: each.read_text(encoding="ascii") for each in sorted((out / "report_data").glob("*"))}
+    assert all(FILE.fullmatch(text) for text in files.values())
+    return page, json.loads(unpacked(island(page, "rows"))), files
+
+
+def texts(files, listed):
+    """Return the lines of every chunk of rows, and of every chunk of drill-downs."""
+    found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files) + 1)]
+    rows = len(listed["first"])
+    return [text.split("\n") for text in found[:rows]], [text.split("\n") for text in found[rows:]]
+
+
+def test_a_small_run_is_one_file(fake, tmp_path):
+    """Nothing stands beside its page, nothing may be loaded, and every sample can be read without scripts."""
+    page, listed, files = written(fake.make_report(fake.realistic_rows(tasks=3, trials=2)), tmp_path / "a")
+    assert (files, listed["chunks"]) == ({}, {"first": [], "drilled": [], "sums": [], "panels": [], "without": []})
+    assert not (tmp_path / "a" / "report_data").exists()
+    assert "strict-dynamic" not in page
+    assert page.count("<noscript class") == len(listed["i"]) == 12
+
+
+def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_path):
+    """About those rendered and 20 of the others, so that a run without panels of samples costs nothing more."""
+    asked = []
+    panel = panel_of(asked.append, "sample")
+    report = with_panels(fake.make_report(fake.realistic_rows(tasks=30, trials=2)), panel)
+    _, listed, _ = written(report, tmp_path / "a", max_samples=5)
+    assert 5 < len(asked) <= 5 + 2 * 20 < len(listed["i"]) == 120
+    assert (listed["chunks"]["panels"], listed["chunks"]["without"]) == ([], [])
+
+
+def test_rows_stand_in_the_page_as_long_as_they_fit(fake, tmp_path):
+    """Of samples without a drill-down of their own the page carries the row; still nothing stands beside it."""
+    report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
+    page, listed, files = written(report, tmp_path / "a", max_samples=2)
+    assert files == {}
+    assert "strict-dynamic" not in page
+    assert [json.loads(line) for line in unpacked(island(page, "chunk1")).split("\n")] == list(report.rows())
+    assert listed["chunks"]["first"] == [0]
+
+
+def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
+    """All rows can be found by the list, each chunk has the digest the list gives, and the worst stay in the page."""
+    monkeypatch.setattr("gradestack_plugins.pages.chunks._CHUNK", 20_000)
+    report = fake.make_report(fake.realistic_rows(tasks=30, trials=2))
+    page, listed, files = written(report, tmp_path / "a", max_samples=70, max_bytes=300_000)
+    rows, drilled = texts(files, listed["chunks"])
+    assert len(rows) > 3
+    assert [json.loads(line) for chunk in rows for line in chunk] == list(report.rows())
+    assert listed["chunks"]["first"] == [sum(map(len, rows[:place])) for place in range(len(rows))]
+    sums = [
+        hashlib.sha256(base64.b64decode(FILE.fullmatch(files[f"chunk-{place}.js"])[1])).hexdigest()
+        for place in range(1, len(files) + 1)
+    ]
+    assert listed["chunks"]["sums"] == sums
+    kept = [int(each) for each in re.findall(r'<noscript class="drill" data-p="(\d+)"', page)]
+    assert 20 < len(kept) <= 50
+    told = [position for chunk in listed["chunks"]["drilled"] for position in chunk]
+    assert len(set(told + kept)) == len(told) + len(kept) == 70
+    for position, line in zip(told, [line for chunk in drilled for line in chunk], strict=True):
+        assert f'data-p="{position}"' in json.loads(line)
+    assert "'strict-dynamic'" in page.replace("&#39;", "'")
+    assert f"Without scripts {len(kept)} of 120 samples" in page
+    assert len(page) < 700_000
+
+
+def test_the_same_run_gives_the_same_chunks(fake, tmp_path):
+    """Neither names nor bytes know when they were written."""
+    report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
+    assert written(report, tmp_path / "a", max_bytes=0) == written(report, tmp_path / "b", max_bytes=0)
+
+
+def rewritten(report, out, **options):
+    """Write a page as ``gradestack report`` does, over one that is there; return the names of what is beside it."""
+    with filling(out, HtmlReporter.beside) as new:
+        HtmlReporter(**options).write(report, new)
+    return sorted(path.name for path in (out / "report_data").glob("*"))
+
+
+def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
+    """None of them stays beside the next page, in whose folder other files are left alone."""
+    many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
+    beside = tmp_path / "report_data"
+    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js"]
+    before = (beside / "chunk-1.js").read_bytes()
+    (beside / "chunk-99.js").write_bytes(before)
+    (beside / "index.js").write_bytes(before)
+    assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js"]
+    assert (beside / "chunk-1.js").read_bytes() != before
+    (beside / "mine.txt").write_text("mine", encoding="ascii")
+    assert rewritten(few, tmp_path) == ["mine.txt"]
+    (beside / "mine.txt").unlink()
+    rewritten(many, tmp_path, max_bytes=0)
+    rewritten(fake.make_report([]), tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
+    """A link in the place of their folder is replaced by a folder where there are chunks, else it is left alone."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "chunk-1.js").write_text("mine", encoding="ascii")
+    (tmp_path / "report_data").symlink_to("mine")
+    report = fake.make_report(fake.realistic_rows(tasks=9, trials=2))
+    rewritten(report, tmp_path)
+    assert (tmp_path / "report_data").is_symlink()
+    assert "chunk-1.js" in rewritten(report, tmp_path, max_bytes=0)
+    assert not (tmp_path / "report_data").is_symlink()
+    assert [each.read_text(encoding="ascii") for each in (tmp_path / "mine").iterdir()] == ["mine"]
+
+
+def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, monkeypatch):
+    """With its chunks, and nothing of its own."""
+    report = fake.make_report(fake.realistic_rows(tasks=1, trials=1))
+    rewritten(report, tmp_path, max_bytes=0)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        rewritten(fake.make_report([]), tmp_path, max_bytes=0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):
+    """Where it would make the page too large."""
+    monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
+    report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
+    (path,) = HtmlReporter(max_bytes=0).write(report, tmp_path)
+    assert island(path.read_text(encoding="utf-8"), "rows") == ""
+    text = (tmp_path / "report_data" / "index.js").read_text(encoding="ascii")
+    assert len(json.loads(unpacked(FILE.fullmatch(text)[1]))["i"]) == 20
+
+
+def test_blank_lines_between_rows_are_none_of_them(fake):
+    """Rows are found by their positions, whatever stands between them."""
+    report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
+    lines = report.held.getvalue().splitlines(keepends=True)
+    odd = attrs.evolve(report, held=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))
+    assert bytes_of(report, 0, 9) == b"".join(lines).rstrip(b"\n")
+    assert bytes_of(odd, 0, 9) == bytes_of(report, 0, 9)
+    assert bytes_of(odd, 1, 3) == bytes_of(report, 1, 3) == b"".join(lines[1:3]).rstrip(b"\n")
+    assert bytes_of(report, 2, 2) == bytes_of(report, 99, 100) == b""

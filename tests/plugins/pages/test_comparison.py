@@ -1,0 +1,99 @@
+"""The page of a comparison."""
+
+import pytest
+
+from gradestack_plugins.pages.comparison import changed, differences, html_page
+from gradestack_plugins.pages.panel import Panels
+from tests.plugins.pages.conftest import Page
+
+
+def metric(low, high, *, same=0, difference=0.0, verdict="no evidence"):
+    ends = None if low is None else [low, high]
+    return {
+        "a": 0.5,
+        "b": 0.5 + difference,
+        "difference": difference,
+        "better": 2,
+        "worse": 1,
+        "same": same,
+        "tasks": 3 + same,
+        "interval": {"confidence": 0.95, "ends": ends, "reason": None},
+        "p_holm": 0.5,
+        "mde80": None,
+        "verdict": verdict,
+    }
+
+
+def comparison(**metrics):
+    run = {"model": None, "tasks": 3, "trials": 2}
+    tasks = [{"task": "<b>", "a": "2/2", "b": "0/2"}, {"task": "2", "a": "0/2", "b": "1/2"}]
+    flips = {"fixed": 1, "broken": 2, "count": 2, "tasks": tasks}
+    return {
+        "runs": [{**run, "name": "one"}, {**run, "name": "<i>two"}],
+        "failed": "zero",
+        "incomparable": [],
+        "sentence": "no evidence",
+        "headline": "x",
+        "metrics": metrics,
+        "flips": flips,
+    }
+
+
+@pytest.mark.parametrize("word", ["better", "worse", "no evidence", "same", "no test"])
+def test_a_difference_has_the_word_of_the_comparison(word):
+    """Whatever its interval: pages judge nothing themselves."""
+    (shown,) = differences({"metrics": {"x": metric(0.01, 0.2, difference=0.1, verdict=word)}}, 1.0)
+    assert shown.word == word
+
+
+def test_tasks_are_counted_where_the_comparison_counts_them():
+    """Beside means of scores only."""
+    counted, figure = metric(0.0, 0.1), {**metric(0.0, 0.1), "better": None}
+    shown = differences({"metrics": {"x": counted}, "figures": {"y": figure}}, 1.0)
+    assert [each.counts for each in shown] == ["3 tasks", "2 better, 1 worse, 0 the same of 3 tasks"]
+
+
+def test_differences_share_an_axis_around_zero():
+    """Zero is in its middle, and nothing leaves it."""
+    shown = differences({"metrics": {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None)}}, 0.5)
+    assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None)]
+
+
+def test_tasks_changed_both_ways():
+    """Those that lost trials stand apart from those that gained some."""
+    lost, gained = changed(comparison(x=metric(0, 1)))
+    assert ([each["task"] for each in lost], [each["task"] for each in gained]) == (["<b>"], ["2"])
+
+
+def test_names_are_escaped():
+    """A run or task named like a tag stays text."""
+    page = html_page(comparison(x=metric(-0.1, 0.1)), Panels())
+    assert "<i>two" not in page
+    assert "&lt;i&gt;two" in page
+    assert "&lt;b&gt;" in page
+    assert page == html_page(comparison(x=metric(-0.1, 0.1)), Panels())
+
+
+def test_what_both_did_stands_side_by_side(fake):
+    """Calls and reasons of both runs with their trials and verdicts; hostile texts stay text, long ones are cut."""
+    rows = [fake.graded_row(1, run, "m") for run in range(2)]
+    rows[0]["expected"]["calls"][0]["arguments"]["seat"] = "<script>alert(1)</script>"
+    rows[1]["grade"]["reasons"] = [{"code": "c", "message": "<img src=x onerror=alert(2)>"}]
+    rows[1]["grades"]["partial"] = rows[1]["grade"]
+    rows[1]["predicted"]["calls"].append({"name": "n" * 5000, "arguments": {"x": "z" * 50_000}})
+    sides = [
+        {"name": name, "passed": passed, "position": place, "row": row}
+        for name, passed, place, row in (("one", True, 0, rows[0]), ("<i>two", False, 6, rows[1]))
+    ]
+    data = {**comparison(x=metric(-0.1, 0.1)), "flipped": [{"task": "<b>", "a": "1/1", "b": "0/1", "sides": sides}]}
+    page = Page(html_page(data, Panels()))
+    assert page.open == []
+    assert "one trial 0 , ✓ passed, row 1" in page.text
+    assert "<i>two trial 1 , ✗ not passed, row 7" in page.text
+    assert "<script>alert(1)</script>" in page.text
+    assert "<img src=x onerror=alert(2)>" in page.text
+    assert page.count("img") == 0
+    assert [attributes.get("src") for tag, attributes in page.tags if tag == "script"] == [None]
+    assert len(page.html) < len(html_page(comparison(x=metric(-0.1, 0.1)), Panels())) + 40_000
+    odd = [{**sides[0], "row": {}}, {**sides[1], "row": {"grade": [], "grades": 3, "expected": None}}]
+    assert "row 7" in html_page({**data, "flipped": [{**data["flipped"][0], "sides": odd}]}, Panels())

@@ -1,0 +1,234 @@
+import base64
+import hashlib
+import io
+import json
+import re
+
+import attrs
+import jinja2
+import pytest
+
+from gradestack import hookimpl
+from gradestack_plugins import reporters
+from gradestack_plugins.pages import blocks
+from gradestack_plugins.pages.html import HtmlReporter
+from tests.placed import panel_of, with_panels
+
+HOSTILE = (
+    '<script>alert("x")</script></script><img src=x onerror=alert(1)>" onclick="alert(1)" \'</textarea><!-- ]]> '
+    "{{ 7*7 }}{% raw %}\x00\x1b[31m\u202edesrever\u2066\u200b\ud83d\ufffe &lt; &amp;amp; \r\n\u2028"
+)
+
+
+def hostile(value, depth=0):
+    """Return a value with every text in it, keys of arguments included, replaced by a hostile one."""
+    if isinstance(value, dict):
+        return {key if depth < 3 else f"{key}{HOSTILE}": hostile(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hostile(item, depth + 1) for item in value]
+    return HOSTILE if isinstance(value, str) and value not in {"graded", "failed", "skipped", "missing"} else value
+
+
+def test_the_page_shows_a_whole_run(fake, html):
+    """Verdict, gate, figures, states, tasks, models, problems and every sample are on the page."""
+    rows = fake.realistic_rows()
+    page = html(fake.make_report(rows, threshold=0.9))
+    for part in ("overview", "graders", "models", "tasks", "samples", "problems", "run"):
+        assert page.values("id").count(part) == 1
+    assert page.count("details", "sample") == len(rows) == 112
+    assert "Failed" in page.text
+    assert "partial >= 0.9" in page.text
+    assert "n/a no call was expected" in page.text
+    assert "2 records could not be read" in page.text
+    assert "runs/rail.json, line 812" in page.text
+    assert "/some/where" not in page.html
+    assert page.count("a", "cell") == 112
+
+
+def test_every_drill_down_shows_calls_and_conversation(fake, html):
+    """Expected and actual calls stand side by side, the differing argument is marked, the conversation follows."""
+    row = next(
+        row
+        for row in (fake.graded_row(7, run, "m") for run in range(50))
+        if row["grade"]["reasons"] and row["grade"]["reasons"][0].get("pointer") == "/legs/1/day"
+    )
+    page = html(fake.make_report([row]))
+    marked = re.findall(r"<mark>(.*?)</mark>", page.html)
+    old = row["grade"]["reasons"][0]["expected"]
+    assert [f"&#34;day&#34;: &#34;{day}&#34;" for day in (old, "2025-03-30")] == [
+        mark.rstrip(",") for mark in marked[:2]
+    ]
+    assert page.count("div", "from-user") == 3
+    assert page.count("div", "pair") == 4
+    assert "wrong_argument /legs/1/day" in page.text
+
+
+def test_hostile_texts_stay_texts(fake, html):
+    """Markup, template code, control and bidirectional characters in any text of the run change nothing but text."""
+    report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
+    summary, header = hostile(report.summary), hostile(fake.HEADER)
+    rows = [hostile(row) for row in report.rows()]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    page = html(attrs.evolve(report, summary=summary, header=header, held=io.BytesIO(lines.encode())))
+    assert '<script>alert("x")</script>' in page.text
+    assert "{{ 7*7 }}{% raw %}" in page.text
+    assert not set(page.html) & set("\x00\x1b\u202e\u2066\u200b\u2028\ufffe\r")
+    assert "⟨U+202E⟩desrever" in page.text
+    assert "⟨U+D83D⟩" in page.text
+
+
+@pytest.mark.parametrize("points", [12, 13, 40, 100])
+def test_a_long_series_is_labelled_now_and_then(fake, html, points):
+    """At most twelve labels under the axis, evenly spaced; the table has every value."""
+    report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
+    series = blocks.Series({k: blocks.Figure(str(k), 1 / k) for k in range(1, points + 1)})
+    page = html(with_panels(report, panel_of(lambda _: [series])))
+    plot = next(each for each in page.html.split('<div class="series">') if ">0.500<" in each)
+    labels = [int(each) for each in re.findall(r'dy="18" text-anchor="middle">(\d+)<', plot)]
+    assert labels == list(range(1, points + 1, -(-points // 12)))
+    assert plot.split("</table>")[0].count('<th scope="row">') == points
+
+
+def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatch):
+    """Not an empty one, which would be taken for a page."""
+    monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        HtmlReporter().write(fake.make_report(fake.realistic_rows(tasks=1, trials=1)), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_same_report_gives_the_same_bytes(fake, tmp_path):
+    """Neither the order of keys nor the time of writing changes a byte."""
+
+    def written(report, name):
+        (tmp_path / name).mkdir()
+        (path,) = HtmlReporter().write(report, tmp_path / name)
+        return path.read_bytes()
+
+    report = fake.make_report(fake.realistic_rows(tasks=4, trials=2))
+    read_back = attrs.evolve(report, summary=json.loads(json.dumps(report.summary, sort_keys=True)))
+    assert written(report, "a") == written(report, "b") == written(read_back, "c")
+
+
+def test_the_policy_allows_exactly_the_inline_texts(fake, html):
+    """The content security policy forbids everything but the page's own style and scripts, named by their hashes."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=2, trials=1)))
+    policy = dict(
+        part.split(" ", 1)
+        for part in re.search(r'Policy" content="([^"]+)"', page.html)[1].replace("&#39;", "'").split("; ")
+    )
+
+    def hashes(tag):
+        texts = re.findall(rf"<{tag}>(.*?)</{tag}>", page.html, re.DOTALL)
+        return [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts]
+
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"].split() == hashes("script")
+    assert policy["style-src"].split() == hashes("style")
+    assert len(hashes("script")) == 2
+
+
+def test_nothing_points_outside_the_page(fake, html):
+    """No address of another place is in the page."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=3, trials=1)))
+    assert re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html) == []
+    assert {link for link in page.values("href") if not link.startswith("#")} == {"data:,"}
+
+
+def test_ungraded_samples_are_not_zeros(fake, html):
+    """A skipped, failed or missing sample shows its state where a score would stand."""
+    rows = [fake.ungraded_row(5, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
+    page = html(fake.make_report(rows))
+    cells = re.findall(r'class="cell [^"]*"[^>]*>([^<]*)<', page.html)
+    assert {"error", "missing", "skipped"} <= set(cells)
+    assert not [cell for cell in cells if any(char.isdigit() for char in cell)]
+    assert page.values("data-s") == ["", "", ""]
+    assert page.values("data-v") == ["error", "missing", "skipped"]
+
+
+def test_an_empty_run_is_a_page(fake, html):
+    """A run without samples says so."""
+    page = html(fake.make_report([]))
+    assert "This run has no samples." in page.text
+    assert "n/a" in page.text
+    assert page.count("details", "sample") == 0
+
+
+def test_drill_downs_are_limited_failures_first(fake, html):
+    """With more samples than fit, failures are kept, the page says how many are left out, and no link is dead."""
+    rows = fake.realistic_rows(tasks=14, trials=4, models=("north-2",))
+    page = html(fake.make_report(rows), max_samples=5)
+    assert page.count("details", "sample") == 5
+    assert page.values("data-v")[0] == "error"
+    assert "passed" not in page.values("data-v")
+    assert "Without scripts 5 of 56 samples can be read here, failures first" in page.text
+    assert page.count("a", "cell") == 5
+
+
+def test_of_very_many_samples_only_the_worst_have_a_drill_down(fake, html, monkeypatch):
+    """A small part of them is rendered no further than for reading without scripts."""
+    monkeypatch.setattr("gradestack_plugins.pages.html._STATIC", 2)
+    rows = fake.realistic_rows(tasks=16, trials=2)
+    assert html(fake.make_report(rows), max_samples=3).count("details", "sample") == 2
+    assert html(fake.make_report(rows[:60]), max_samples=3).count("details", "sample") == 3
+
+
+def test_no_drill_downs_at_all_is_possible(fake, html):
+    """With a limit of zero the page points to the rows, which it carries."""
+    page = html(fake.make_report([fake.graded_row(1, 0, "m")]), max_samples=0)
+    assert "Without scripts 0 of 1 samples can be read here" in page.text
+    assert "chunk1" in page.values("id")
+
+
+def test_huge_texts_are_cut_with_a_note(fake, html):
+    """A message of a megabyte shows its beginning and says how much is left out, and where it is."""
+    row = fake.graded_row(1, 0, "m")
+    row["trajectory"][0].append({"role": "user", "content": "x" * 1_000_000})
+    row["grade"]["rationale"] = "y" * 500_000
+    page = html(fake.make_report([row]))
+    assert "990,000 more characters in results.jsonl, line 1." in page.text
+    assert len(page.html) < 120_000
+
+
+def test_tasks_beyond_the_limit_are_counted(fake, html):
+    """The task table says how many tasks it leaves out."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=9, trials=2)), max_tasks=4)
+    assert "5 more tasks are not in this table" in page.text
+
+
+def test_a_page_of_many_trials_keeps_few_elements(fake, html):
+    """The table of tasks has fewer lines where they have many trials."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=60, trials=16)), max_samples=0)
+    assert page.count("table", "matrix") == 1
+    assert 300 < page.count("span", "cell") < 1000
+    assert len(page.tags) < 4000
+    assert "more tasks are not in this table" in page.text
+
+
+def test_single_trials_are_a_map(fake, html):
+    """Tasks run once are shown as a map of cells instead of a table of one column."""
+    rows = [fake.graded_row(task, 0, "m") for task in range(6)]
+    page = html(fake.make_report(rows))
+    assert page.count("ul", "map") == 1
+    assert page.count("table", "matrix") == 0
+
+
+def test_system_messages_are_shown_once(fake, html):
+    """The long system message all samples share is on the page once, and every conversation links to it."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=4, trials=1)))
+    assert page.html.count("You are the booking desk") == 1
+    assert page.values("href").count("#text1") == page.html.count('<details class="talk"')
+
+
+@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_bytes"])
+def test_negative_limits_are_refused(option):
+    """A negative limit is an error that names the option."""
+    with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
+        HtmlReporter(**{option: -1})
+
+
+def test_the_reporters_are_offered():
+    """The plugin names its reporters and where they are."""
+    found = [each for each in reporters.gradestack_components() if each.kind == "reporter"]
+    assert [each.name for each in found] == ["html", "markdown", "csv", "json", "text", "junit", "github"]
+    assert hasattr(reporters.gradestack_components, f"{hookimpl.project_name}_impl")

@@ -1,0 +1,96 @@
+"""The list of all samples a page carries, and why points were lost in them."""
+
+import base64
+import gzip
+import json
+
+import pytest
+
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.pages.figures import words_of
+from gradestack_plugins.pages.index import RowIndex
+from gradestack_plugins.pages.listing import VERDICTS, island, island_of_texts, listing, verdicts_by
+from gradestack_plugins.pages.losses import failures_of
+
+
+def index_of(fake, rows):
+    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line), "partial")
+
+
+def read(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def test_the_list_has_every_sample(fake):
+    """Id, model, run, verdict, score and reasons of each can be read back."""
+    rows = fake.realistic_rows(tasks=5, trials=2)
+    index = index_of(fake, rows)
+    held = read(listing(index, words_of({}), {"longest": 3}))
+    assert [held["ids"][number] for number in held["i"]] == [str(row["sample"]["id"]) for row in rows]
+    assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
+    assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]
+    scores = [row["grade"]["score"] if row["state"] == "graded" else None for row in rows]
+    assert held["s"] == [None if score is None else round(score, 3) for score in scores]
+    assert [VERDICTS[int(place)] == "passed" for place in held["v"]] == [row["passed"] is True for row in rows]
+    assert [tuple(held["sets"][number]) for number in held["k"]] == index.given.given
+    assert held["longest"] == 3
+
+
+def test_the_same_index_gives_the_same_bytes(fake):
+    """No time and no order of sets is in it."""
+    rows = fake.realistic_rows(tasks=3, trials=2)
+    assert listing(index_of(fake, rows), words_of({}), {}) == listing(index_of(fake, rows), words_of({}), {})
+
+
+def test_hidden_characters_are_visible_in_the_list(fake):
+    """Ids, models and reasons are cleaned like all texts of a page."""
+    row = fake.graded_row(1, 0, "m\u202e")
+    row["sample"]["id"] = "\x1bid"
+    held = read(listing(index_of(fake, [row]), words_of({}), {}))
+    assert (held["ids"], held["models"]) == (["␛id"], ["m⟨U+202E⟩"])
+
+
+def test_failures_are_ranked_and_counted(fake):
+    """By the number of samples, and those that are not shown are counted."""
+    rows = fake.realistic_rows(tasks=8, trials=4)
+    index = index_of(fake, rows)
+    found, left_out = failures_of(index)
+    assert [each.samples for each in found] == sorted((each.samples for each in found), reverse=True)
+    assert found[0].width == 100
+    assert len(found) + left_out == len(index.given.kinds)
+    for each in found:
+        assert sum(each.number in numbers for numbers in index.given.given) == each.samples
+    assert failures_of(RowIndex()) == ((), 0)
+
+
+def test_verdicts_of_other_graders():
+    """A digit for each sample: passed, lost, broken, skipped and missing; the outcome grader has its own column."""
+    grades = [
+        {"state": "graded", "score": 1.0},
+        {"state": "graded", "score": 0.5, "passed": True},
+        {"state": "graded", "score": 0.5},
+        {"state": "failed", "score": 0.0, "fault": {"code": "x"}},
+        {"state": "skipped", "score": 0.0, "reasons": [{"code": "y"}]},
+    ]
+    lines = [{"sample": {"id": "a"}, "grade": each, "grades": {"out": each, "other": each}} for each in grades]
+    lines.append({"sample": {"id": "a"}, "grade": grades[0], "grades": {"out": grades[0]}})
+    index = RowIndex.of(((0, 0, dumps(each).encode()) for each in lines), lambda _, line: loads(line), "out", ["other"])
+    assert verdicts_by(index, "out") == [("other", "551043")]
+    assert verdicts_by(RowIndex(), "") == []
+
+
+def test_clusters_are_no_ids_of_the_list(fake):
+    """The list names every id once, in the order of the rows."""
+    rows = [fake.graded_row(number, 0, "m") for number in (3, 1, 3)]
+    for each in rows:
+        each["cluster"] = "all"
+    lines = ((0, 0, dumps(each).encode()) for each in rows)
+    held = read(listing(RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"]), words_of({}), {}))
+    assert (held["ids"], held["i"]) == ([str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])], [0, 1, 0])
+
+
+@pytest.mark.parametrize("text", ["plain", 'é "quoted"\n', "\ud800", "\x00\x7f/"])
+def test_texts_of_a_page_come_back_as_they_were(text):
+    """Whatever stands in them; written in either way they are the same."""
+    for found in (island({"a": text}), island_of_texts({"a": text})):
+        assert read(found) == {"a": text}

@@ -1,0 +1,211 @@
+import re
+
+import attrs
+import pytest
+from markdown_it import MarkdownIt
+
+from gradestack_plugins.pages.folds import Fold, folded
+from gradestack_plugins.pages.markdown import MarkdownReporter, bar, code, prose
+
+HOSTILE = (
+    "# h\n| a | b |\n<script>alert(1)</script> `code` ``two`` **bold** [link](https://example.org) ![i](x) @team ~~s~~ "
+    "&lt; \\ <!-- \x1b\u202e\ud83d"
+)
+RENDER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def rendered(text):
+    return RENDER.render(text)
+
+
+def test_the_page_shows_a_whole_run(fake, markdown):
+    """Verdict, gate, figures, tasks, lost points and problems are there, in sound tables."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
+    assert page.startswith("# rail: ✗ FAILED\n")
+    assert "| `partial >= 0.9` |" in page
+    assert "| Task | `north-1 0` |" in page
+    assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
+    html = rendered(page)
+    folds = ["Graders", "Tasks", "Samples that lost points", "Warnings", "Unread records", "This run"]
+    assert re.findall("<summary>(.*)</summary>", html) == folds
+    assert "| ---" not in html  # every table was understood as one
+
+
+@pytest.mark.parametrize(("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")])
+def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
+    """The first line says how the run ended."""
+    report = fake.make_report([])
+    summary = {**report.summary, "gates_passed": passed}
+    assert markdown(attrs.evolve(report, summary=summary)).splitlines()[0] == f"# rail: {word}"
+
+
+def test_no_line_is_a_broken_table_row(fake, markdown):
+    """All rows of one table have the same number of cells."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=5)))
+    for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_hostile_texts_stay_texts(fake, markdown):
+    """Markup in names, values and messages is shown, not obeyed."""
+    rows = fake.realistic_rows(tasks=2, trials=1)
+    for row in rows:
+        row["sample"]["id"], row["model_name"] = f"id {HOSTILE}", HOSTILE
+        row["grade"]["reasons"] = [{"code": HOSTILE, "subject": HOSTILE, "expected": HOSTILE, "message": HOSTILE}]
+    report = fake.make_report(rows)
+    summary = {**report.summary, "warnings": [HOSTILE], "bad_records": {"count": 1, "listed": [{"reason": HOSTILE}]}}
+    aggregates = {"partial": {HOSTILE: {HOSTILE: HOSTILE, "k": {HOSTILE: 1, "b": 2}}}}
+    summary["metrics"] = {**summary["metrics"], "aggregates": aggregates}
+    page = markdown(attrs.evolve(report, summary={**summary, "suite": HOSTILE}))
+    html = rendered(page)
+    assert not re.search(r"<((script|a|img|em|s|del)\b|strong>bold|!--)", html)
+    assert html.count("<h1>") == 1
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1, block
+
+
+@pytest.mark.parametrize("text", ["a|b", "`", "``` x", "<b>", "*", "\\", "a\nb", " lead", "x`y``z", "\\|", "&amp;"])
+def test_code_spans_show_the_text_itself(text):
+    """A code span renders as exactly its text on one line, in a table too."""
+    html = rendered(f"| h |\n| --- |\n| {code(text)} |\n")
+    shown = re.search(r"<td><code>(.*?)</code></td>", html)[1]
+    for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+        shown = shown.replace(entity, char)
+    assert shown == " ".join(text.split())
+    assert code("") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a|b",
+        "`x`",
+        "<b>",
+        "*a* _b_",
+        "\\",
+        "[a](b)",
+        "~~x~~",
+        "# a",
+        "&lt;",
+        "a@b",
+        "- a",
+        "12. a",
+        "+",
+        "a | -b",
+        "===",
+    ],
+)
+def test_prose_shows_the_text_itself(text):
+    """Escaped prose renders as exactly its text, in a table and at the beginning of a block."""
+    for place, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
+        html = rendered(place.format(prose(text)))
+        shown = re.sub("</?code>", "", re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)[1])
+        for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+            shown = shown.replace(entity, char)
+        assert shown == text
+
+
+LINKED = (
+    "http://x.y https://x.y/z?a=b ftp://x.y www.x.y (www.x.y) WWW.x.y a@b.c mailto:a@b.c @team @a/b #12 a/b#12 GH-12 "
+    "!12 $12 $x$ %2 ~bug &9 a1b2c3d 0123456789abcdef0123456789abcdef01234567 :smile: :+1: x|@team|#1 `@team` `` ``#1``"
+)
+
+
+def test_words_that_would_become_links_stand_as_code():
+    """Addresses, mentions, references and hashes, which are looked for once escapes are gone; other words stay text."""
+    tokens = RENDER.parseInline(prose(f"to {LINKED} or"))[0].children
+    assert {token.type for token in tokens} == {"text", "code_inline"}
+    text = "".join(token.content for token in tokens if token.type == "text")
+    assert text.split() == ["to", "x||", "``", "or"]
+    assert "".join(token.content for token in tokens) == f"to {LINKED} or"
+
+
+@pytest.mark.parametrize("text", ["pass^4", "Stability@3", "12:30:45", "0.5 – 1", "a, b; c: d!", "C# 100% x=1 R2-D2"])
+def test_words_that_link_nowhere_stay_text(text):
+    """Figures, names and times have no code spans among them."""
+    assert "`" not in prose(text)
+
+
+def test_samples_are_limited_worst_first(fake, markdown):
+    """Only samples that lost something are listed, the worst first, and the rest is counted."""
+    rows = fake.realistic_rows(tasks=8, trials=2, models=("north-1",))
+    lost = sum(row["state"] in {"failed", "missing"} or row["passed"] is False for row in rows)
+    page = markdown(fake.make_report(rows), max_samples=2)
+    assert f"2 of {lost}, worst first; the others are in results.jsonl." in page
+    titles = re.findall(r"^### (`journey.*)$", page, re.MULTILINE)
+    assert len(titles) == 2
+    assert titles[0].endswith(": error")
+
+
+def test_ungraded_samples_are_not_zeros(fake, markdown):
+    """States stand where scores would be."""
+    rows = [fake.ungraded_row(5, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
+    page = markdown(fake.make_report(rows))
+    assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
+    assert "| `journey-5` | error | skipped | missing | – | 0/3 |" in page
+
+
+def test_bars_are_relative_to_the_tallest():
+    """A full bar has twenty-four blocks, a small one at least one, an empty one none."""
+    assert (len(bar(100.0)), len(bar(50.0)), len(bar(0.1)), len(bar(0.0))) == (24, 12, 1, 0)
+
+
+def test_the_same_report_gives_the_same_bytes(fake, markdown):
+    """Writing twice changes nothing."""
+    report = fake.make_report(fake.realistic_rows(tasks=3))
+    assert markdown(report) == markdown(report)
+
+
+def test_an_empty_run_is_a_page(fake, markdown):
+    """A run without samples says so."""
+    assert "This run has no samples." in markdown(fake.make_report([]))
+
+
+def test_the_first_lines_are_the_comment(fake, markdown):
+    """Verdict, sentence, gates, figures and the most frequent reasons stand in thirty lines, the rest is folded."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
+    first, _, rest = page.partition("<details>")
+    assert len(first.splitlines()) <= 30
+    for part in ("✗ FAILED", "| `partial >= 0.9` |", "| Figure | Value | Interval |", "| Where points were lost |"):
+        assert part in first
+    assert rest.count("<details>") + 1 == rest.count("</details>") == 6
+    assert not re.search("^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE)
+
+
+@pytest.mark.parametrize("most", [60_000, 20_000, 9_000])
+def test_the_page_stays_a_comment(fake, markdown, most):
+    """Whatever a run holds, the page has no more characters than allowed, and counts what it leaves out."""
+    rows = fake.realistic_rows(tasks=120, trials=4, models=("north-1",))
+    for row in rows:
+        row["sample"]["id"] += " x" * 150
+    report = fake.make_report(rows)
+    summary = {**report.summary, "warnings": [f"warning {number} {'y ' * 400}" for number in range(200)]}
+    page = markdown(attrs.evolve(report, summary=summary), max_characters=most, max_samples=500)
+    assert most / 3 < len(page) <= most
+    html = rendered(page)
+    assert html.count("<details>") == html.count("</details>") > 0
+    told = [int(number) for number in re.findall(r"^(\d+) more (?:tasks|samples|warnings) are in ", page, re.MULTILINE)]
+    tasks, lost = page.count("\n| `journey-"), page.count("\n### `journey-")
+    assert tasks == 100 or 100 - tasks in told
+    assert any(count + lost >= 100 for count in told)
+
+
+def test_room_left_by_one_section_goes_to_the_next():
+    """A short section takes what it needs; what does not fit a section's room is counted."""
+    short = Fold("One", "a", ["b"], "\n", "lines", "x")
+    long = Fold("Two", "a", ["b" * 100] * 10, "\n", "lines", "y")
+    text = folded([short, long], [0.5, 0.5], 1000)
+    assert text.count("b" * 100) == 7
+    assert "3 more lines are in y." in text
+    assert len(text) <= 1000
+    assert folded([Fold("Big", "a" * 900, [], "", "", "")], [1.0], 1000) == "Big: in report.html.\n"
+
+
+@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_characters"])
+def test_negative_limits_are_refused(option):
+    """A negative limit is an error that names the option."""
+    with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
+        MarkdownReporter(**{option: -1})

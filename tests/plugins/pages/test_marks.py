@@ -1,0 +1,89 @@
+"""The marks pages are made of, each beside its golden picture in ``marks/``: open one in a browser to see it.
+
+A mark that is meant to look otherwise gets a new picture by ``python tests/plugins/reporters/test_marks.py``.
+"""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace as Of
+
+import pytest
+
+from gradestack_plugins.pages import blocks, draw
+from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.environment import asset, environment
+from gradestack_plugins.pages.index import ScoreBins
+
+GOLDEN = Path(__file__).with_name("marks")
+HOSTILE = "<b>&\"'"
+
+
+def _one(block):
+    (found,) = drawn(block)
+    return found
+
+
+def _marks():
+    """Return the arguments each macro is drawn with."""
+    estimates = _one(blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)])).rows
+    scores = ScoreBins(counts=[4, 0, 1, 2, 3, 6], below=1, above=2)
+    opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
+    figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {8: blocks.Figure("8", None)}
+    node = blocks.Node
+    pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).pair
+    cells = [
+        Of(title=HOSTILE, kind="passed", y=1, fill=0, fill_y=0, position=0),
+        Of(title="lost", kind="lost", y=20, fill=7, fill_y=28, position=1),
+        Of(title="broken", kind="error", y=39, fill=0, fill_y=0, position=2),
+    ]
+    states = [Of(name="graded", count=3, start=0.0, width=75.0), Of(name="failed", count=1, start=75.0, width=25.0)]
+    differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
+    return {
+        "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
+        "dot": [(estimates[0],), (estimates[1],)],
+        "states": [(states,)],
+        "histogram": [(draw.distribution(HOSTILE, scores),)],
+        "series": [(_one(blocks.Series(figures, HOSTILE)),)],
+        "estimate": [(estimates[0],), (estimates[1],)],
+        "opposed": [(opposed,), (opposed, True)],
+        "column": [(Of(cells=cells, label=HOSTILE), Of(height=70, size=17, turned=turned), {0}) for turned in (0, 1)],
+        "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
+        "bar": [(40.5,)],
+        "graph": [(pair.expected,), (pair.actual,)],
+        "trend": [
+            (Of(about=HOSTILE, points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)]),)
+        ],
+        "difference": [(differing,), (Of(text="0", interval="", at=None, low=None, high=None),)],
+    }
+
+
+def _picture(env, name):
+    """Return a page with one mark, drawn with each of its arguments."""
+    marks = env.get_template("_marks.html").module
+    drawings = "\n".join(f"<div>\n{getattr(marks, name)(*each)}\n</div>" for each in _marks()[name])
+    return f'<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" href="{STYLE}">\n{drawings}\n'
+
+
+STYLE = "../../../../templates/gradestack_templates/report.css"
+
+
+@pytest.mark.parametrize("name", _marks())
+def test_a_mark_looks_as_its_golden_picture(name):
+    """The same text for the same figures, with what comes from data escaped."""
+    text = _picture(environment(), name)
+    assert text == (GOLDEN / f"{name}.html").read_text(encoding="utf-8")
+    assert HOSTILE not in text
+
+
+def test_every_mark_has_a_picture():
+    """None of the macros is forgotten, and each is described at the top of their file."""
+    text = str(asset(environment(), "_marks.html"))
+    names = set(re.findall(r"{% macro (\w+)\(", text))
+    assert names == set(_marks()) == {path.stem for path in GOLDEN.iterdir()}
+    assert names == set(re.findall(r"^    (\w+)\(", text, re.MULTILINE))
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for each in _marks():
+        (GOLDEN / f"{each}.html").write_text(_picture(environment(), each), encoding="utf-8")

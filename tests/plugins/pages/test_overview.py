@@ -1,0 +1,153 @@
+import attrs
+import pytest
+
+from gradestack import Declarations
+from gradestack_plugins.pages.figures import rows_of
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.overview import main_key, overview
+from gradestack_plugins.pages.tasks import Reliability
+
+
+def of(fake, rows, change=None, **options):
+    report = fake.make_report(rows, **options)
+    if change:
+        report = attrs.evolve(report, summary={**report.summary, **change})
+    return overview(report, index_of(report))
+
+
+def test_figures_are_those_of_the_summary(fake):
+    """Averages, passes and states are shown as the summary has them, over graded and over all samples."""
+    rows = [fake.graded_row(3, run, "m") for run in range(3)] + [fake.ungraded_row(3, 3, "m", "failed")]
+    head = of(fake, rows).head
+    scores = [row["grade"]["score"] for row in rows[:3]]
+    assert head.key == "partial"
+    assert head.attempted == f"{sum(scores) / 3:.3f}"
+    assert head.total == f"{sum(scores) / 4:.3f}"
+    assert [(state.name, state.count, state.share) for state in head.states] == [
+        ("graded", 3, "75.0%"),
+        ("skipped", 0, "0.0%"),
+        ("failed", 1, "25.0%"),
+        ("missing", 0, "0.0%"),
+    ]
+
+
+def test_nothing_graded_is_undefined_not_zero(fake):
+    """Without a graded sample averages and shares have no value."""
+    view = of(fake, [fake.ungraded_row(1, 0, "m", "skipped")])
+    assert (view.head.attempted, view.success.passed, view.success.of, view.success.share) == ("n/a", 0, 0, "")
+    assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "n/a", None)
+
+
+def test_scores_without_an_aggregator_are_counted_here(fake):
+    """A grader without a histogram of its own gets one over five bins and 1.0; one with only 0 and 1 gets none."""
+    rows = [fake.graded_row(3, run, "m") for run in range(6)]
+    report = fake.make_report(rows)
+    metrics = {**report.summary["metrics"], "aggregates": {}}
+    partial, reward = of(fake, rows, {"metrics": metrics}).graders
+    assert [bar.label for bar in partial.scores.bars][-2:] == ["[0.8,\u00a01)", "1"]
+    assert sum(bar.count for bar in partial.scores.bars) == 6
+    assert reward.scores is None
+
+
+def test_the_main_grader_is_the_gates(fake):
+    """The gate names the main grader; without a gate it is the suite's first, whatever it is called."""
+    summary = fake.summary_of([fake.graded_row(1, 0, "m")])
+    graders = [{"kind": "reader", "key": "reader"}, *({"kind": "grader", "key": key} for key in ("reward", "partial"))]
+    assert main_key({**summary, "gates": [{"metric_key": "partial"}]}, {"components": graders}) == "partial"
+    assert main_key({**summary, "gates": []}, {"components": graders}) == "reward"
+    assert main_key({**summary, "gates": []}, {"components": graders[::-1]}) == "partial"
+    assert main_key({**summary, "gates": []}, {}) == "partial"
+    assert main_key({}, {}) is None
+
+
+def test_gates_in_percent_are_drawn_in_percent(fake):
+    """An accuracy gate compares percentages; its place on the scale is the percentage itself."""
+    gate = {"text": "accuracy", "metric": "accuracy", "value": 80, "actual": 62.5, "passed": False}
+    (shown,) = of(fake, [], {"gates": [gate]}).gates
+    assert (shown.actual, shown.at, shown.threshold, shown.outcome) == ("62.5%", 62.5, 80.0, "failed")
+
+
+@pytest.mark.parametrize(("verdict", "word"), [(True, "passed"), (False, "failed"), (None, "none")])
+def test_the_verdict_has_three_values(fake, verdict, word):
+    """No gate is neither a pass nor a failure."""
+    assert of(fake, [], {"gates_passed": verdict}).verdict == word
+
+
+def test_machine_and_place_are_not_shown(fake):
+    """Folders, engine and timings depend on the machine and stay out of the page."""
+    view = of(fake, [])
+    assert view.inputs == (("rail.json", "123,456 bytes", "ab" * 32),)
+    assert [component[0] for component in view.components] == ["reader", "grader"]
+
+
+def test_broken_and_interrupted_runs_say_so(fake):
+    """A summary that says what broke or that the run was cut short is repeated at the top."""
+    view = of(fake, [], {"broken": {"exporter x": "KeyError: 'a'"}, "incomplete": True})
+    assert [problem.place for problem in view.broken] == ["incomplete", "exporter x"]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {},
+        {"metrics": None, "gates": {}, "bad_records": [], "duplicates": 3, "warnings": "x", "config": None},
+        {"metrics": {"by_metric": {"g": 3}, "states": {"g": []}, "aggregates": {"g": {"a": 3, "b": None}}}},
+        {"metrics": {"per_model": [None, {}], "total": "x"}, "gates": [None, {"actual": "x"}]},
+    ],
+)
+def test_odd_summaries_never_raise(fake, summary):
+    """A summary of another version, with keys missing or of other types, still gives an overview."""
+    summary = {"suite": "rail", "gates_passed": None, **summary}
+    report = attrs.evolve(fake.make_report([]), summary=summary, header={"components": [None], "inputs": [{}]})
+    overview(report, index_of(report))
+
+
+@pytest.mark.parametrize(
+    ("gate", "actual", "note"),
+    [
+        ({"value": 0.9, "actual": 0.8999}, "0.8999", ""),
+        ({"value": 0.9, "actual": 0.89999}, "0.89999", ""),
+        ({"value": 90, "actual": 89.99, "metric": "pass_rate"}, "89.99%", ""),
+        ({"value": 0.5, "actual": 0.75, "counted": 10, "of": 20}, "0.750", "10 of 20 failed or missing"),
+        ({"value": 0.5, "actual": None, "outcome": "no_data"}, "n/a", "nothing was graded"),
+        ({"value": 1.0, "actual": None, "outcome": "no_data", "reason": "no figure 'x' in q.m"}, "n/a", "no figure"),
+        (
+            {"operator": "or", "actual": None, "conditions": [{"value": 0.5, "actual": 0.25}, {"actual": None}]},
+            "0.250 or n/a",
+            "",
+        ),
+        (
+            {"kind": "max_failed", "metric": "failed_share", "value": 0.05, "actual": 0.0501}
+            | {"failed": 500, "missing": 1, "of": 10000, "grader": "q"},
+            "5.01%",
+            "501 of 10000 for q",
+        ),
+        ({"kind": "max_failed", "value": 2, "actual": 3, "failed": 3, "of": 9, "grader": "q"}, "3", "3 of 9 for q"),
+    ],
+)
+def test_gates_show_their_verdict(fake, gate, actual, note):
+    """The value has the digits its verdict needs, and beside it stands what it leaves out."""
+    (shown,) = of(fake, [], {"gates": [{"text": "rule", "passed": False, **gate}]}).gates
+    assert (shown.actual, shown.note.startswith(note), bool(shown.note)) == (actual, True, bool(note))
+
+
+def test_a_run_that_failed_whole_did_not_pass(fake):
+    """Whatever its gates said, and why stands on top."""
+    view = of(fake, [], {"gates_passed": True, "all_failed": "all 3 grades failed"})
+    assert (view.verdict, view.broken[0].reason) == ("failed", "all 3 grades failed")
+
+
+def test_figures_of_a_headline_show_their_intervals():
+    """Its ends, or why there is none; of a figure over k the last."""
+    sure = {"low": 0.25, "high": 0.75, "confidence": 0.9, "method": "logit_t", "n": 8, "clusters": 4}
+    entries = [
+        {"label": "a", "value": 0.5, "interval": sure},
+        {"label": "b", "value": 0.5, "interval": {"reason": "one task"}},
+        {"label": "c", "value": {"1": 0.5, "2": 0.25}, "interval": {"1": sure}},
+    ]
+    rows = rows_of({"headline": {"figures": entries}}, Declarations({}), Reliability(tasks=4, trials=2, passes={}))
+    assert [(row.title, row.interval, row.note) for row in rows] == [
+        ("a", "0.250 – 0.750", ""),
+        ("b", "", "no interval: one task"),
+        ("c, k = 2", "", ""),
+    ]

@@ -1,0 +1,587 @@
+"""Panels of plugins on the pages, themes, and templates that stand before ours."""
+
+import sys
+import types
+
+import attrs
+import pytest
+
+from gradestack import Component, ConfigError, PluginError, Registry, discover
+from gradestack.jsonio import dumps
+from gradestack.registry import Plugin
+from gradestack_plugins.pages import blocks, testing
+from gradestack_plugins.pages.comparison import html_page, markdown_page
+from gradestack_plugins.pages.draw import drawn
+from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.markdown import MarkdownReporter
+from gradestack_plugins.pages.panel import Panels
+from tests.placed import panel_of, with_panels
+
+
+def plugin_of(*components):
+    return Plugin(name="mine", distribution="d", version="1", components=components)
+
+
+MARKUP = "<b onclick=x>bold</b>"
+NODE = blocks.Node
+
+
+def every_kind(report):
+    """Return a block of each kind, with markup for a text wherever there is one."""
+    figure = blocks.Figure(MARKUP, 0.25, (0.125, 0.5), MARKUP)
+    return [
+        blocks.Figures([figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP),
+        blocks.Interval([figure, blocks.Figure("off", 7.0)], MARKUP),
+        blocks.Matrix([MARKUP, "b"], ["x", MARKUP], [[3, 1], [None, 4]], MARKUP, MARKUP),
+        blocks.Graph([NODE(MARKUP), NODE("after", [MARKUP, "gone"], [MARKUP])], title=MARKUP),
+        blocks.Graph([NODE("a")], made=[NODE("a"), NODE(MARKUP, ["a"])]),
+        blocks.Distribution({MARKUP: [0, 0.5, 1, 2, float("nan")], "b": [-1]}, MARKUP),
+        blocks.Counts({MARKUP: 3}, MARKUP),
+        blocks.Series({1: figure, 2: blocks.Figure("2", None)}, MARKUP),
+        blocks.Table([MARKUP], {MARKUP: [MARKUP], "none": [None]}, MARKUP, MARKUP),
+        blocks.Words(MARKUP, MARKUP),
+        blocks.Link(MARKUP, search="a&b", model="m", reason=("g", "code", "tool", "")),
+        blocks.Section(MARKUP, [blocks.Words(MARKUP)]),
+    ]
+
+
+def cells(report):
+    """Return a table of every kind of cell, and a folded section."""
+    row = [
+        blocks.Figure("f", 0.25, (0.125, 0.5)),
+        blocks.Figure("off", 7.0, (6.0, 8.0)),
+        blocks.Link(MARKUP, position=2),
+    ]
+    table = blocks.Table(["share", "off", "sample"], {"row": [*row]}, "Cells")
+    return [blocks.Words("bare"), table, blocks.Section(MARKUP, [blocks.Words("inside")], folded=True)]
+
+
+def of_sample(row):
+    return [blocks.Words(f"run {row['run']}")]
+
+
+def of_comparison(data):
+    return [blocks.Words(data["sentence"])]
+
+
+def comparison():
+    """Return the content of a comparison.json."""
+    interval = {"ends": [0.0, 0.2], "confidence": 0.95}
+    metric = {
+        "a": 0.1,
+        "b": 0.2,
+        "difference": 0.1,
+        "interval": interval,
+        "better": 1,
+        "worse": 0,
+        "same": 0,
+        "verdict": "same",
+    }
+    return {
+        "sentence": "one is better",
+        "runs": [{"name": name, "tasks": 1, "trials": 1} for name in "ab"],
+        "metrics": {"m": {**metric, "verdict": "better", "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
+        "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
+        "failed": "zero",
+        "incomparable": [],
+    }
+
+
+def nothing(_):
+    return []
+
+
+def broken(_):
+    raise KeyError("no figure")
+
+
+class Bare(BaseException):
+    """What is no Exception, and no wish of the user to stop either."""
+
+
+def bare(_):
+    raise Bare("mine alone")
+
+
+def stopped(_):
+    raise KeyboardInterrupt
+
+
+def meddling(report):
+    """Change what was given, and say what the index is."""
+    report.summary["metrics"]["total"] = 10**6
+    report.header["version"] = "changed"
+    report.told.append("changed")
+    return [blocks.Words(f"index {id(index_of(report))}")]
+
+
+def meddling_comparison(data):
+    data["runs"][0]["name"] = data["sentence"] = "changed"
+    return [blocks.Words("w")]
+
+
+def odd(row):
+    if row["run"] == 0:
+        raise ValueError("not the first run")
+    return [blocks.Words("another run")]
+
+
+def of_template(_):
+    return {"text": MARKUP}
+
+
+def no_mapping(_):
+    return [blocks.Words("w")]
+
+
+@pytest.fixture
+def panel(monkeypatch):
+    """Return a maker of panels whose functions are those of this module."""
+    module = types.ModuleType("gradestack_test_panels")
+    module.__file__ = __file__
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def make(function, place="overview", **options):
+        options = {"name": function, "title": f"About {function}", "module": module.__name__} | options
+        return panel_of(globals()[function], place, **options)
+
+    return make
+
+
+@pytest.fixture
+def report(fake):
+    """Return a maker of a small report with panels."""
+    return lambda *panels: with_panels(fake.make_report(fake.realistic_rows(tasks=2, trials=2)), *panels)
+
+
+def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown):
+    """On the page all of them stand as text in one section, in Markdown as a folded one."""
+    page = html(report(panel("every_kind")))
+    (section,) = [attributes for tag, attributes in page.tags if attributes.get("id") == "panel-mine-every_kind"]
+    assert section["class"] == "card panel"
+    kinds = "figures estimates table graphs opposite histogram series words samples section"
+    assert all(page.count("div", f"block-{kind}") for kind in kinds.split())
+    assert page.count("b") == 0 or "onclick" not in {name for _, held in page.tags for name in held}
+    assert page.text.count(MARKUP) > 20
+    assert "#q=a%26b&model=m&reason=g%7Ccode%7Ctool%7C" in page.values("href")
+    text = markdown(report(panel("every_kind")))
+    assert "<summary>About every\\_kind</summary>" in text
+    assert "<b" not in text.replace("<br", "")
+    assert "0.250" in text
+
+
+def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdown):
+    """A figure has its interval beside it, as text and drawn; a link opens a sample; a section may be folded."""
+    page = html(report(panel("cells")))
+    at = page.html.index('id="panel-mine-cells"')
+    section = page.html[at : page.html.index("</section>", at)]
+    assert 'cx="25.0%"' in section
+    assert 'x1="12.5%" x2="50.0%"' in section
+    assert "<small>0.125 – 0.500</small>" in section
+    assert section.count("<circle") == 1  # what is off the axis is not drawn
+    assert 'href="#s3"' in section
+    assert "<details" in section[: section.index("inside")]
+    text = markdown(report(panel("cells")))
+    assert r"| row | 0.250 \[0.125 – 0.500\] | 7.000 \[6.000 – 8.000\] |" in text
+    assert "\nbare\n" in text
+    assert "<details><summary>&lt;b onclick=x&gt;bold" in text
+
+
+def test_undefined_and_what_lies_outside_is_said(report, panel, html):
+    """None and NaN are no zeros: they read n/a, and values beyond the bins get bins of their own."""
+    page = html(report(panel("every_kind")))
+    assert page.text.count("n/a") > 3
+    found = {each.label: (each.left, each.right) for each in next(iter(drawn(every_kind(None)[5]))).chart.bars}
+    assert found["< 0"] == (0, 1)
+    assert found["> 1"] == (1, 0)
+    assert found["1"] == (1, 0)
+    assert sum(left for left, _ in found.values()) == 4
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        blocks.Matrix(["a"], ["b"], [[1, 2]]),
+        blocks.Matrix(["a", "b"], ["b"], [[1]]),
+        blocks.Table(["a"], {"r": []}),
+        blocks.Interval([], low=1, high=1),
+        blocks.Graph([NODE("a"), NODE("a")]),
+        blocks.Distribution({}, edges=[1, 0]),
+    ],
+    ids=lambda block: type(block).__name__,
+)
+def test_parts_that_do_not_fit_are_refused(block):
+    """Rather than drawn wrong."""
+    with pytest.raises(ValueError, match=r".+"):
+        list(drawn(block))
+
+
+def test_a_panel_that_raises_costs_only_itself(report, panel, html):
+    """It is left out by name, with a warning, and the others stand; one with nothing to show is not missed."""
+    made = report(panel("broken"), panel("every_kind"), panel("nothing"), panel("no_mapping", template="x.html"))
+    page = html(made)
+    assert made.told[0] == "panel 'broken' of plugin mine is left out: KeyError: 'no figure'"
+    assert made.told[1].startswith(
+        "panel 'no_mapping' of plugin mine is left out: TypeError: Shown must return a mapping"
+    )
+    assert made.told[1].endswith("for its template, returned list")
+    assert made.told[0] in page.text
+    assert "panel-mine-every_kind" in page.values("id")
+    assert "panel-mine-nothing" not in page.values("id")
+    offered = (Component(kind="panel", name="x", target="no_such_module:Panel", summary=""),)
+    missing = attrs.evolve(report(), shared={}, registry=Registry([plugin_of(*offered)]))
+    html(missing)
+    assert "panel 'x' of plugin mine is left out: PluginError: panel 'x' of plugin mine" in missing.told[0]
+    assert "cannot be loaded: ModuleNotFoundError" in missing.told[0]
+
+
+@pytest.mark.parametrize("place", ["overview", "page", "sample"])
+def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html, place):
+    """A bare BaseException is one panel's; the user's wish to stop is not."""
+    made = report(panel("bare", place), panel("every_kind"))
+    assert "panel-mine-every_kind" in html(made).values("id")
+    assert len(made.told) == 1
+    assert made.told[0].startswith("panel 'bare' of plugin mine is left out")
+    assert made.told[0].endswith("Bare: mine alone")
+    with pytest.raises(KeyboardInterrupt):
+        html(report(panel("stopped", place)))
+
+
+def test_a_panel_cannot_change_the_run(report, panel, html):
+    """It gets a copy of header and summary; the index, which is large, is the one all have."""
+    made = report(panel("meddling"))
+    before = dumps([made.summary, made.header])
+    page = html(made)
+    assert dumps([made.summary, made.header]) == before
+    assert made.told == []
+    assert f"index {id(index_of(made))}" in page.text
+
+
+def test_a_panel_cannot_change_a_comparison(panel):
+    """Neither what is written of it nor what the page says."""
+    data = comparison()
+    page = html_page(data, Panels((panel("meddling_comparison", "compare"),)))
+    assert data == comparison()
+    assert "changed" not in page
+
+
+def test_pages_written_again_say_the_same(report, panel, tmp_path):
+    """The warning of a panel that is left out is found anew, not doubled, once the summary has it."""
+    pages = []
+    made = report(panel("broken"), panel("odd", "sample"))
+    for _ in range(2):
+        HtmlReporter().write(made, tmp_path)
+        MarkdownReporter().write(made, tmp_path)
+        pages.append([(tmp_path / name).read_bytes() for name in ("report.html", "report.md")])
+        summary = {**made.summary, "warnings": [*made.summary["warnings"], *dict.fromkeys(made.told)]}
+        made = attrs.evolve(made, summary=summary, told=[])
+    assert pages[0] == pages[1]
+
+
+def test_a_panel_of_samples_stands_in_each(report, panel, html):
+    """It gets the row; a sample it fails for lacks it, and how many do is said once."""
+    page = html(report(panel("of_sample", "sample")))
+    assert page.text.count("About of_sample") == len(list(report().rows()))
+    made = report(panel("odd", "sample"))
+    page = html(made)
+    rows = list(made.rows())
+    first = sum(row["run"] == 0 for row in rows)
+    assert page.text.count("another run") == len(rows) - first > 0
+    assert made.told == [
+        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not the first run"
+    ]
+
+
+def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
+    """Beside the report, which links it; its links to samples lead back there, and a broken one is not written."""
+    made = report(panel("every_kind", "page"), panel("broken", "page"))
+    paths = list(HtmlReporter().write(made, tmp_path))
+    assert [path.name for path in paths] == ["report.html", "mine-every_kind.html"]
+    assert 'href="mine-every_kind.html"' in paths[0].read_text()
+    text = paths[1].read_text()
+    assert 'href="report.html#q=a%26b' in text
+    assert text.count("Content-Security-Policy") == 1
+    assert "<b onclick" not in text
+
+
+def test_a_panel_of_comparisons_stands_on_their_pages(panel):
+    """In HTML and folded in Markdown, with the comparison's own content; one that raises is named."""
+    data = comparison()
+    panels = Panels((panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind")))
+    page = html_page(data, panels)
+    assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
+    assert "panel &#39;broken&#39; of plugin mine is left out" in page
+    assert "every_kind" not in page
+    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, panels)
+
+
+def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeypatch):
+    """It lies beside the function's module, has its data and our drawings; the name says that it is HTML."""
+    (tmp_path / "box.html").write_text(
+        '{% import "gradestack/_marks.html" as m %}<i>{{ data.text }}</i>{{ m.bar(50) }}'
+    )
+    chosen = panel("of_template", template="box.html")
+    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    page = html(report(chosen))
+    assert "<i>&lt;b onclick=x&gt;bold&lt;/b&gt;</i>" in page.html
+    (tmp_path / "box.html").write_text("{{ data.gone }}")
+    made = report(chosen)
+    html(made)
+    assert "panel 'of_template' of plugin mine is left out: UndefinedError" in made.told[0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"place": "samples"}, r"panel Shown has unknown place 'samples' \(did you mean 'sample'\?\)"),
+        ({"template": "box.txt"}, r"must end in .html"),
+        ({"title": ""}, "has no title"),
+    ],
+)
+def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
+    """The class itself cannot be made, so that whoever writes it knows."""
+    with pytest.raises(PluginError, match=said):
+        panel_of(nothing, **wrong)
+
+
+def test_two_plugins_cannot_offer_one_panel():
+    """As with any other kind of component, both are named."""
+    offered = Component(kind="panel", name="reliability", target="m:Panel", summary="")
+    found = Registry([*discover(limit="").plugins, plugin_of(offered)])
+    assert found.conflicts == [
+        f"panel 'reliability' comes from both {found.find('panel', 'reliability')[1]} and mine (d 1)"
+    ]
+
+
+def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):
+    """A mapping or a file, for both schemes or one, and the page's policy knows the style by its hash."""
+    file = tmp_path / "theme.yaml"
+    file.write_text("{accent: '#123456', dark: {accent: 'rgb(1 2 3 / 50%)'}, sans: '\"My Font\", serif'}")
+    page = html(report(), theme=file)
+    assert ':root { --accent: #123456; --sans: "My Font", serif; }' in page.html
+    assert "--accent: rgb(1 2 3 / 50%);" in page.html
+    assert html(report(), theme={"accent": "red"}).html != html(report()).html
+
+
+@pytest.mark.parametrize(
+    "theme",
+    [
+        {"accent": "red; } body { display: none"},
+        {"accent": "url(https://example.invalid/x)"},
+        {"accent": "</style><script>"},
+        {"accent": "var(--bad)"},
+        {"accent": "red\n}"},
+        {"accent": 7},
+        {"accent": None},
+        {"sans": 'a", "b'},
+        {"sans": "a; b"},
+        {"sans": "@import"},
+        {"acccent": "red"},
+        {"dark": "red"},
+        {"dark": {"dark": {}}},
+        {"x": {}},
+    ],
+)
+def test_a_theme_cannot_break_out(theme):
+    """What is no colour and no font is refused with its name."""
+    with pytest.raises(ValueError, match="theme: "):
+        HtmlReporter(theme=theme)
+
+
+def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, markdown):
+    """One part is changed and all others stay; its style is added, and Markdown has macros for blocks."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    base = "{% extends 'gradestack/report.html' %}"
+    names = [
+        "head",
+        "banner",
+        "headline",
+        "findings",
+        "overview",
+        "panels",
+        "failures",
+        "tasks",
+        "samples",
+        "figures",
+        "problems",
+        "how",
+    ]
+    (folder / "report.html").write_text(
+        base + "".join(f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names)
+    )
+    (folder / "_sample.html").write_text(
+        "{% extends 'gradestack/_sample.html' %}{% block sample %}<p>Mine</p>{{ super() }}{% endblock %}"
+    )
+    (folder / "style.css").write_text(".card { border: 0 }")
+    (folder / "report.md").write_text("{% macro head() %}# Mine {{ view.name|md }}{% endmacro %}")
+    page, before = html(report(), templates=folder), html(report())
+    assert [name for name in names if f"<!--{name}-->" not in page.html] == []
+    assert page.text.count("Mine") == len(list(report().rows()))
+    assert ".card { border: 0 }" in page.html
+    assert before.text in page.text.replace("Mine ", "")
+    text = markdown(report(), templates=folder)
+    assert text.startswith("# Mine ")
+    assert "<summary>Graders</summary>" in text
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__ }}",
+        "{% for each in cycler.__init__.__globals__ %}{{ each }}{% endfor %}",
+        "{{ drilldowns._file.name }}",
+        "{{ drilldowns.render(1, 2) }}",
+        "{{ view.words.clear() }}",
+        "{{ policy.format.__func__ }}",
+        "{% include '../secret.html' %}",
+        "<p>before</p>{% extends 'gradestack/report.html' %}",
+        "{% set policy = 'none' %}{% extends 'gradestack/report.html' %}",
+        "<html>a page without a policy</html>",
+    ],
+)
+def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
+    """They reach neither Python nor files, cannot put anything before the page's policy, and leave no page behind."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (tmp_path / "secret.html").write_text("secret")
+    (folder / "report.html").write_text(template)
+    with pytest.raises(ConfigError, match=r"templates: .*report\.html"):
+        list(HtmlReporter(templates=folder).write(report(), tmp_path))
+    assert not (tmp_path / "report.html").exists()
+
+
+BASE = '{% extends "gradestack/report.html" %}\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "template", "said"),
+    [
+        (
+            "report.html",
+            BASE + "\n{% block how %}{{ gone.thing }}{% endblock %}",
+            "3: UndefinedError: 'gone' is undefined",
+        ),
+        ("report.html", BASE + "{% block how %}\n{{ 1 / 0 }}{% endblock %}", "3: ZeroDivisionError"),
+        ("report.html", BASE + "{% block how %}\n\n{{ view. }}{% endblock %}", "4: TemplateSyntaxError"),
+        ("report.html", BASE + "{% block how %}{% include 'gone.html' %}{% endblock %}", "2: TemplateNotFound"),
+        ("_run.html", "\n{{ gone }}", "2: UndefinedError"),
+        ("report.md", "{% macro head() %}\nx\n{{ gone(1) }}{% endmacro %}", "3: UndefinedError: 'gone' is undefined"),
+    ],
+)
+def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, file, template, said):
+    """The suite is to be mended, no reporter is broken: the file is named as the suite names it."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (folder / file).write_text(template)
+    kind = MarkdownReporter if file.endswith(".md") else HtmlReporter
+    with pytest.raises(ConfigError) as caught:
+        list(kind(templates=folder).write(report(), tmp_path))
+    assert str(caught.value).startswith(f"templates: house/{file}:{said}")
+
+
+def test_a_wrong_template_of_a_panel_is_told_with_its_line(report, panel, html, tmp_path, monkeypatch):
+    """It costs that panel, whose file and line the warning names."""
+    (tmp_path / "box.html").write_text("<p>\n{{ gone }}</p>")
+    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    made = report(panel("of_template", template="box.html"))
+    html(made)
+    said = "panel 'of_template' of plugin mine is left out: UndefinedError: 'gone' is undefined (box.html:2)"
+    assert made.told == [said]
+
+
+def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
+    """What stands before and in the page's policy is ours, also where the beginning is a template of its own."""
+    (tmp_path / "_begin.html").write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
+    with pytest.raises(ConfigError, match="put nothing before that"):
+        list(HtmlReporter(templates=tmp_path).write(report(), tmp_path))
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_links_in_a_folder_lead_nowhere(report, tmp_path):
+    """A template or style that is a link to a file outside the folder is not read."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (tmp_path / "secret.html").write_text("secret")
+    (folder / "link.html").symlink_to(tmp_path / "secret.html")
+    (folder / "_banner.html").write_text("{% include 'link.html' %}")
+    with pytest.raises(ConfigError, match=r"link\.html"):
+        list(HtmlReporter(templates=folder).write(report(), tmp_path))
+    (folder / "_banner.html").unlink()
+    (folder / "style.css").symlink_to(tmp_path / "secret.html")
+    with pytest.raises(ValueError, match="leads out of its folder"):
+        list(HtmlReporter(templates=folder).write(report(), tmp_path))
+
+
+def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html):
+    """A report.js or report.css in it is not put inline, and a style that could end its element is refused."""
+    (tmp_path / "report.js").write_text("alert(1)")
+    (tmp_path / "report.css").write_text("/* theirs */")
+    page = html(report(), templates=tmp_path)
+    assert "alert(1)" not in page.html
+    assert "/* theirs */" not in page.html
+    (tmp_path / "style.css").write_text("</style>")
+    with pytest.raises(ValueError, match=r"style\.css must hold no <"):
+        html(report(), templates=tmp_path)
+    with pytest.raises(ValueError, match=r"templates: .*gone is no directory"):
+        HtmlReporter(templates=tmp_path / "gone")
+
+
+def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
+    """Of every place; where axe-core is not to be had it says so."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
+    for number, made in enumerate([panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]):
+        assert "no Chromium" in testing.check_panel(made.panel, report(), tmp_path / str(number))
+    made = panel("of_comparison", "compare")
+    assert "no Chromium" in testing.check_panel(made.panel, report(), tmp_path / "compared", comparison=comparison())
+    with pytest.raises(AssertionError, match="hand over the content of one"):
+        testing.check_panel(made.panel, report(), tmp_path / "not")
+
+
+CALLS = []
+
+
+def counting(_):
+    CALLS.append(1)
+    return [blocks.Words(str(len(CALLS)))]
+
+
+def changing(report):
+    report.summary["suite"] = "mine"
+    return [blocks.Words("w")]
+
+
+def first_name(report):
+    return {"id": next(report.rows())["sample"]["id"]}
+
+
+@pytest.mark.parametrize(
+    ("function", "template", "said"),
+    [
+        ("nothing", "", "shows nothing of this run"),
+        ("broken", "", "is left out: KeyError"),
+        ("counting", "", "the same run gave different bytes"),
+        ("changing", "", "changed the run"),
+        ("first_name", "{{ data.id|safe }}", "a text of the run became markup"),
+        ("of_template", "<p style='color: red'>x</p>", "has style, which the page's content security policy forbids"),
+        ("of_template", "<img src='https://example.invalid/x' alt=''>", "has src="),
+        ("of_template", "<script>x</script>", "<script> has no place in a panel"),
+        ("of_template", "<a href='javascript:x'>x</a>", "javascript"),
+        ("of_template", "<h4>x</h4>", "a level is left out"),
+        ("of_template", "<svg></svg>", "neither aria-label nor aria-hidden"),
+        ("of_template", "<table><tr><th>x</th></tr></table>", "<th> has no scope"),
+    ],
+)
+def test_the_kit_finds_what_is_wrong(report, panel, tmp_path, monkeypatch, function, template, said):
+    """Each flaw is named."""
+    monkeypatch.setenv("PATH", "")
+    (tmp_path / "box.html").write_text(template)
+    chosen = panel(function, template="box.html" if template else "")
+    monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
+    made = report()
+    with pytest.raises(AssertionError) as caught:
+        testing.check_panel(chosen.panel, made, tmp_path / "scratch")
+    assert said in str(caught.value)
+    assert dumps(made.summary) == dumps(report().summary)

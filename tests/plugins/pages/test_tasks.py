@@ -1,0 +1,232 @@
+import tracemalloc
+
+import pytest
+
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.pages.index import (
+    RowIndex,
+    ScoreBins,
+    lost,
+    name_of,
+    names_of,
+    severity,
+    shade,
+    shown_as,
+    verdict,
+)
+from gradestack_plugins.pages.tasks import table
+
+
+def row(task, run, score, *, state="graded", model="m", passed=...):
+    passed = (score == 1 if state == "graded" else None) if passed is ... else passed
+    grade = {"score": score, "state": state}
+    return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
+
+
+def index(*rows):
+    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line))
+
+
+def entries(*rows):
+    return index(*rows).entries
+
+
+def test_verdicts_follow_state_and_pass():
+    """A graded sample is a success by the row's verdict alone, whatever its score; other states are none of its."""
+    found = entries(
+        row("a", 0, 0.7, passed=True),
+        row("a", 1, 1.0, passed=False),
+        row("a", 2, 1.0, passed=None),
+        row("a", 3, 0.99, passed=None),
+        row("a", 4, 0.0, state="failed"),
+        row("a", 5, 0.0, state="missing"),
+        row("a", 6, 0.0, state="skipped"),
+    )
+    verdicts = ["passed", "lost", "graded", "graded", "error", "missing", "skipped"]
+    assert [verdict(entry) for entry in found] == verdicts
+    assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
+    assert [shown_as(entry) for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
+
+
+def test_failures_come_first():
+    """Broken samples first, then lost points from the lowest score, missing, skipped, and passed ones last."""
+    found = entries(
+        row("p", 0, 1.0),
+        row("s", 0, 0.0, state="skipped"),
+        row("h", 0, 0.9),
+        row("m", 0, 0.0, state="missing"),
+        row("l", 0, 0.1),
+        row("e", 0, 0.0, state="failed"),
+        row("l2", 0, 0.1),
+    )
+    assert [entry.id for entry in sorted(found, key=severity)] == ["e", "l", "l2", "h", "m", "s", "p"]
+
+
+@pytest.mark.parametrize(
+    ("score", "css"),
+    [
+        (0.0, "q0"),
+        (0.0999, "q0"),
+        (0.1, "q1"),
+        (0.3, "q3"),
+        (0.7, "q7"),
+        (0.9999, "q9"),
+        (1.0, "q10"),
+        (7, "q10"),
+        (-1, "q0"),
+    ],
+)
+def test_shades_go_by_tenths(score, css):
+    """A score is shaded by its tenth, the lower edge included; 1.0 has a shade of its own."""
+    assert shade(score) == css
+
+
+def test_distributions_count_every_score_once():
+    """Bins include their lower edge, 1.0 is a bin, and what lies outside is counted apart."""
+    scores = ScoreBins()
+    for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
+        scores.add(value)
+    assert scores.counts == [3, 1, 0, 2, 1, 2]
+    assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
+
+
+def test_reasons_are_counted_once_per_sample():
+    """A code counts once per sample and subject, wherever in the grade it stands; faults count too."""
+    reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
+    grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
+    broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
+    rows = [{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}]
+    assert [(each.code, each.subject, each.samples) for each in lost(index(*rows), "g", 9)] == [
+        ("wrong", "book", 2),
+        ("boom", "KeyError", 1),
+    ]
+
+
+def test_the_table_has_tasks_in_rows_and_trials_in_columns():
+    """Tasks and trials are in natural order; means cover graded trials only."""
+    found = table(
+        index(
+            row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
+        ),
+        99,
+        "solved",
+    )
+    assert [column.label for column in found.columns] == ["2", "10"]
+    assert [(task.id, task.mean, task.passed, task.trials) for task in found.rows] == [
+        ("t2", "0.500", 0, 2),
+        ("t10", "0.500", 1, 2),
+    ]
+    assert [[shown_as(entry) for cell in task.cells for entry in cell] for task in found.rows] == [
+        ["0.500", "error"],
+        ["0.000", "1.000"],
+    ]
+    assert found.means == (("0.250", "q2"), ("1.000", "q10"))
+    assert [(bar.label, bar.count) for bar in found.passes.bars] == [("0", 1), ("1", 1), ("2", 0)]
+    assert found.passes.title == "Tasks by number of trials “solved”, of 2"
+
+
+def test_without_an_outcome_no_task_passes_or_fails():
+    """Samples without a verdict are graded, between those that lost and those nobody ran; trials are not counted."""
+    rows = [row("a", 0, 1.0, passed=None), row("a", 1, 0.5, passed=None)]
+    assert [entry.passed for entry in entries(*rows)] == [None, None]
+    assert table(index(*rows), 9, "").passes is None
+
+
+def test_the_state_of_a_sample_is_that_of_its_outcome():
+    """What the outcome grader skipped is skipped, however well another grader judged it."""
+    skipped = {"score": 0.0, "state": "skipped"}
+    both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
+    (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
+    assert (verdict(entry), entry.score, shown_as(entry)) == ("skipped", 1.0, "1.000")
+
+
+def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
+    """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
+    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99, "solved")
+    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
+    assert found.passes is None
+
+
+def test_runs_without_names_are_counted():
+    """Where runs have no names, the occurrences of a task are its trials."""
+    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99, "solved")
+    assert [column.label for column in found.columns] == ["1", "2"]
+    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
+
+
+def test_models_have_columns_of_their_own():
+    """Two models with the same trials stand side by side."""
+    found = table(
+        index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99, "solved"
+    )
+    assert found.models == (("y", 2), ("x", 1))
+    assert not found.single
+
+
+def test_samples_nobody_ran_belong_to_the_only_model():
+    """A missing sample has no model; beside a single model it does not open a column of its own."""
+    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99, "solved")
+    assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
+
+
+def test_large_tables_are_cut_and_counted():
+    """Tasks beyond the limit and trials beyond thirty-two are counted."""
+    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5, "solved")
+    assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
+    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5, "solved")
+    assert (len(wide.columns), wide.columns_left_out) == (32, 8)
+    assert wide.rows[0].trials == 40
+
+
+def test_tables_of_one_index_begin_alike():
+    """Whichever is asked for first, a shorter one has the first lines of a longer one."""
+    held = index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7)))
+    for most in (2, 4, 1, 9):
+        names = [task.id for task in table(held, most, "solved").rows]
+        assert names == ["t1", "t7", "t8", "t9", "t10"][:most]
+
+
+@pytest.mark.parametrize("odd", ["", "a b", " a", "a\u202eb", "a\nb", "ä", "x" * 201])
+def test_names_together_read_as_each_alone(odd):
+    """Usual ones stay as they are; one that is odd is cut or made visible, and changes no other."""
+    names = ["task-1", odd, "x" * 200]
+    assert names_of(names) == [name_of(name) for name in names]
+    assert names_of(names[:1]) == names[:1]
+    assert names_of(()) == []
+
+
+def test_an_entry_of_an_empty_row_is_skipped():
+    """A row without anything is an ungraded sample, not a failed one."""
+    (entry,) = entries({})
+    assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")
+
+
+def test_ids_that_read_alike_are_one_task():
+    """Names on one line decide, whatever else is in an id; a cluster of the same name changes nothing."""
+    rows = [row(f"a{space}b", number, 1.0) for number, space in enumerate((" ", "\n", "\t"))]
+    rows.insert(1, {**row("other", 0, 0.0), "cluster": "a  b"})
+    found = table(index(*rows), 10, "passed")
+    assert [(each.id, each.trials, each.passed) for each in found.rows] == [("a b", 3, 3), ("other", 1, 0)]
+    assert found.left_out == 0
+
+
+def test_tables_of_very_many_tasks_keep_little_of_each():
+    """Beside the index, what stays of a task of one run is a few numbers and its place."""
+    held = index(*(row(f"t{number}", 0, 1.0) for number in range(4000)))
+    tracemalloc.start()
+    table(held, 10, "passed")
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 60 * 4000
+    assert most < 200 * 4000
+
+
+def test_an_index_lets_go_of_what_only_its_making_needs():
+    """Mappings of ids would take as much as all its entries."""
+    rows = [(0, 0, dumps(row(f"t{number}", 0, 1.0)).encode()) for number in range(4000)]
+    tracemalloc.start()
+    held = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(held.entries) == 4000
+    assert kept < 260 * 4000

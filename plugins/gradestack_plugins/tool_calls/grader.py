@@ -12,13 +12,11 @@ from gradestack import ExpectedCall, Fault, Grade, Grader, Inputs, Reader, Sampl
 from gradestack_plugins.tool_calls.calls import Expected, Made, name_of
 from gradestack_plugins.tool_calls.diff import Mode, ToolTerms, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
-from gradestack_plugins.tool_calls.matching import Matching, MatchOptions, Order, TooManyCalls
+from gradestack_plugins.tool_calls.matching import FigureName, Matching, Options, Order, TooManyCalls
 from gradestack_plugins.tool_calls.outcomes import (
     ONE,
     ZERO,
-    FigureName,
     Scored,
-    Scoring,
     explanation_of,
     figures_of,
     scored,
@@ -117,8 +115,7 @@ class ToolCalls(Grader):
     score: FigureName | None = None
     max_pairs: int = 65_536
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _matching: MatchOptions = attrs.field(init=False, eq=False, repr=False)
-    _scoring: Scoring = attrs.field(init=False, eq=False, repr=False)
+    _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         """Check the options."""
@@ -136,7 +133,7 @@ class ToolCalls(Grader):
                 f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
             )
         own = {**OWN, **stated}
-        matching = MatchOptions(
+        options = Options(
             order=own["order"],
             mode=own["arguments"],
             equality=own["equality"],
@@ -144,17 +141,13 @@ class ToolCalls(Grader):
             partial=own["credit"] == "path",
             max_pairs=self.max_pairs,
             per_tool=self.per_tool or {},
-        )
-        scoring = Scoring(
             extra=own["extra"],
             missing=own["missing"],
-            order=own["order"],
             verdict_only=own["credit"] == "none",
             figure=own["score"],
         )
         object.__setattr__(self, "_preset", preset)
-        object.__setattr__(self, "_matching", matching)
-        object.__setattr__(self, "_scoring", scoring)
+        object.__setattr__(self, "_options", options)
 
     def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> ToolCalls:
         """Return the grader as header.json shows it: preset as ``NAME@VERSION``, with what a peer's stands for."""
@@ -210,14 +203,14 @@ class ToolCalls(Grader):
         turns = self._scored(expected, made, tools)
         if isinstance(turns, Grade):
             return replace(turns, metadata=metadata)
-        return Grade(**figures_of(turns), **explanation_of(turns, tools, self._scoring), metadata=metadata)
+        return Grade(**figures_of(turns), **explanation_of(turns, tools, self._options), metadata=metadata)
 
     def _scored(
         self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: frozenset[str] | None
     ) -> list[Scored] | Grade:
         """Return the calls matched, by turn where these are matched alone; a skipped grade where none are."""
         who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
-        rules = self._matching.mode == "rules"
+        rules = self._options.mode == "rules"
         wanted = [
             Expected(index, call, rules=rules, requestor=stated)
             for index, call in enumerate(expected)
@@ -244,7 +237,7 @@ class ToolCalls(Grader):
         """Return the calls of a run or a turn matched, None where ``empty`` leaves it out."""
         if self.repeats == "set":
             expected, made = self._once(expected), self._once(made)
-        found = scored(Matching(self._matching, expected, made), expected, made, tools, self._scoring, turn)
+        found = scored(Matching(self._options, expected, made), expected, made, tools, turn)
         if expected and made:
             return found
         empty = self.empty or Empty()
@@ -261,6 +254,6 @@ class ToolCalls(Grader):
         first: dict[object, Any] = {}
         for call in calls:
             plain = isinstance(call, Made) or (not call.rules and len(call.names) == 1 and call.compared)
-            value = value_of(call, self._matching.terms(call.name)) if plain else call.index
+            value = value_of(call, self._options.terms(call.name)) if plain else call.index
             first.setdefault(value, call)
         return list(first.values())

@@ -24,6 +24,7 @@ from gradestack_plugins.tool_calls.diff import (
 from gradestack_plugins.tool_calls.leaves import Equality
 
 Order = Literal["strict", "in_order", "any"]
+FigureName = Literal["f1", "precision", "recall"]
 WIDE = 16
 """How many times ``max_pairs`` all pairs of a sample may be where their order counts."""
 
@@ -33,8 +34,8 @@ class TooManyCalls(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class MatchOptions:
-    """How calls are matched."""
+class Options:
+    """How calls are matched, and what extra and missing ones cost."""
 
     order: Order
     mode: Mode
@@ -44,6 +45,11 @@ class MatchOptions:
     """Whether a pair can be right in part."""
     max_pairs: int
     per_tool: Mapping[str, ToolTerms]
+    extra: Literal["allow", "forbid", "penalise"]
+    missing: Literal["forbid", "penalise"]
+    verdict_only: bool
+    """Whether the score is the verdict, 1 or 0."""
+    figure: FigureName
     _terms: Terms = attrs.field(init=False)
     _by_tool: Mapping[str, Terms] = attrs.field(init=False)
 
@@ -73,15 +79,15 @@ class Pair(NamedTuple):
 class Matching:
     """Which call was made for which expected one."""
 
-    def __init__(self, options: MatchOptions, expected: Sequence[Expected], made: Sequence[Made]) -> None:
-        self._options, self._expected, self._made = options, expected, made
+    def __init__(self, options: Options, expected: Sequence[Expected], made: Sequence[Made]) -> None:
+        self.options, self._expected, self._made = options, expected, made
 
     def pair(self, expected: Expected, made: Made) -> Pair:
         """Return two calls of one tool compared; without credit for parts, all of it is right or nothing."""
-        terms = self._options.terms(made.name)
+        terms = self.options.terms(made.name)
         diff = diff_of(expected, made, terms)
         share = share_of(expected, made, diff, terms)
-        return Pair(expected, made, diff, share if self._options.partial or share[0] == share[1] else NOTHING)
+        return Pair(expected, made, diff, share if self.options.partial or share[0] == share[1] else NOTHING)
 
     def share(self, expected: Expected, made: Made) -> Share:
         """Return how much of two calls is right."""
@@ -89,9 +95,9 @@ class Matching:
 
     def pairs(self) -> list[Pair]:
         """Return the pairs of the heaviest matching, in order of the expected calls; none has nothing right."""
-        if self._options.order == "strict":
+        if self.options.order == "strict":
             both = list(zip(self._expected, self._made, strict=False))
-        elif self._options.order == "in_order":
+        elif self.options.order == "in_order":
             both = self._in_order()
         else:
             both = [pair for expected, made in self._blocks() for pair in self._in_any_order(expected, made)]
@@ -118,10 +124,10 @@ class Matching:
         if len(expected) == len(made) == 1:
             return [(expected[0], made[0])]
         equal: dict[int, Made] = {}
-        if len(expected) * len(made) > self._options.max_pairs:
+        if len(expected) * len(made) > self.options.max_pairs:
             equal = self._equal(expected, made)
             self._check((len(expected) - len(equal)) * (len(made) - len(equal)))
-        if self._options.first_fit:
+        if self.options.first_fit:
             return self._first_fit(expected, made)
         used = {other.index for other in equal.values()}
         rest = [call for call in expected if call.index not in equal]
@@ -136,17 +142,17 @@ class Matching:
             self._check(len(expected) * len(made))
             self._check(len(groups) * (len(made) + 1) ** 2)
             return self._chosen(expected, made, lambda weights: in_groups(weights, groups))
-        if self._options.first_fit:
+        if self.options.first_fit:
             return self._first_fit(expected, made)
         start = 0  # calls that are made as expected from the first on take none of max_pairs
         while start < min(len(expected), len(made)) and self._is_all(self.share(expected[start], made[start])):
             start += 1
         exact = list(zip(expected[:start], made[:start], strict=True))
         expected, made = expected[start:], made[start:]
-        if len(expected) * len(made) > WIDE * self._options.max_pairs:
+        if len(expected) * len(made) > WIDE * self.options.max_pairs:
             self._check(len(expected) * len(made))
         for block in self._blocks() if expected and made else ():
-            if len(block[0]) * len(block[1]) > self._options.max_pairs:
+            if len(block[0]) * len(block[1]) > self.options.max_pairs:
                 equal = len(self._equal(*block))
                 self._check((len(block[0]) - equal) * (len(block[1]) - equal))
         return exact + self._chosen(expected, made, in_order)
@@ -156,7 +162,7 @@ class Matching:
         return share[0] == share[1]
 
     def _check(self, pairs: int) -> None:
-        most = self._options.max_pairs
+        most = self.options.max_pairs
         if pairs > most:
             raise TooManyCalls(f"{pairs} pairs of calls are left to compare, more than max_pairs: {most}")
 
@@ -164,10 +170,10 @@ class Matching:
         """Return the expected calls, by index, for which an equal one was made; each is used once, the first first."""
         waiting: dict[object, list[Made]] = {}
         for other in reversed(made):
-            waiting.setdefault(value_of(other, self._options.terms(other.name)), []).append(other)
+            waiting.setdefault(value_of(other, self.options.terms(other.name)), []).append(other)
         equal: dict[int, Made] = {}
         for call in expected:
-            terms = self._options.terms(call.name)
+            terms = self.options.terms(call.name)
             if len(call.names) > 1 or call.rules or call.requestor is not None or not call.compared:
                 continue
             if terms.tool.defaults or (call.raw is not None and terms.mode != "ignore"):
@@ -183,7 +189,7 @@ class Matching:
             for place, other in enumerate(free):
                 if self.share(call, other)[0]:
                     pairs.append((call, other))
-                    free = free[place + 1 :] if self._options.order == "in_order" else free[:place] + free[place + 1 :]
+                    free = free[place + 1 :] if self.options.order == "in_order" else free[:place] + free[place + 1 :]
                     break
         return pairs
 

@@ -6,17 +6,14 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import Any, Literal, NamedTuple, cast
-
-import attrs
+from typing import Any, NamedTuple, cast
 
 from gradestack import ABSENT, JSON, Item, Reason
 from gradestack_plugins.tool_calls.calls import Expected, Made
 from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Share
 from gradestack_plugins.tool_calls.leaves import leaves_of
-from gradestack_plugins.tool_calls.matching import Matching, Order
+from gradestack_plugins.tool_calls.matching import Matching, Options
 
-FigureName = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
 CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
@@ -30,18 +27,6 @@ Ratio = tuple[int, int]
 """A fraction as it is, so that it is rounded once."""
 ONE: Ratio = (1, 1)
 ZERO: Ratio = (0, 1)
-
-
-@attrs.frozen(kw_only=True)
-class Scoring:
-    """What extra and missing calls cost."""
-
-    extra: Literal["allow", "forbid", "penalise"]
-    missing: Literal["forbid", "penalise"]
-    order: Order
-    verdict_only: bool
-    """Whether the score is the verdict, 1 or 0."""
-    figure: FigureName
 
 
 class Outcome(NamedTuple):
@@ -74,18 +59,17 @@ def scored(
     expected: Sequence[Expected],
     made: Sequence[Made],
     tools: frozenset[str] | None,
-    scoring: Scoring,
     turn: int | None = None,
 ) -> Scored:
     """Return figures, verdict and counts of calls."""
-    pairs = matching.pairs()
+    options, pairs = matching.options, matching.pairs()
     outcomes = [Outcome(*pair, "") for pair in pairs]
     used = {pair.made.index for pair in pairs}
     matched = {pair.expected.index for pair in pairs}
     missing = [call for call in expected if call.index not in matched and not call.optional]
     extra = [call for call in made if call.index not in used]
     if missing or extra:
-        outcomes += _unmatched(matching, missing, extra, scoring, "extra_call" if expected else "unexpected_call")
+        outcomes += _unmatched(matching, missing, extra, "extra_call" if expected else "unexpected_call")
         outcomes.sort(key=_place)
     right = wrong = absent = unknown = exact = 0
     for _, _, diff, share, _ in outcomes:
@@ -106,7 +90,7 @@ def scored(
         "out_of_order": number - _longest_rise([pair.made.index for pair in pairs]) if number > 1 else 0,
         "hallucinated_tool": 0 if tools is None else sum([call.name not in tools for call in made]),
         "required": len(required),
-        "weighed": number if scoring.extra == "allow" else len(made),
+        "weighed": number if options.extra == "allow" else len(made),
         "arguments_right": right,
         "arguments_wrong": wrong,
         "arguments_missing": absent,
@@ -116,7 +100,7 @@ def scored(
     if len(required) < len(expected):
         recalled = _total([pair.share for pair in pairs if not pair.expected.optional])
     figures = _figures(credit, recalled, counts["weighed"], counts["required"])
-    score, passed = _judged(counts, figures, scoring)
+    score, passed = _judged(counts, figures, options)
     return Scored((score, *figures, credit, recalled), passed, counts, outcomes, turn)
 
 
@@ -126,9 +110,7 @@ def _place(outcome: Outcome) -> tuple[bool, int]:
     return (False, call.index) if call is not None else (True, made.index if made is not None else 0)
 
 
-def _unmatched(
-    matching: Matching, missing: Sequence[Expected], extra: Sequence[Made], scoring: Scoring, code: str
-) -> Iterator[Outcome]:
+def _unmatched(matching: Matching, missing: Sequence[Expected], extra: Sequence[Made], code: str) -> Iterator[Outcome]:
     """Yield the outcomes of calls without a pair.
 
     A missing call is shown with an extra one of the same tool, if there is one: more telling than either alone.
@@ -144,7 +126,7 @@ def _unmatched(
         else:
             other = waiting[name].pop()
             shown.add(other.index)
-            yield _mistake(matching, call, other, scoring)
+            yield _mistake(matching, call, other)
     for other in extra:
         beside = other.index in shown
         diff = Diff([], [], [], [] if beside else _pointers(other))
@@ -155,25 +137,25 @@ def _pointers(call: Expected | Made) -> list[str]:
     return list(leaves_of(call.arguments, "json").values)
 
 
-def _mistake(matching: Matching, call: Expected, made: Made, scoring: Scoring) -> Outcome:
+def _mistake(matching: Matching, call: Expected, made: Made) -> Outcome:
     """Return the outcome of a call of which nothing is right, or which came at the wrong place."""
     if call.raw is not None or made.raw is not None:
         return Outcome(call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments")
     pair = matching.pair(call, made)
-    if scoring.order != "any" and pair.share[0]:
+    if matching.options.order != "any" and pair.share[0]:
         return Outcome(call, made, Diff([], [], _pointers(call), []), NOTHING, "wrong_order")
     return Outcome(call, made, pair.diff, NOTHING, "")
 
 
-def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], scoring: Scoring) -> tuple[Ratio, bool]:
+def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options) -> tuple[Ratio, bool]:
     """Return score and verdict."""
     missing, extra = counts["missing"], counts["extra"]
-    passed = not missing and (scoring.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
-    if scoring.verdict_only:
+    passed = not missing and (options.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
+    if options.verdict_only:
         return (ONE if passed else ZERO), passed
-    if (scoring.extra == "forbid" and extra) or (scoring.missing == "forbid" and missing):
+    if (options.extra == "forbid" and extra) or (options.missing == "forbid" and missing):
         return ZERO, passed
-    return figures[("precision", "recall", "f1").index(scoring.figure)], passed
+    return figures[("precision", "recall", "f1").index(options.figure)], passed
 
 
 def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:
@@ -221,14 +203,14 @@ def figures_of(turns: Sequence[Scored]) -> dict[str, Any]:
     }
 
 
-def explanation_of(turns: Sequence[Scored], tools: frozenset[str] | None, scoring: Scoring) -> dict[str, Any]:
+def explanation_of(turns: Sequence[Scored], tools: frozenset[str] | None, options: Options) -> dict[str, Any]:
     """Return what a grade says beside its figures: items, reasons and rationale."""
     items: list[Item] = []
     reasons: list[Reason] = []
     for each in turns:
         its = []
         for outcome in each.outcomes:
-            own = _reasons(outcome, tools, scoring, "" if each.turn is None else f"turn {each.turn}")
+            own = _reasons(outcome, tools, options, "" if each.turn is None else f"turn {each.turn}")
             its += own
             if outcome.expected is not None or outcome.code:
                 items.append(_item(outcome, own, each.turn))
@@ -262,14 +244,14 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
     )
 
 
-def _reasons(outcome: Outcome, tools: frozenset[str] | None, scoring: Scoring, message: str) -> list[Reason]:
+def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, message: str) -> list[Reason]:
     """Return what is wrong with a call."""
     call, made, diff, share, code = outcome
     if made is None:
         expected = ABSENT if call is None else call.arguments
         return [Reason(code=code, expected=expected, subject=call.name if call else "", message=message)]
     if call is None:
-        return _reasons_of_extra(made, code, tools, scoring, message)
+        return _reasons_of_extra(made, code, tools, options, message)
     name = made.name
     if code:
         actual = made.raw if code == "undecodable_arguments" else ABSENT
@@ -290,12 +272,12 @@ def _reasons(outcome: Outcome, tools: frozenset[str] | None, scoring: Scoring, m
 
 
 def _reasons_of_extra(
-    made: Made, code: str, tools: frozenset[str] | None, scoring: Scoring, message: str
+    made: Made, code: str, tools: frozenset[str] | None, options: Options, message: str
 ) -> list[Reason]:
     reasons = []
     if tools is not None and made.name not in tools:
         reasons.append(Reason(code="unknown_tool", subject=made.name, message=message))
-    if code and scoring.extra != "allow":
+    if code and options.extra != "allow":
         if made.raw is not None:
             undecodable = "undecodable_arguments"
             reasons.append(Reason(code=undecodable, actual=made.raw, subject=made.name, message=message))

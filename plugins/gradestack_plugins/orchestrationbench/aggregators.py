@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Container, Mapping
 from typing import ClassVar, Literal
 
@@ -10,6 +9,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grades, Profile, valid_confidence
+from gradestack_plugins.orchestrationbench.decisions import CELLS
 from gradestack_plugins.orchestrationbench.exporter import overall_statistics
 from gradestack_plugins.orchestrationbench.figures import (
     AVERAGE_PARTS,
@@ -49,6 +49,10 @@ class _PerFile(Aggregator):
     profile: Profile = "documented"
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
+    _names: ClassVar[tuple[str, ...]]
+    """Of the figures over all files."""
+    _rows: ClassVar[tuple[str, ...]] = ()
+    """Of those of each file."""
 
     @property
     @override
@@ -66,13 +70,21 @@ class _PerFile(Aggregator):
         return next(iter(found.values()), self._whole({}))
 
     def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:
-        found = self._figures([file_figures(name, file, self.profile) for name, file in sorted(files.items())])
-        intervals = Intervals(files, self.profile, self.confidence)
-        return {**found, **intervals.beside(found, found["undefined"])}
+        rows = [file_figures(name, file, self.profile) for name, file in sorted(files.items())]
+        totals = overall(rows, self.profile)
+        more = self._more(totals, rows)
+        shown = [{name: row[name] for name in (*_FILE, *self._rows)} for row in rows]
+        found = {
+            **{name: totals[name] for name in self._names},
+            **more,
+            "scenarios": more.get("scenarios", shown),
+            "undefined": _undefined(totals, totals if "scenarios" in more else self._names),
+        }
+        return {**found, **Intervals(files, self.profile, self.confidence).beside(found, found["undefined"])}
 
-    @abc.abstractmethod
-    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
-        """Return the figures of one model's files."""
+    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+        """Return what stands beside the named figures."""
+        return {}
 
 
 @attrs.frozen(kw_only=True)
@@ -102,33 +114,16 @@ class OrchestrationDecisions(_PerFile):
         ),
     )
 
+    _names: ClassVar = (
+        *("call_rejection_accuracy", "reject_decision_performance", "fc_decision_performance", "error_patterns"),
+        *("rejection_type_accuracy", "overall_function_call_failed_rate", "rejection_type_mismatch"),
+        *("failed_generation", "rejection_cases", "function_call_cases", "steps_missing", "steps_faulty"),
+    )
+    _rows: ClassVar = (*CELLS, "rejection_type_mismatch", "failed_generation", "steps_missing", "steps_faulty")
+
     @override
-    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
-        totals = overall(files, self.profile)
-        names = (
-            "call_rejection_accuracy",
-            "reject_decision_performance",
-            "fc_decision_performance",
-            "error_patterns",
-            "rejection_type_accuracy",
-            "overall_function_call_failed_rate",
-            "rejection_type_mismatch",
-            "failed_generation",
-            "rejection_cases",
-            "function_call_cases",
-            "steps_missing",
-            "steps_faulty",
-        )
-        rows = (*_FILE, *_COLUMNS, "rejection_type_mismatch", "failed_generation", "steps_missing", "steps_faulty")
-        return {
-            **{name: totals[name] for name in names},
-            "decision_matrix": decision_matrix(totals),
-            "scenarios": [{name: figures[name] for name in rows} for figures in files],
-            "undefined": _undefined(totals, names),
-        }
-
-
-_COLUMNS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
+    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+        return {"decision_matrix": decision_matrix(totals)}
 
 
 @attrs.frozen(kw_only=True)
@@ -149,25 +144,13 @@ class OrchestrationCalls(_PerFile):
         _part("arguments_value_score_upper_bound", "Values of arguments, F1 at best", "mean over files"),
     )
 
+    _names: ClassVar = ("fc", "fc_upper_bound", *FC_PARTS, "arguments_value_score_upper_bound", "perfect_calls")
+    _rows: ClassVar = _names[2:]
+
     @override
-    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
-        totals = overall(files, self.profile)
-        names = (
-            "function_name_accuracy",
-            "arguments_key_score",
-            "arguments_value_score_not_count_rejection",
-            "arguments_value_score_upper_bound",
-        )
-        with_pairs = sum(
-            1 for figures in files if figures["error"] is None and figures["function_name_accuracy"] is not None
-        )
-        return {
-            **{name: totals[name] for name in ("fc", "fc_upper_bound", *names, "perfect_calls")},
-            "files": totals["successful_files"],
-            "files_with_pairs": with_pairs,
-            "scenarios": [{name: figures[name] for name in (*_FILE, *names, "perfect_calls")} for figures in files],
-            "undefined": _undefined(totals, ("fc", *names)),
-        }
+    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
+        paired = [row["error"] is None and row["function_name_accuracy"] is not None for row in rows]
+        return {"files": totals["successful_files"], "files_with_pairs": sum(paired)}
 
 
 @attrs.frozen(kw_only=True)
@@ -188,23 +171,12 @@ class OrchestrationPlans(_PerFile):
         _part("average_component_GED", "Similarity of the parts of plans", "1 - edit distance / greatest distance"),
     )
 
-    @override
-    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
-        totals = overall(files, self.profile)
-        names = (
-            "workflow_evaluation_with_failure",
-            "workflow_evaluation_without_failure",
-            "workflow_evaluation_upper_bound",
-            "average_structural_GED",
-            "average_component_GED",
-            "failed_workflow_generation",
-            "total_comparison_steps_evaluated",
-        )
-        return {
-            **{name: totals[name] for name in ("plan", "plan_upper_bound", *names)},
-            "scenarios": [{name: figures[name] for name in (*_FILE, *names)} for figures in files],
-            "undefined": _undefined(totals, ("plan", *names)),
-        }
+    _rows: ClassVar = (
+        *("workflow_evaluation_with_failure", "workflow_evaluation_without_failure", "workflow_evaluation_upper_bound"),
+        *("average_structural_GED", "average_component_GED", "failed_workflow_generation"),
+        "total_comparison_steps_evaluated",
+    )
+    _names: ClassVar = ("plan", "plan_upper_bound", *_rows)
 
 
 @attrs.frozen(kw_only=True)
@@ -225,17 +197,15 @@ class OrchestrationBenchFigures(_PerFile):
         _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact"),
     )
 
+    _names: ClassVar = ("average", *AVERAGE_PARTS, "fc_upper_bound", "plan_upper_bound", "trials")
+
     @override
-    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
-        totals = overall(files, self.profile)
-        names = ("average", "call_rejection_accuracy", "fc", "plan", "fc_upper_bound", "plan_upper_bound", "trials")
+    def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
         return {
-            **{name: totals[name] for name in names},
             "profile": self.profile,
             "decision_matrix": decision_matrix(totals),
-            "overall_statistics": overall_statistics(files, self.profile),
-            "scenarios": files,
-            "undefined": _undefined(totals, totals),
+            "overall_statistics": overall_statistics(rows, self.profile),
+            "scenarios": rows,
         }
 
 

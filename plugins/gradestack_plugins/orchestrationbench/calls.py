@@ -177,8 +177,7 @@ def _kind(declared: Any) -> str:
     if declared in _TYPES:
         return str(declared)
     if declared:
-        msg = f"schema type {declared!r} is not one the comparison knows"
-        raise TypeError(msg)
+        raise TypeError(f"schema type {declared!r} is not one the comparison knows")
     return ""
 
 

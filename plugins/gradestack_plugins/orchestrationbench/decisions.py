@@ -178,8 +178,7 @@ def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
         values = raw
         if not isinstance(raw, dict):
             if not isinstance(raw, str):
-                msg = f"arguments must be text or an object, not {type(raw).__name__}"
-                raise TypeError(msg)
+                raise TypeError(f"arguments must be text or an object, not {type(raw).__name__}")
             try:
                 values = standard_loads(raw)
             except json.JSONDecodeError:

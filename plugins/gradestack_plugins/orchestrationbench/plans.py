@@ -111,8 +111,7 @@ def _load_yaml(text: str) -> Any:
     for bracket in _BRACKET.finditer(text):
         depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
         if depth > _DEEPEST:
-            msg = "nested too deeply"
-            raise RecursionError(msg)
+            raise RecursionError("nested too deeply")
     # Only what has aliases can be small to write and huge to hold; all else is read as the original reads it.
     return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
 

@@ -33,7 +33,7 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack.jsonio import JsonProblem, compact, first_records, loads, read_regular
+from gradestack.jsonio import JsonProblem, as_list, compact, first_records, loads, read_regular
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
     UNREADABLE,
@@ -73,8 +73,7 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
             continue
         tools.update({spec.name: spec for entry in listed if (spec := tool_spec(entry)) is not None})
     if problems:
-        msg = f"agent cards {path} cannot be used"
-        raise DataError(msg, *problems)
+        raise DataError(f"agent cards {path} cannot be used", *problems)
     return tuple(tools.values())
 
 
@@ -83,19 +82,16 @@ def read_config(path: Path) -> Setting:
     try:
         data = yaml_data(path.read_text(encoding="utf-8"))
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
-        msg = f"evaluation config {path}: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"evaluation config {path}: {error}") from error
     if data is not None and not isinstance(data, Mapping):
-        msg = f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}"
-        raise ConfigError(msg)
+        raise ConfigError(f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}")
     config: Mapping[Any, Any] = data or {}
     params = config.get("evaluation_params")
     judge = config.get("judge")
     problems: list[str] = []
     agent, status = (_weight(params, name, problems) for name in ("agent_change_weight", "status_change_weight"))
     if problems:
-        msg = f"evaluation config {path}"
-        raise ConfigError(msg, *problems)
+        raise ConfigError(f"evaluation config {path}", *problems)
     section = isinstance(judge, Mapping) and "model" in judge and "generation_params" in judge
     return Setting(agent_weight=agent, status_weight=status, judge_section=section)
 
@@ -115,41 +111,23 @@ def _weight(params: Any, name: str, problems: list[str]) -> float | None:
     return float(value)
 
 
-@attrs.frozen(kw_only=True)
-class Common:
-    """What all samples of one trial share."""
-
-    id: str
-    model: str | None = None
-    run: int | str | None = None
-    tools: tuple[ToolSpec, ...] | None = None
-    usage: JSON = None
-    facets: Mapping[str, JSON] = attrs.field(factory=dict)
-
-
-def trial_sample(common: Common, trial: Trial) -> Sample:
+def trial_sample(common: Sample, trial: Trial) -> Sample:
     """Return one trial as one sample; a run that is no object, or has no label, is a failed one."""
     label, history, plans = trial.part("label"), trial.part("sub_agent_history"), trial.part("main_agent_history")
     sound = isinstance(trial.run, dict) and isinstance(label, dict)
+    unreadable = Fault(category="data", code="run_unreadable", message="expected a run with a label object")
     turns = messages(history)
     texts = [text for turn in turns if (text := text_of(turn.content))]
-    return Sample(
-        id=common.id,
-        model=common.model,
-        run=common.run,
+    return replace(
+        common,
         input=user_turns(label),
         turns=(turns,) if turns else (),
         calls=tuple(call for turn in turns for call in turn.tool_calls) if isinstance(history, list) else None,
         text=texts[-1] if texts else None,
         plan=_plans(plans) or None,
-        tools=common.tools,
         expected=expectation(label),
         status=Status.OK if sound else Status.FAILED,
-        error=None
-        if sound
-        else Fault(category="data", code="run_unreadable", message="expected a run with a label object"),
-        agent_usage=common.usage,
-        facets=common.facets,
+        error=None if sound else unreadable,
         native=trial,
     )
 
@@ -163,23 +141,24 @@ def expectation(label: Any) -> Expectation:
     return Expectation(calls=calls, plan=plans or None)
 
 
-def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
+def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
     """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted.
 
     A sub-agent step has calls, decision label and text, a plan step has a plan. A step the label expects and the
     prediction lacks is ``missing``; one whose gold cannot be read is ``failed``.
     """
+
+    def sample(step: str, **fields: Any) -> Sample:
+        facets = {**common.facets, "step": step}
+        return replace(common, id=f"{common.id}/{step}", cluster=common.id, facets=facets, agent_usage=None, **fields)
+
     label, history = trial.part("label"), trial.part("sub_agent_history")
     known: Mapping[str, Any] = label if isinstance(label, dict) else {}
     seen = set()
-    for step, entry in zip(
-        steps_of(known, history, "documented"), history if isinstance(history, list) else (), strict=False
-    ):
+    for step, entry in zip(steps_of(known, history, "documented"), as_list(history), strict=False):
         seen.add(step.id)
-        rejects = step.gold != CALL
         broken = step.fault is not None
-        yield _step_sample(
-            common,
+        yield sample(
             step.id,
             calls=() if broken and not isinstance(entry, dict) else tool_calls(entry.get("tool_calls")),
             label=step.predicted,
@@ -187,33 +166,25 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
             expected=Expectation(
                 calls=None if broken else gold_calls(known, step.id),
                 label=None if broken else step.gold,
-                text=step.gold_text if rejects and isinstance(step.gold_text, str) else None,
+                text=step.gold_text if step.gold != CALL and isinstance(step.gold_text, str) else None,
             ),
             status=Status.FAILED if broken else Status.OK,
             error=step.fault,
             agent_id=step.agent if isinstance(step.agent, str) else None,
         )
-    for name in in_order(gold_steps(known)):
-        if name not in seen:
-            gold, _, text, fault = gold_decision(known, name)
-            expected = Expectation(
-                calls=None if fault else gold_calls(known, name),
-                label=None if fault else gold,
-                text=text if isinstance(text, str) else None,
-            )
-            yield _step_sample(common, name, expected=expected, status=Status.MISSING)
+    for name in in_order([name for name in gold_steps(known) if name not in seen]):
+        gold, _, text, fault = gold_decision(known, name)
+        expected = Expectation(
+            calls=None if fault else gold_calls(known, name),
+            label=None if fault else gold,
+            text=text if isinstance(text, str) else None,
+        )
+        yield sample(name, expected=expected, status=Status.MISSING)
     predicted = _plans(trial.part("main_agent_history"))
     for number, text in sorted(gold_plans(known).items()):
-        plan = predicted.get(str(number))
         status = Status.MISSING if str(number) not in predicted else Status.OK
-        yield _step_sample(common, str(number), plan=plan, expected=Expectation(plan=text), status=status)
-
-
-def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
-    facets = {**common.facets, "step": step}
-    identity: dict[str, Any] = {"id": f"{common.id}/{step}", "cluster": common.id}
-    identity |= {"model": common.model, "run": common.run}
-    return Sample(**identity, tools=common.tools, facets=facets, **fields)
+        plan = predicted.get(str(number))
+        yield sample(str(number), plan=plan, expected=Expectation(plan=text), status=status)
 
 
 def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
@@ -279,23 +250,10 @@ class OrchestrationBenchReader(RecordReader):
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        [
-            "model",
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "label",
-            "text",
-            "plan",
-            "tools",
-            "expected",
-            "agent_id",
-            "agent_usage",
-            "facets",
-            "source",
-            "native",
-        ]
+        {
+            *("model", "run", "input", "turns", "calls", "label", "text", "plan", "tools", "expected"),
+            *("agent_id", "agent_usage", "facets", "source", "native"),
+        }
     )
     stack: ClassVar[str | None] = "orchestrationbench"
     takes_directories: ClassVar[bool] = True
@@ -359,8 +317,7 @@ class OrchestrationBenchReader(RecordReader):
         found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
         files = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
         if not files:
-            msg = f"{entry.shown}: no file named {self.pattern} in this directory or below"
-            raise DataError(msg)
+            raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory or below")
         return files
 
     @override
@@ -387,12 +344,12 @@ class OrchestrationBenchReader(RecordReader):
                 verdicts=None if index.verdicts is None else verdicts_for(index.verdicts, relative or path.name, name),
             )
             number = _RUN_NUMBER.fullmatch(name)
-            common = Common(
+            common = Sample(
                 id=scenario,
                 model=model,
                 run=int(number.group(1)) if number else name,
                 tools=index.tools,
-                usage=data.get("usage"),
+                agent_usage=data.get("usage"),
                 facets={"file": shown, "trial": name},
             )
             samples = [trial_sample(common, trial)] if self.unit == "trial" else list(step_samples(common, trial))

@@ -45,8 +45,7 @@ def label_of(steps: Any) -> Label:
         content = data.get("content") if isinstance(data, Mapping) else None
         number = step.get("step_id") if isinstance(step, Mapping) else None
         if not isinstance(content, str) or isinstance(number, bool) or not isinstance(number, int | str):
-            msg = f"step {position}: expected an object with a step_id and a text in data.content"
-            raise ValueError(msg)  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
+            raise ValueError(f"step {position}: expected an object with a step_id and a text in data.content")  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
         label.update(_turns(str(number), step, content))
     return label
 
@@ -146,8 +145,7 @@ class ScenarioReader(RecordReader):
         for entry in inputs.data:
             files = sorted(path.name for path in entry.path.glob(self.pattern)) if entry.path.is_dir() else [""]
             if not files:
-                msg = f"{entry.shown}: no file named {self.pattern} in this directory"
-                raise DataError(msg)
+                raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory")
             for name in files:
                 path = entry.path / name if name else entry.path
                 shards.append(Shard(ordinal=len(shards), input=entry, position=position, extra=name))

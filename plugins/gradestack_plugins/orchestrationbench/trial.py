@@ -102,13 +102,11 @@ def read_verdicts(path: Path) -> Verdicts:
     try:
         data = loads(path.read_bytes())
     except (OSError, JsonProblem) as error:
-        msg = f"verdicts {path}: {error}"
-        raise DataError(msg) from error
+        raise DataError(f"verdicts {path}: {error}") from error
     problems: list[str] = []
     verdicts = _level(data, "", 3, problems)
     if problems:
-        msg = f"verdicts {path}: expected file -> trial -> step -> argument -> counts"
-        raise DataError(msg, *problems)
+        raise DataError(f"verdicts {path}: expected file -> trial -> step -> argument -> counts", *problems)
     return verdicts  # type: ignore[no-any-return] # checked level by level
 
 

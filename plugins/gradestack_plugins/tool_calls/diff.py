@@ -10,7 +10,7 @@ import attrs
 
 from gradestack import Rule
 from gradestack_plugins.tool_calls.calls import Arguments, Expected, Made
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves, equal, leaves_of, pointer_to
+from gradestack_plugins.tool_calls.leaves import Equality, Leaves, equal, pointer_to
 from gradestack_plugins.tool_calls.rules import is_met
 
 Mode = Literal["ignore", "exact", "subset", "superset", "rules"]
@@ -85,7 +85,7 @@ class Terms:
         if keys is not None or ignore:
             dotted = None if keys is None else list(map(_dotted, keys))
             arguments = _compared(arguments, (), dotted, list(map(_dotted, ignore)))
-        return leaves_of(arguments, self.equality)
+        return Leaves(arguments, self.equality)
 
 
 def _dotted(place: str) -> str:
@@ -118,14 +118,15 @@ def _compared(value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ign
 
 
 class Diff(NamedTuple):
-    """How each argument of two calls fares: pointers, and what stands there on either side."""
+    """How each argument of two calls fares: pointers."""
 
     right: list[str]
     wrong: list[str]
     missing: list[str]
     unknown: list[str]
-    expected: Mapping[str, Any] = {}
-    made: Mapping[str, Any] = {}
+    sides: tuple[Leaves, Leaves] | None = None
+    ruled: Mapping[str, tuple[Any, Any]] = {}
+    """What is expected and made where a rule decides."""
 
     @property
     def share(self) -> Share:
@@ -133,6 +134,13 @@ class Diff(NamedTuple):
         right = len(self.right)
         of = right + len(self.wrong) + len(self.missing) + len(self.unknown)
         return (right, of) if of else ALL
+
+    def values(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what is expected and what was made, by pointer."""
+        expected, made = ({}, {}) if self.sides is None else (self.sides[0].values(), self.sides[1].values())
+        for pointer, (wanted, actual) in self.ruled.items():
+            expected[pointer], made[pointer] = wanted, actual
+        return expected, made
 
 
 def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
@@ -142,9 +150,9 @@ def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
     left = terms.expected_leaves(expected, made.name)
     right = terms.made_leaves(made, expected.arguments, expected.rules)
     if left.marks == right.marks:
-        found = Diff(list(left.marks), [], [], [], left.values, right.values)
+        found = Diff(list(left.marks), [], [], [])
     else:
-        found = Diff([], [], [], [], left.values, right.values)
+        found = Diff([], [], [], [], (left, right))
         for pointer, mark in left.marks.items():
             if pointer not in right.marks:
                 found.missing.append(pointer)
@@ -160,22 +168,20 @@ def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
 
 
 def _with_rules(found: Diff, expected: Expected, made: Made, terms: Terms) -> Diff:
-    wanted, actual = dict(found.expected), dict(found.made)
+    ruled = {}
     for key, rule in expected.rules.items():
         if rule.ignore:
             continue
-        pointer = pointer_to(key)
-        stated = list(rule.any_of) or [expected.arguments.get(key)]
-        wanted[pointer] = stated[0] if len(stated) == 1 else stated
+        pointer, stated = pointer_to(key), list(rule.any_of) or [expected.arguments.get(key)]
+        ruled[pointer] = (stated[0] if len(stated) == 1 else stated), made.arguments.get(key)
         if key not in made.arguments:
             if not rule.optional and terms.mode != "subset":
                 found.missing.append(pointer)
             continue
-        actual[pointer] = made.arguments[key]
         allowed = rule.any_of or ((expected.arguments[key],) if key in expected.arguments else ())
         met = is_met(rule, made.arguments[key], allowed, terms.equality)
         (found.right if met else found.wrong).append(pointer)
-    return found._replace(expected=wanted, made=actual)
+    return found._replace(ruled=ruled)
 
 
 def share_of(expected: Expected, made: Made, diff: Diff, terms: Terms) -> Share:

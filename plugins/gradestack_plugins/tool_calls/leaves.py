@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 Equality = Literal["json", "python", "text"]
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
@@ -11,29 +11,35 @@ DEEPEST: Final = 1000
 """Levels of nesting; pointers get as long as arguments are deep."""
 
 
-class Leaves(NamedTuple):
-    """The leaves of one call's arguments, by pointer."""
+class Leaves:
+    """The leaves of arguments, by pointer and in order.
 
-    values: dict[str, Any]
-    marks: dict[str, Any]
-    """What is equal exactly for equal leaves; an item of a list is no member of an object."""
+    Raises:
+        RecursionError: They are nested more than 1,000 levels deep.
+    """
 
+    __slots__ = ("_arguments", "marks")
 
-def leaves_of(arguments: Mapping[str, Any], equality: Equality) -> Leaves:
-    """Return the leaves of arguments, in order."""
-    mark = _MARKS[equality]
-    values: dict[str, Any] = {}
-    marks: dict[str, Any] = {}
-    for key, value in arguments.items():
-        pointer = f"/{escaped(key)}"
-        if type(value) in SCALARS:
-            values[pointer] = value
-            marks[pointer] = value if type(value) is str else mark(value)
-            continue
-        for inner, place, each in _walk(pointer, value):
-            values[inner] = each
-            marks[inner] = mark(each) if place == inner else (place, mark(each))
-    return Leaves(values, marks)
+    def __init__(self, arguments: Mapping[str, Any], equality: Equality) -> None:
+        mark = _MARKS[equality]
+        self._arguments = arguments
+        self.marks: dict[str, Any] = {}
+        """What is equal exactly for equal leaves; an item of a list is no member of an object."""
+        for key, value in arguments.items():
+            pointer = f"/{escaped(key)}"
+            if type(value) in SCALARS:
+                self.marks[pointer] = value if type(value) is str else mark(value)
+                continue
+            for inner, place, each in _walk(pointer, value):
+                self.marks[inner] = mark(each) if place == inner else (place, mark(each))
+
+    def values(self) -> dict[str, Any]:
+        """Return what stands at each pointer."""
+        return {
+            pointer: each
+            for key, value in self._arguments.items()
+            for pointer, _, each in _walk(pointer_to(key), value)
+        }
 
 
 def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
@@ -93,7 +99,7 @@ _MARKS: Mapping[Equality, Callable[[Any], Any]] = {"json": _json_mark, "python":
 
 def mark_of(value: Any, equality: Equality) -> frozenset[tuple[str, Any]]:
     """Return what is equal for equal JSON values, and can be in a set."""
-    return frozenset(leaves_of({"": value}, equality).marks.items())
+    return frozenset(Leaves({"": value}, equality).marks.items())
 
 
 def equal(left: Any, right: Any, equality: Equality) -> bool:

@@ -74,6 +74,8 @@ class Pair(NamedTuple):
     made: Made
     diff: Diff
     share: Share
+    code: str = ""
+    """Of the reason that is not an argument's."""
 
 
 class Matching:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 from gradestack import ABSENT, JSON, Item, Reason
 from gradestack_plugins.tool_calls.calls import Expected, Made
 from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Share
-from gradestack_plugins.tool_calls.leaves import leaves_of
-from gradestack_plugins.tool_calls.matching import Matching, Options
+from gradestack_plugins.tool_calls.leaves import Leaves
+from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
 
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
@@ -29,8 +29,8 @@ ONE: Ratio = (1, 1)
 ZERO: Ratio = (0, 1)
 
 
-class Outcome(NamedTuple):
-    """What became of a call: of an expected one, with the one that was made for it, or of an extra one."""
+class Unmatched(NamedTuple):
+    """What became of a call without a pair: of an expected one, or of an extra one."""
 
     expected: Expected | None
     made: Made | None
@@ -39,6 +39,9 @@ class Outcome(NamedTuple):
     share: Share
     code: str
     """Of the reason that is not an argument's: missing_call, wrong_order, undecodable_arguments, extra_call, …"""
+
+
+Outcome = Pair | Unmatched
 
 
 class Scored(NamedTuple):
@@ -63,12 +66,14 @@ def scored(
 ) -> Scored:
     """Return figures, verdict and counts of calls."""
     options, pairs = matching.options, matching.pairs()
-    outcomes = [Outcome(*pair, "") for pair in pairs]
-    used = {pair.made.index for pair in pairs}
-    matched = {pair.expected.index for pair in pairs}
-    missing = [call for call in expected if call.index not in matched and not call.optional]
-    extra = [call for call in made if call.index not in used]
-    if missing or extra:
+    outcomes: list[Outcome] = list(pairs)
+    missing: list[Expected] = []
+    extra: list[Made] = []
+    if len(pairs) < len(expected) or len(pairs) < len(made):
+        used = {pair.made.index for pair in pairs}
+        matched = {pair.expected.index for pair in pairs}
+        missing = [call for call in expected if call.index not in matched and not call.optional]
+        extra = [call for call in made if call.index not in used]
         outcomes += _unmatched(matching, missing, extra, "extra_call" if expected else "unexpected_call")
         outcomes.sort(key=_place)
     right = wrong = absent = unknown = exact = 0
@@ -110,7 +115,9 @@ def _place(outcome: Outcome) -> tuple[bool, int]:
     return (False, call.index) if call is not None else (True, made.index if made is not None else 0)
 
 
-def _unmatched(matching: Matching, missing: Sequence[Expected], extra: Sequence[Made], code: str) -> Iterator[Outcome]:
+def _unmatched(
+    matching: Matching, missing: Sequence[Expected], extra: Sequence[Made], code: str
+) -> Iterator[Unmatched]:
     """Yield the outcomes of calls without a pair.
 
     A missing call is shown with an extra one of the same tool, if there is one: more telling than either alone.
@@ -122,7 +129,7 @@ def _unmatched(matching: Matching, missing: Sequence[Expected], extra: Sequence[
     for call in missing:
         name = next((name for name in call.names if waiting.get(name)), None)
         if name is None:
-            yield Outcome(call, None, Diff([], [], _pointers(call), []), NOTHING, "missing_call")
+            yield Unmatched(call, None, Diff([], [], _pointers(call), []), NOTHING, "missing_call")
         else:
             other = waiting[name].pop()
             shown.add(other.index)
@@ -130,21 +137,21 @@ def _unmatched(matching: Matching, missing: Sequence[Expected], extra: Sequence[
     for other in extra:
         beside = other.index in shown
         diff = Diff([], [], [], [] if beside else _pointers(other))
-        yield Outcome(None, other, diff, NOTHING, "" if beside else code)
+        yield Unmatched(None, other, diff, NOTHING, "" if beside else code)
 
 
 def _pointers(call: Expected | Made) -> list[str]:
-    return list(leaves_of(call.arguments, "json").values)
+    return list(Leaves(call.arguments, "json").marks)
 
 
-def _mistake(matching: Matching, call: Expected, made: Made) -> Outcome:
+def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
     """Return the outcome of a call of which nothing is right, or which came at the wrong place."""
     if call.raw is not None or made.raw is not None:
-        return Outcome(call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments")
+        return Unmatched(call, made, Diff([], [], _pointers(call), []), NOTHING, "undecodable_arguments")
     pair = matching.pair(call, made)
     if matching.options.order != "any" and pair.share[0]:
-        return Outcome(call, made, Diff([], [], _pointers(call), []), NOTHING, "wrong_order")
-    return Outcome(call, made, pair.diff, NOTHING, "")
+        return Unmatched(call, made, Diff([], [], _pointers(call), []), NOTHING, "wrong_order")
+    return Unmatched(call, made, pair.diff, NOTHING, "")
 
 
 def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options) -> tuple[Ratio, bool]:
@@ -256,7 +263,9 @@ def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, m
     if code:
         actual = made.raw if code == "undecodable_arguments" else ABSENT
         return [Reason(code=code, actual=actual, subject=name, message=message)]
-    left, right = diff.expected, diff.made
+    if share[0] == share[1]:
+        return []
+    left, right = diff.values()
     reasons = []
     for at in diff.wrong:
         code = "wrong_value" if _kind(left[at]) == _kind(right[at]) else "wrong_type"
@@ -268,7 +277,7 @@ def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, m
     for at in diff.unknown:
         reason = Reason(code="unknown_argument", pointer=at, actual=right[at], subject=name, message=message)
         reasons.append(reason)
-    return reasons or ([] if share[0] else [Reason(code="missing_call", subject=call.name, message=message)])
+    return reasons or [Reason(code="missing_call", subject=call.name, message=message)]
 
 
 def _reasons_of_extra(

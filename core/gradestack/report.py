@@ -14,7 +14,10 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 import attrs
+import msgspec
+from msgspec import Struct
 
+from gradestack.api import Direction
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
@@ -29,8 +32,56 @@ GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
 _PIECE = 256 * 1024
 """Bytes read at once."""
-_METRICS = ("aggregates", "states", "by_metric")
-"""What of a summary's metrics the pages cannot do without."""
+
+
+class _Component(Struct):
+    kind: str
+    key: str
+    name: str
+    options: dict[str, Any] = {}
+    code: dict[str, str] = {}
+    figures: list[dict[str, Any]] = []
+    label: str = ""
+    unit: str = ""
+    better: Direction = "higher"
+
+
+class _Header(Struct):
+    """What nothing can do without of a header.json, whoever wrote it; what else stands there is not looked at."""
+
+    components: list[_Component] = []
+    profile: str = "documented"
+
+
+class _Outcome(Struct):
+    grader: str = ""
+    rule: str = ""
+    words: dict[str, str] = {}
+    passed: int = 0
+    failed: int = 0
+    per_model: list[dict[str, Any]] | None = None
+
+
+class _Metrics(Struct):
+    aggregates: dict[str, dict[str, Any]]
+    states: dict[str, dict[str, int]]
+    by_metric: dict[str, dict[str, float | None]]
+    total: int = 0
+    per_model: list[dict[str, Any]] | None = None
+
+
+class _Summary(Struct):
+    """Likewise of a summary.json."""
+
+    suite: str
+    metrics: _Metrics
+    gates: list[dict[str, Any]]
+    gates_passed: bool | None
+    outcome: _Outcome | None = None
+    headline: dict[str, Any] | None = None
+    warnings: list[Any] = []
+    incomplete: str = ""
+    all_failed: str = ""
 
 
 def is_run(path: Path) -> bool:
@@ -338,13 +389,12 @@ def load_report(path: str | Path) -> Report:
             read[name] = loads(read_regular(path / name))
         except (OSError, JsonProblem) as error:
             raise DataError(_unreadable(path / name, error)) from error
-    summary = read[SUMMARY]
-    if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
-        msg = f"{path / SUMMARY}: not the summary of a gradestack run"
-        raise DataError(msg)
-    if lacking := [name for name in _METRICS if not isinstance(as_map(summary["metrics"]).get(name), dict)]:
-        msg = f"{path / SUMMARY}: metrics lacks {', '.join(lacking)}, which every run writes; grade the files again"
-        raise DataError(msg)
+    for name, form in ((HEADER, _Header), (SUMMARY, _Summary)):
+        try:
+            msgspec.convert(read[name], form)
+        except msgspec.ValidationError as error:
+            msg = f"{path / name}: not the {Path(name).stem} of a gradestack run: {error}; grade the files again"
+            raise DataError(msg) from error
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
         msg = f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}"

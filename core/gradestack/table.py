@@ -13,10 +13,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
-from typing import Any, Final, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeVar
 
 import attrs
 import msgspec
+from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
 from gradestack.exact import adds_up
@@ -129,7 +131,12 @@ class Columns:
             key, numbers = self._wanted.numbers[name]
             try:
                 self._numbers[name].extend(self._packed_numbers(name, numbers, grades[key], codes[key]))
-            except (Exception, SystemExit, TimedOut) as error:  # the other metrics must not be lost with it
+            except (
+                Exception,
+                SystemExit,
+                GeneratorExit,
+                TimedOut,
+            ) as error:  # the other metrics must not be lost with it
                 if self._broken is None:
                     raise
                 del self._numbers[name]
@@ -150,7 +157,7 @@ class Columns:
     def to_bytes(self) -> bytes:
         """Return everything added."""
         parts = map(_columns, (self._keys, self._verdicts, self._numbers))
-        return _pack([bytes(self._ran), *parts, self._wanted.parts])
+        return _pack([bytes(self._ran), *parts, _packed(self._wanted.parts)])
 
 
 def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
@@ -235,7 +242,24 @@ def _grade(data: bytes, parts: Sequence[str]) -> Grade:
             fields.setdefault("metadata", {})[key] = value
         elif not key and value is not None:
             fields[of] = msgspec.convert(value, _PARTS[of])
-    return Grade(**fields)
+    grade = _read_only(Grade(**fields))
+    for item in grade.items:
+        _read_only(item)
+    return grade
+
+
+_GradeOrItem = TypeVar("_GradeOrItem", Grade, Item)
+
+
+def _read_only(of: _GradeOrItem) -> _GradeOrItem:
+    """Return a grade or item whose mappings cannot be changed: several metrics, one after the other, see it."""
+    for name in ("counts", "parts", "metadata"):
+        force_setattr(of, name, _frozen(getattr(of, name)))
+    return of
+
+
+def _frozen(value: Any) -> Any:
+    return MappingProxyType({key: _frozen(each) for key, each in value.items()}) if type(value) is dict else value
 
 
 _PARTS: Final[Mapping[str, Any]] = {
@@ -318,7 +342,8 @@ class Table:
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before, self._grouped = len(self), None
-        ran, *parts, self.parts = _unpack(data)
+        ran, *parts, wanted = _unpack(data)
+        self.parts = _unpacked(wanted)
         self.ran += ran
         for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
             for packed, values, codes in columns:

@@ -170,7 +170,7 @@ def test_what_is_no_run_directory(tmp_path, finished):
         (
             "summary.json",
             '{"suite": "s", "metrics": {"states": {}}, "gates": [], "gates_passed": null}',
-            "summary.json: metrics lacks aggregates, by_metric, which every run writes",
+            "summary of a gradestack run: Object missing required field `aggregates` - at `$.metrics`; grade the files",
         ),
         ("results.jsonl", None, "results.jsonl: no such file"),
         ("header.json", "{}", "not a gradestack run directory"),

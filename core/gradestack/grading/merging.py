@@ -103,7 +103,7 @@ class Merging:
             if name not in self.merged.broken:
                 try:
                     made = figures_of(aggregator, grades_of(aggregator, self.merged.table, metric.of, name, rows))
-                except (Exception, SystemExit) as error:  # the other metrics must not be lost with it
+                except (Exception, SystemExit, GeneratorExit) as error:  # the other metrics must not be lost with it
                     if self._strict:
                         msg = f"{name} ({metric.stage.name} of {metric.stage.distribution}): {error_text(error)}"
                         raise PluginError(msg) from error

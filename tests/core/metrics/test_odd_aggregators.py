@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from gradestack import Aggregator, Figure, Grade
+from gradestack import Aggregator, Figure, Grade, Item, load_report
 from gradestack.estimates.grades import Grades
 from gradestack.gates.scores import Scores
 from gradestack.grading.metrics import figures_of
@@ -102,3 +102,50 @@ def test_groups_of_equal_names_stay_apart():
     levels = {name: list(each.rows) for name, each in Scores(table).groups("level").items()}
     assert sorted(levels.values()) == [[0], [1], [2]]
     assert len(Grades(table, "g").by_task) == 3
+
+
+@pytest.mark.parametrize("where", ["counts", "parts", "metadata", "items"])
+def test_what_a_metric_sees_it_cannot_change(where):
+    """Several see the same grades, one after the other."""
+    item = Item(id="0", score=1.0, counts={"n": 1}, metadata={"deep": {"n": 1}})
+    grade = Grade(score=1.0, counts={"n": 1}, parts={"p": 1.0}, metadata={"deep": {"n": 1}}, items=(item,))
+
+    class Changing(Aggregator):
+        """Writes into what it was given."""
+
+        figures = (Figure("w", "W"),)
+        keeps = frozenset({"items", "metadata"})
+
+        def compute(self, grades):
+            for _, each in grades:
+                held = each.items[0].metadata["deep"] if where == "items" else getattr(each, where)
+                held["n"] = 5
+            return {"w": 1.0}
+
+    grades = _grades(Changing(), [[(Key(id="a"), grade)]])
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        figures_of(Changing(), grades)
+    assert next(iter(grades))[1] == grade
+
+
+@pytest.mark.parametrize("part", ["numbers", "estimate", "compute"])
+@pytest.mark.parametrize("error", ["GeneratorExit", "SystemExit(3)", "RecursionError"])
+def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, command, part, error):
+    """The run goes on, and says which is broken."""
+    text = (
+        "from gradestack import Aggregator, Figure\n\n\nclass Leaving(Aggregator):\n    figures = (Figure('w', 'W'),)\n"
+    )
+    text += "    needs = frozenset({'items'})\n" if part == "numbers" else ""
+    for name, arguments, given in (("numbers", "grade", "{'n': 1}"), ("estimate", "n", "{'w': 1.0}")):
+        body = f"raise {error}" if part == name else f"return {given}"
+        text += f"\n    def {name}(self, {arguments}):\n        {body}\n"
+    text += f"\n    def compute(self, grades):\n        raise {error}\n" if part == "compute" else ""
+    (tmp_path / "leaving.py").write_text(text)
+    (tmp_path / "r.jsonl").write_text('{"id": "1", "expected": "x", "predicted": "x"}\n')
+    suite = "name: s\ntarget: {paths: [r.jsonl]}\ngraders: {g: exact_match}\nreports: []\n"
+    (tmp_path / "s.yaml").write_text(f"{suite}metrics: {{l: {{kind: './leaving.py:Leaving', of: g}}}}\n")
+    said = command("run", str(tmp_path / "s.yaml"), "--allow-code", "-o", str(tmp_path / "out"))
+    assert (said.code, "g/l (leaving.py:Leaving of local 0) is broken and left out" in said.out) == (0, True), said
+    report = load_report(tmp_path / "out")
+    assert "error" in report.aggregates["g"]["l"]
+    assert report.aggregates["g"]["mean"]["mean"] == 1.0

@@ -1,0 +1,119 @@
+"""Run directories that somebody else wrote, or changed: one clear error with exit code 3, or a page; never a bug."""
+
+import contextlib
+import json
+import shutil
+
+import pytest
+
+import gradestack
+from gradestack import DataError, load_report
+
+HEADERS = [
+    {"components": None},
+    {"components": 3},
+    {"components": [None]},
+    {"components": [{"kind": "grader"}]},
+    {"components": [{"kind": "grader", "key": ["x"], "name": 3}]},
+    {"components": [{"kind": "grader", "key": "g", "name": "tool_calls", "label": 5, "better": "sideways"}]},
+    {"components": [{"kind": "aggregator", "key": "mean", "name": "mean"}]},
+    {"profile": 7},
+    {"code": 5},
+    {"rows": "x"},
+    {"timestamp": {}},
+    {"suite_name": [1]},
+]
+SUMMARIES = [
+    {"outcome": 3},
+    {"outcome": {"grader": 5}},
+    {"outcome": {"words": 7}},
+    {"headline": 4},
+    {"headline": {"figures": [1]}},
+    {"gates": [3]},
+    {"gates": [{}]},
+    {"warnings": [3]},
+    {"failures": 3},
+    {"metrics": {"aggregates": {"x": 3}}},
+    {"metrics": {"aggregates": {"g": {"mean": 3}}}},
+    {"metrics": {"states": {"g": {"graded": "x"}}}},
+    {"metrics": {"by_metric": {"g": 3}}},
+    {"metrics": {"per_model": [3]}},
+    {"metrics": {"total": "x"}},
+]
+ROWS = [
+    {"grades": "x"},
+    {"grades": None},
+    {"grades": {"g": "x"}},
+    {"grades": {"g": {"items": 3, "state": "graded", "score": 1}}},
+    {"sample": None},
+    {"expected": 3},
+    {"trajectory": 3},
+    {"grade": 4},
+    {"facets": 3},
+    {"run": [1]},
+    {"passed": "x"},
+    {"status": "zzz"},
+]
+CASES = [
+    (name, each) for name, many in (("header", HEADERS), ("summary", SUMMARIES), ("results", ROWS)) for each in many
+]
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """Return a directory with two runs and the file they are of."""
+    place = tmp_path_factory.mktemp("runs")
+    call = {"name": "f", "arguments": {}}
+    samples = [
+        {"id": str(task), "run": run, "expected": [call], "predicted": [call] * ((task + run) % 2), "input": "do"}
+        for task in range(4)
+        for run in range(2)
+    ]
+    (place / "r.jsonl").write_text("".join(json.dumps(each) + "\n" for each in samples))
+    for name in ("good", "bad"):
+        gradestack.grade(samples, graders={"g": "tool_calls"}, output=place / name)
+    return place
+
+
+@pytest.mark.parametrize(("name", "change"), CASES, ids=lambda each: json.dumps(each)[:60])
+def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, name, change):
+    """By every command that reads one, and as the baseline of a gate."""
+    shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    if name == "results":
+        path = tmp_path / "bad" / "results.jsonl"
+        first, *rest = map(json.loads, path.read_text().splitlines())
+        path.write_text("".join(json.dumps(row) + "\n" for row in (first | change, *rest)))
+    else:
+        path = tmp_path / "bad" / f"{name}.json"
+        data = json.loads(path.read_text())
+        changed = {key: data[key] | each if key == "metrics" else each for key, each in change.items()}
+        path.write_text(json.dumps(data | changed))
+    gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
+    for arguments in (
+        ("compare", "bad", "good"),
+        ("compare", "good", "bad", "-o", "compared"),
+        ("report", "bad", "-o", "pages"),
+        ("show", "bad", "0"),
+        ("index", "."),
+        ("grade", "r.jsonl", "--set", "graders={g: tool_calls}", "-o", "gated", "--set", gate, "--set", "reports=[]"),
+    ):
+        said = command(*arguments)
+        assert said.code in (0, 3), (arguments, said)
+        assert "bug" not in said.err, arguments
+        assert said.code == 0 or said.err.startswith("error: "), arguments
+    with contextlib.suppress(DataError):
+        report = load_report("bad")
+        assert len(report.index.entries) == len(report.table("samples")) == 8
+        assert len(report.grades("g")) == 8
+
+
+def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
+    """The file, what was expected and where."""
+    shutil.copytree(sound / "bad", tmp_path / "bad")
+    path = tmp_path / "bad" / "header.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"components": None}))
+    with pytest.raises(DataError) as caught:
+        load_report(tmp_path / "bad")
+    said = "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; grade the files again"
+    assert str(caught.value) == f"{path}: {said}"

@@ -121,12 +121,7 @@ def _metrics(report: Report, name: str, paths: Sequence[str], aggregators: Aggre
 
 
 def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], aggregators: Aggregators) -> Rules:
-    """Return the rules with the figures asked for; else those of the headline, and why one of them is left out.
-
-    Raises:
-        ConfigError: There is no such figure.
-        DataError: Its aggregators differ.
-    """
+    """Return the rules with the figures asked for; else those of the headline, and why one of them is left out."""
     found, left_out = [], {}
     for path in dict.fromkeys(headline_figures(sides[0].report) if asked is None else asked):
         try:
@@ -139,11 +134,7 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
 
 
 def _check_output(out: Path) -> None:
-    """Refuse a directory that a comparison cannot be written into.
-
-    Raises:
-        ConfigError: It cannot be made, or holds a page of that name that is not one of ours.
-    """
+    """Refuse a directory that a comparison cannot be written into."""
     try:
         check_directory(out)
         keep_foreign_comparison(out)
@@ -202,11 +193,7 @@ def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
 
 
 def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:
-    """Return the pairs of one model each, where every run has several; None where all are compared with all.
-
-    Raises:
-        ConfigError: No model is in two runs.
-    """
+    """Return the pairs of one model each, where every run has several; None where all are compared with all."""
     if len(groups) < 2 or any(len(group) == 1 for group in groups):
         return None
     first, *others = groups
@@ -218,11 +205,7 @@ def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | Non
 
 
 def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Side]:
-    """Return the sides, the baseline first.
-
-    Raises:
-        ConfigError: Fewer than two sides, or no such baseline.
-    """
+    """Return the sides, the baseline first."""
     sides = [side for group in groups for side in group]
     if baseline is not None:
         first = [side for side in sides if baseline in (side.model, side.name)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from gradestack.comparison.figures import Aggregators, figure_of, headline_figur
 from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
-from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
@@ -85,7 +83,7 @@ def compare(
 
     def take(place: int, report: Report) -> None:
         run, name = named[place]
-        metrics = _metrics(report, name, paths, aggregators)
+        metrics = aggregators.metrics(report, name, paths)
         read[place] = [*paths], sides_of(report, name, _model(run), match, metrics, by)
 
     # all that can be refused is, before files are graded
@@ -108,16 +106,6 @@ def compare(
     if output is not None:
         write_comparison(found, Path(output), registry)
     return found
-
-
-def _metrics(report: Report, name: str, paths: Sequence[str], aggregators: Aggregators) -> list[Metric]:
-    """Return the metrics that figures of a run are computed with, as far as there are any."""
-    found: dict[str, Metric] = {}
-    for path in paths:
-        with contextlib.suppress(ConfigError):  # said where it is asked for
-            metric = aggregators.metric(report, name, path)
-            found.setdefault(metric.name, metric)
-    return list(found.values())
 
 
 def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], aggregators: Aggregators) -> Rules:

@@ -15,13 +15,13 @@ from typing import IO, Any, Self
 
 import attrs
 import msgspec
-from msgspec import Struct
+from msgspec import defstruct
 
 from gradestack.api import Direction
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_long
+from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
@@ -34,54 +34,20 @@ _PIECE = 256 * 1024
 """Bytes read at once."""
 
 
-class _Component(Struct):
-    kind: str
-    key: str
-    name: str
-    options: dict[str, Any] = {}
-    code: dict[str, str] = {}
-    figures: list[dict[str, Any]] = []
-    label: str = ""
-    unit: str = ""
-    better: Direction = "higher"
-
-
-class _Header(Struct):
-    """What nothing can do without of a header.json, whoever wrote it; what else stands there is not looked at."""
-
-    components: list[_Component] = []
-    profile: str = "documented"
-
-
-class _Outcome(Struct):
-    grader: str = ""
-    rule: str = ""
-    words: dict[str, str] = {}
-    passed: int = 0
-    failed: int = 0
-    per_model: list[dict[str, Any]] | None = None
-
-
-class _Metrics(Struct):
-    aggregates: dict[str, dict[str, Any]]
-    states: dict[str, dict[str, int]]
-    by_metric: dict[str, dict[str, float | None]]
-    total: int = 0
-    per_model: list[dict[str, Any]] | None = None
-
-
-class _Summary(Struct):
-    """Likewise of a summary.json."""
-
-    suite: str
-    metrics: _Metrics
-    gates: list[dict[str, Any]]
-    gates_passed: bool | None
-    outcome: _Outcome | None = None
-    headline: dict[str, Any] | None = None
-    warnings: list[Any] = []
-    incomplete: str = ""
-    all_failed: str = ""
+# What nothing can do without of a run's files, whoever wrote them; what else stands in them is not looked at.
+_maps = dict[str, dict[str, Any]]
+_names: Any = [("kind", str), ("key", str), ("name", str), ("label", str, ""), ("unit", str, "")]
+_more: Any = [("options", dict[str, Any], {}), ("code", dict[str, str], {}), ("better", Direction, "higher")]
+_Component: Any = defstruct("Component", [*_names, *_more])
+_Outcome: Any = defstruct("Outcome", [("grader", str, ""), ("rule", str, ""), ("words", dict[str, str], {})])
+_metrics: Any = [("aggregates", _maps), ("states", dict[str, dict[str, int]]), ("by_metric", _maps), ("total", int, 0)]
+_gates: Any = [("suite", str), ("gates", list[dict[str, Any]]), ("gates_passed", bool | None)]
+_said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
+_parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
+_FORMS: Mapping[str, Any] = {
+    HEADER: defstruct("Header", [("components", list[_Component], []), ("profile", str, "documented")]),
+    SUMMARY: defstruct("Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]),
+}
 
 
 def is_run(path: Path) -> bool:
@@ -389,7 +355,7 @@ def load_report(path: str | Path) -> Report:
             read[name] = loads(read_regular(path / name))
         except (OSError, JsonProblem) as error:
             raise DataError(_unreadable(path / name, error)) from error
-    for name, form in ((HEADER, _Header), (SUMMARY, _Summary)):
+    for name, form in _FORMS.items():
         try:
             msgspec.convert(read[name], form)
         except msgspec.ValidationError as error:

@@ -151,6 +151,15 @@ class Aggregators:
             stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
         return Metric(of=grader, stage=stage)  # a class without a task stays a class
 
+    def metrics(self, report: Report, name: str, paths: Iterable[str]) -> list[Metric]:
+        """Return the metrics that figures of a run are computed with, as far as there are any."""
+        found: dict[str, Metric] = {}
+        for path in paths:
+            with contextlib.suppress(ConfigError):  # said where it is asked for
+                metric = self.metric(report, name, path)
+                found.setdefault(metric.name, metric)
+        return list(found.values())
+
     def _file(self, report: Report, entry: Mapping[str, Any], path: str) -> Path:
         """Return the Python file an aggregator stands in."""
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])

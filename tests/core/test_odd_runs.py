@@ -104,7 +104,7 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         assert said.code == 0 or said.err.startswith("error: "), arguments
     with contextlib.suppress(DataError):
         report = load_report("bad")
-        assert len(report.index.entries) == len(report.table("samples")) == 8
+        assert len(report.table("samples")) == 8
         assert len(report.grades("g")) == 8
 
 

@@ -140,7 +140,7 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, wid
         shutil.copytree(page("airline").parent, tmp_path / name)
     (tmp_path / ".third.unfinished").mkdir()
     gradestack.compare(tmp_path / "first", tmp_path / "second", output=tmp_path / "compared")
-    path = write_index(folder_of(tmp_path), tmp_path, gradestack.discover(limit=""))
+    path = write_index(folder_of(tmp_path), tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
 

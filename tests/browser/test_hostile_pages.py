@@ -40,7 +40,7 @@ for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
 @pytest.fixture(scope="module")
 def fake():
     """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
     spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_hostile", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

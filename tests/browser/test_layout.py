@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import RowPlaces
+from gradestack_plugins.pages.view import sample_page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MIDDLES = """(found => found.map(one => one.getBoundingClientRect()).map(box => (box.left + box.right) / 2))(
@@ -44,7 +44,7 @@ def test_the_axis_is_labelled_where_its_lines_are(tab, run, width):
     labels, lines = tab.run(LABELS), tab.run(GRID)
     assert len(labels) == len(lines) == 5
     assert labels == pytest.approx(lines, abs=1)
-    assert tab.run("document.querySelector('.estimates').textContent.includes('100.0')")
+    assert tab.run("document.querySelector('.estimates').textContent.includes('1.000')")
     assert tab.run(CUT) == []
 
 
@@ -111,7 +111,7 @@ def test_the_page_of_one_sample_has_a_margin(tab, run, tmp_path, width):
     """Its texts do not touch the edge of their card."""
     report = gradestack.load_report(run)
     path = tmp_path / "sample.html"
-    path.write_text(HtmlReporter().sample(report, *RowPlaces(report).part(0, 1, 50).shown[0]), encoding="utf-8")
+    path.write_text(sample_page(report, *RowPlaces(report).part(0, 1, 50).shown[0], 10_000), encoding="utf-8")
     opened(tab, path, width)
     left = "document.querySelector('%s').getBoundingClientRect().left"
     assert tab.run(f"{left % 'main .inside h4, main .inside h3'} - {left % 'main .card'}") >= 15

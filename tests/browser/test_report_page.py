@@ -21,7 +21,7 @@ HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """Return the address of a page over a made-up run with hostile texts in it, and the run."""
-    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
     spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_browser", path)
     fake = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = fake
@@ -189,7 +189,7 @@ def test_a_finding_shows_exactly_its_samples(tab, tmp_path, page):
     tab.emulate()
     tab.open((tmp_path / "report.html").as_uri())
     tab.wait(READY)
-    assert "wrong in 12 of 12 not solved" in tab.run("document.querySelector('.findings').textContent")
+    assert "wrong in 12 of 12 samples “not solved”" in tab.run("document.querySelector('.findings').textContent")
     tab.run("document.querySelector('.findings a.pick').click()")
     shown = [tab.run(SHOWN), tab.run(f"{LINES}.map(one => one.textContent)"), tab.run("document.title")]
     assert shown[0] == 12

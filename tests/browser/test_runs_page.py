@@ -29,7 +29,7 @@ def page(tmp_path_factory):
         header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
         (folder / name / "header.json").write_text(json.dumps(header))
     gradestack.compare(folder / "first", folder / "third", output=folder / "compared")
-    return write_index(folder_of(folder), folder, gradestack.discover(limit=""))
+    return write_index(folder_of(folder), folder)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

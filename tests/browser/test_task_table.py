@@ -27,7 +27,7 @@ def choose(tab, name, value):
 @pytest.fixture(scope="module")
 def fake():
     """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
     spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_tasks", path)
     found = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = found

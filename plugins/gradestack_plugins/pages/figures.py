@@ -103,6 +103,7 @@ class FigureRow:
         low: The lower end.
         high: The upper end.
         about: Its formula.
+        better: Which way is better, where that has to be said.
     """
 
     title: str
@@ -115,6 +116,7 @@ class FigureRow:
     low: float | None = None
     high: float | None = None
     about: str = ""
+    better: str = ""
 
 
 def ends_of(held: Any) -> tuple[float | None, float | None]:
@@ -238,7 +240,8 @@ def _row(
     about = "" if meaning is None else meaning.about
     notes = [note, "" if meaning is None else which_is_better(meaning.better)]
     if value is None:
-        return FigureRow(title, code, "; ".join(filter(None, (reason or note, notes[1]))), UNDEFINED, about=about)
+        told = "; ".join(filter(None, (reason or note, notes[1])))
+        return FigureRow(title, code, told, UNDEFINED, about=about, better=notes[1])
     low, high = ends_of(held.get("interval"))
     ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
     why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
@@ -255,6 +258,7 @@ def _row(
         left,
         right,
         about,
+        notes[1],
     )
 
 

@@ -295,7 +295,7 @@ def sentence(
         ]
         more = f", {len(shares) - _MOST_MODELS} more models" if len(shares) > _MOST_MODELS else ""
         return (head, Part(", ".join(shares[:_MOST_MODELS]), "ok"), Part(more))
-    share = Part(f"{number(success.passed)} of {counted(success.of, reliable.noun)} ({success.share})", "ok")
+    share = Part(f"{number(success.passed)} of {counted(success.of, reliable.noun)}", "ok")
     if not reliable.passes or (reliable.trials or 1) < 2 or success.passed in (0, success.of):
         return (head, share)
     every = f"{number(reliable.always)} of {counted(reliable.tasks, 'tasks')}"

@@ -164,6 +164,7 @@ class SuiteRuns:
         lines: Its runs, the newest first.
         columns: The figures they are summed up by.
         left_out: Figures of the headline without a column.
+        better: Which way is better, of columns where that has to be said.
         trends: Each figure over time.
         models: Whether any run has several models.
     """
@@ -172,6 +173,7 @@ class SuiteRuns:
     lines: tuple[RunLine, ...]
     columns: tuple[ColumnKey, ...]
     left_out: int
+    better: Mapping[ColumnKey, str]
     trends: tuple[Trend, ...]
     models: bool
 
@@ -256,6 +258,7 @@ def _suite(name: str, lines: list[RunLine]) -> SuiteRuns:
         lines=tuple(lines),
         columns=columns,
         left_out=len(every) - len(columns),
+        better={key: row.better for line in lines for key, row in line.figures.items()},
         trends=tuple(each for each in trends if each is not None),
         models=any(models),
     )

@@ -57,12 +57,12 @@ def row(id_, run, passed, partial=0.0, **more):
 @pytest.mark.parametrize(
     ("passed", "of", "reliable", "text"),
     [
-        (84, 200, _AIRLINE, "Solved: 84 of 200 runs (42.0%); in every trial: 10 of 50 tasks"),
-        (50, 200, Reliability(50, 4, {1: 50}), "Solved: 50 of 200 runs (25.0%); in every trial: 0 of 50 tasks"),
-        (1, 9, None, "Solved: 1 of 9 samples (11.1%)"),
-        (12, 12, Reliability(6, 2, {2: 6}), "Solved: 12 of 12 runs (100.0%)"),
-        (0, 12, Reliability(6, 2, {0: 6}), "Solved: 0 of 12 runs (0.0%)"),
-        (1, 1, None, "Solved: 1 of 1 sample (100.0%)"),
+        (84, 200, _AIRLINE, "Solved: 84 of 200 runs; in every trial: 10 of 50 tasks"),
+        (50, 200, Reliability(50, 4, {1: 50}), "Solved: 50 of 200 runs; in every trial: 0 of 50 tasks"),
+        (1, 9, None, "Solved: 1 of 9 samples"),
+        (12, 12, Reliability(6, 2, {2: 6}), "Solved: 12 of 12 runs"),
+        (0, 12, Reliability(6, 2, {0: 6}), "Solved: 0 of 12 runs"),
+        (1, 1, None, "Solved: 1 of 1 sample"),
     ],
 )  # fmt: skip
 def test_the_sentence_says_what_was_counted(passed, of, reliable, text):

@@ -1,6 +1,6 @@
 """The marks pages are made of, each beside its golden picture in ``marks/``: open one in a browser to see it.
 
-A mark that is meant to look otherwise gets a new picture by ``python tests/plugins/reporters/test_marks.py``.
+A mark that is meant to look otherwise gets a new picture by ``python tests/plugins/pages/test_marks.py``.
 """
 
 import re

@@ -58,12 +58,8 @@ def _regex(value: str, wanted: str) -> bool:
     return False
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple | str) else ()
-
-
-def _has_any(value: Any, wanted: Any) -> bool:
-    return any(_compared(lambda each, held: each in held)(each, value) for each in wanted or ())
+def _held(value: Any, wanted: Any) -> Iterator[bool]:
+    return (_compared(lambda each, within: each in within)(each, value) for each in wanted or ())
 
 
 _TESTS: Final[Mapping[str, Test]] = {
@@ -83,11 +79,8 @@ _TESTS: Final[Mapping[str, Test]] = {
     "i_starts_with": _of_texts(str.startswith, folded=True),
     "i_ends_with": _of_texts(str.endswith, folded=True),
     "regex": _of_texts(_regex),
-    "has_any": lambda value, wanted: bool(_listed(value)) and _has_any(value, wanted),
-    "has_all": lambda value, wanted: (
-        isinstance(value, list | tuple | str)
-        and all(_compared(lambda each, held: each in held)(each, value) for each in wanted or ())
-    ),
+    "has_any": lambda value, wanted: isinstance(value, list | tuple | str) and any(_held(value, wanted)),
+    "has_all": lambda value, wanted: isinstance(value, list | tuple | str) and all(_held(value, wanted)),
     "exists": lambda value, wanted: bool(wanted) is (value is not None),
     "is_null": lambda value, wanted: bool(wanted) is (value is None),
     "not_null": lambda value, wanted: bool(wanted) is (value is not None),

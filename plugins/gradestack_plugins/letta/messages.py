@@ -79,7 +79,7 @@ class _Pairing:
         place = next((place for place in self._open if self._answers(returned, self.calls[place])), None)
         if place is not None:
             self._open.remove(place)
-            error = _as_text(returned.value) if returned.failed else None
+            error = chat.text_of(returned.value) or compact(returned.value) if returned.failed else None
             self.calls[place] = replace(self.calls[place], result=returned.value, error=error)
 
     @staticmethod
@@ -87,10 +87,6 @@ class _Pairing:
         if returned.id is not None:
             return returned.id == call.id
         return call.id is None and returned.name in (None, call.name)
-
-
-def _as_text(value: JSON) -> str:
-    return chat.text_of(value) or compact(value)
 
 
 def _read(raw: Any) -> Iterator[tuple[Message, Return | None]]:
@@ -113,16 +109,13 @@ def _read(raw: Any) -> Iterator[tuple[Message, Return | None]]:
     else:
         # With them messages of calls none of which can be read: as the assistant's they would be its last, empty, word.
         rest = {name: value for name, value in raw.items() if name not in _ENVELOPE}
-        yield Message(role=_other_role(kind), content=raw.get("content", rest or None)), None
+        role = kind.removesuffix("_message")
+        role = f"unknown_{role}" if role in _TAKEN else role
+        yield Message(role=role, content=raw.get("content", rest or None)), None
         approvals = raw.get("approvals")
         for entry in approvals if isinstance(approvals, list) else []:
             if isinstance(entry, dict) and "tool_return" in entry:
                 yield _returned(entry)
-
-
-def _other_role(kind: str) -> str:
-    role = kind.removesuffix("_message")
-    return f"unknown_{role}" if role in _TAKEN else role
 
 
 def _chat(raw: Mapping[str, Any]) -> Iterator[tuple[Message, Return | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Exporter, ExportSummary, Input, read_records
+from gradestack import Exporter, ExportSummary, read_records
 from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
 from gradestack_plugins.stability.records import kind_of, sweep_name, uuid_of
 
@@ -31,15 +31,6 @@ def metrics_block(found: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     per_gold = [f"{name}_gold_{label}" for label in found["gold_labels"] for name in PER_GOLD]
     return {name: found[name] for name in (*_COUNTS, *RATES, *per_gold)}
-
-
-def _first_record(source: Input) -> Mapping[str, Any]:
-    """Return the first usable record of a sweep; the suite keeps one experiment per file."""
-    for raw in read_records(source):
-        if uuid_of(raw.value) is not None:
-            record: Mapping[str, Any] = raw.value
-            return record
-    return {}
 
 
 def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
@@ -70,7 +61,11 @@ class StabilityExporter(Exporter):
         found = summary.graders["stability_label"].aggregates.get("stability")
         if found is None:
             return {}
-        document = heading(_first_record(summary.input), summary.input.path.stem)
+        # the suite has one experiment per file, that of its first usable record
+        first: Mapping[str, Any] = next(
+            (raw.value for raw in read_records(summary.input) if uuid_of(raw.value) is not None), {}
+        )
+        document = heading(first, summary.input.path.stem)
         document["metrics"] = metrics_block(found)
         if summary.profile == "documented":
             document["gradestack"] = {name: found[name] for name in _ADDED}

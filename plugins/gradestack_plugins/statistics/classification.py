@@ -135,6 +135,7 @@ Names = Mapping[str, Sequence[Any]]
 """Name of a number -> what it says: ``cell``, set, gold label, predicted label; ``count``, set, what; ``labels`` or
 ``exclude``, and the labels. The set of the grades themselves is None."""
 
+_RATES = ("precision", "recall", "f1")
 _COUNTED = ("converted", "dropped", "missing")
 
 
@@ -318,7 +319,10 @@ class Classification(Aggregator):
         values = _values(matrix, scores, self._excluded(names))
         if values["accuracy"] is None:
             return {}
-        return {**values, "per_class": {label: _rates(each) for label, each in scores.items()}}
+        return {
+            **values,
+            "per_class": {label: {name: getattr(each, name) for name in _RATES} for label, each in scores.items()},
+        }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -435,10 +439,6 @@ def _values(matrix: Matrix, scores: Mapping[str, ClassScores], exclude: Collecti
         kept = [each.f1 for label, each in scores.items() if label not in exclude]
         values["macro_f1_no_" + "_".join(exclude)] = macro(kept)
     return values
-
-
-def _rates(scores: ClassScores) -> dict[str, float | None]:
-    return {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
 
 
 def _states(counted: _Counted, counts: Mapping[str, int], matrix: Matrix, outside: int) -> dict[str, JSON]:

@@ -320,14 +320,18 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     if isinstance(task_id, bool) or not isinstance(task_id, int | str) or task_id == "":
         found = f"task_id is {compact(task_id)[:60]}" if "task_id" in simulation else "task_id is missing"
         raise ValueError(f"{found}; a text is expected")
-    reason = _text(simulation.get("termination_reason"))
+    trial, reason = simulation.get("trial"), _text(simulation.get("termination_reason"))
+    if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
+        trial = compact(trial)
     reward_info = simulation.get("reward_info")
     said = conversation_of(simulation)
     expected = setting.tasks.get(str(task_id))
+    spent: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
+    cost, seconds = (float(value) if is_number(value) else None for value in spent)
     sample = Sample(
         id=str(task_id),
         model=setting.model,
-        run=_run(simulation.get("trial")),
+        run=trial,
         input=said.asked if said else None,
         turns=(tuple(said.messages),) if said and said.messages else (),
         calls=tuple(said.calls) if said else None,
@@ -335,14 +339,17 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         tools=setting.tools,
         expected=expected or Expectation(),
         recorded=recorded_of(reward_info),
-        usage=_usage(said, simulation),
+        usage=(said or Conversation()).usage(cost, seconds),
         ended=None if reason is None else ENDED.get(reason),
         facets=_facets(simulation, setting),
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=Tau2Run(reward_info if isinstance(reward_info, dict) else None, reason),
     )
     rare = _rare(simulation, reason)
-    if remarks := _remarks(said, lost=setting.has_tasks and expected is None):
+    remarks = dict(said.remarks) if said else {"conversation_missing": 1}
+    if setting.has_tasks and expected is None:
+        remarks["task_missing"] = 1
+    if remarks:
         rare["remarks"] = remarks
     return replace(sample, **rare)
 
@@ -351,20 +358,15 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _run(trial: Any) -> int | str | None:
-    """Return a trial as an identifier; what is neither text nor a whole number, as JSON text."""
-    if trial is None or isinstance(trial, str) or (isinstance(trial, int) and not isinstance(trial, bool)):
-        return trial
-    return compact(trial)
-
-
 def _rare(simulation: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
     """Return the fields that many simulations do not fill."""
     found: dict[str, Any] = {}
     identifier = _text(simulation.get("id"))
     if reason is not None and reason in BROKEN:
-        found["status"] = Status.FAILED
-        found["error"] = Fault(category="target", code=reason, message=_trouble(simulation, reason))
+        about = as_map(simulation.get("info"))
+        message = about.get("error") or about.get("error_message")
+        message = message if isinstance(message, str) else f"the simulation ended by {reason}"
+        found |= {"status": Status.FAILED, "error": Fault(category="target", code=reason, message=message)}
     if identifier:
         found["trace"] = {"trace_id": identifier}
     spent = {
@@ -373,12 +375,6 @@ def _rare(simulation: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
     if spent:
         found["agent_usage"] = spent
     return found
-
-
-def _trouble(simulation: Mapping[str, Any], reason: str) -> str:
-    about = as_map(simulation.get("info"))
-    said = about.get("error") or about.get("error_message")
-    return said if isinstance(said, str) else f"the simulation ended by {reason}"
 
 
 def recorded_of(reward_info: Any) -> dict[str, Any]:
@@ -404,15 +400,6 @@ def checks(reward_info: Mapping[str, Any], key: str, tool_type: str | None = Non
     return sum(each.get(mark) is True for each in found), len(found)
 
 
-def _usage(said: Conversation | None, simulation: Mapping[str, Any]) -> Any:
-    cost, seconds = (_number(simulation.get(key)) for key in ("agent_cost", "duration"))
-    return (said or Conversation()).usage(cost, seconds)
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if is_number(value) else None
-
-
 def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
     """Return the domain, how the simulation ended, and its mode where that is not the usual one."""
     facets: dict[str, JSON] = {}
@@ -423,9 +410,3 @@ def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
         if isinstance(value, str) and value != "half_duplex":
             facets[key] = value
     return facets
-
-
-def _remarks(said: Conversation | None, *, lost: bool) -> dict[str, int]:
-    """Return what could not be used of a simulation, by kind; ``lost``: its task is not among the file's."""
-    remarks = dict(said.remarks) if said else {"conversation_missing": 1}
-    return {**remarks, "task_missing": 1} if lost else remarks

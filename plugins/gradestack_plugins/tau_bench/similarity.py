@@ -121,13 +121,9 @@ def differences(
             place = pointer_to(pointer, index)
             yield from _item_differences(expected, actual, index, subject, budget, place, depth + 1)
     else:
-        code = "wrong_argument" if _same_type(expected, actual) else "wrong_type"
+        kinds = {type(expected), type(actual)}
+        code = "wrong_argument" if len(kinds) == 1 or kinds == {int, float} else "wrong_type"
         yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
-
-
-def _same_type(*values: Any) -> bool:
-    kinds = {type(value) for value in values}
-    return len(kinds) == 1 or kinds == {int, float}
 
 
 def _item_differences(

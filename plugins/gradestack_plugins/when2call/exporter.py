@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -63,7 +62,8 @@ class When2CallExporter(Exporter):
         if classes is None or rates is None or counts is None or "macro_f1_no_direct" not in classes:
             return {}
         upstream = summary.profile == "upstream"
-        audit = self._audit(summary, upstream=upstream)
+        path = summary.reader.audit if isinstance(summary.reader, When2CallReader) else None
+        audit = summarise(read_events(path, stop_at_broken_line=upstream), path.name if path else None)
         if counts["method"] == "mcq_logprob":
             document = _logprob(classes, rates, counts, audit)
         else:
@@ -75,12 +75,6 @@ class When2CallExporter(Exporter):
                 "n_predictions_not_in_dataset": counts["not_in_dataset"],
             }
         return {"when2call.json": json.dumps(document, indent=2)}
-
-    @staticmethod
-    def _audit(summary: ExportSummary, *, upstream: bool) -> dict[str, Any]:
-        reader = summary.reader
-        path: Path | None = reader.audit if isinstance(reader, When2CallReader) else None
-        return summarise(read_events(path, stop_at_broken_line=upstream), path.name if path else None)
 
 
 def _single(

@@ -18,8 +18,8 @@ from gradestack import (
     ToolCall,
     replace,
 )
-from gradestack.gates.figures import grader_figures
 from gradestack.gates.rules import GateSpec
+from gradestack.gates.scores import grader_figures
 from gradestack.table import Table
 from gradestack_plugins.extractors.extractors import LastAssistant
 from gradestack_plugins.statistics.mean import Mean

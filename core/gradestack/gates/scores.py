@@ -1,20 +1,25 @@
-"""What gates compare: figures of the scores in the table of grades."""
+"""What gates compare: figures of the scores in the table of grades, and their intervals, clustered by task."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import attrs
 
 from gradestack.api import Profile
-from gradestack.gates.rules import PERCENT, AggregateGate, GateSpec, over_total
-from gradestack.grading.counts import counted
+from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
+from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, GateSpec, Threshold, WeightedGate, over_total
+from gradestack.grading.counts import Count, counted
 from gradestack.jsonio.values import compact
+from gradestack.model import JSON, Grade, Outcome
 from gradestack.table import Table
 
+_WIDTH = 3
+"""Numbers of a cell."""
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
@@ -30,53 +35,104 @@ class Figure:
     """Samples the grader applies to: graded, failed and missing ones."""
 
 
-def _figure(gate: AggregateGate, passed: int, graded: int, lost: int, average: Callable[[], Any]) -> Figure:
-    """Return a figure of graded samples beside ``lost`` ones, which failed or are missing.
-
-    Where these count they count against the gate: as passed for an upper bound, as not passed for any other.
-    """
-    if gate.aggregation not in PERCENT:
-        return Figure(average() if graded else None, graded, graded + lost)
-    counted = graded
-    if over_total(gate):
-        counted += lost
-        passed += lost if gate.op in ("lt", "lte") else 0
-    return Figure(Fraction(100 * passed, counted) if counted else None, counted, graded + lost)
-
-
 class Scores:
-    """Scores by grader key."""
+    """Scores by grader key, in some rows of the table, default all.
 
-    def __init__(self, table: Table, rows: Sequence[int] | None = None) -> None:
-        self.table = table
+    ``bounds`` are the least and the greatest score of each grader there can be; without them there are no intervals.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        rows: Sequence[int] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.table, self.bounds = table, bounds
         self.rows: Sequence[int] = range(len(table)) if rows is None else rows
 
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
         """Return one figure of a grader's scores.
 
-        Accuracy is the percentage of samples that pass; of a flat gate in ``upstream``, of the recorded runs that did
-        not fail, graded or not, else there of the graded ones.
+        Accuracy is the percentage of samples that pass. Failed and missing ones count against the gate where they
+        count: as passed for an upper bound, as not passed for any other. Of a flat gate in ``upstream`` it is that of
+        the recorded runs that did not fail, graded or not, else there of the graded ones.
         """
-        codes, grades, ran = self.table.verdicts[key].codes, self.table.grades(key), self.table.ran
-        scored = [(score, ran[row]) for row in self.rows if (score := grades[codes[row]].score) is not None]
-        scores = [score for score, _ in scored]
-        graded, of = self.extent(key)
-        if profile != "upstream":
-            passed = sum(map(gate.sample_passes, scores)) if gate.aggregation in PERCENT else 0
-            return _figure(gate, passed, graded, of - graded, lambda: _aggregate(gate, scores))
+        count = counted(self.table, key, gate, self.rows)
+        graded, of = count.graded, count.graded + count.lost
         if gate.aggregation not in PERCENT:
-            return Figure(float(_aggregate(gate, scores)) if scores else None, graded, of)
-        attempted = len(scores)
-        if isinstance(gate, GateSpec):
-            scores = [score for score, did in scored if did]
-            attempted = sum(ran[row] for row in self.rows)
-        value = 100.0 * sum(map(gate.sample_passes, scores)) / attempted if attempted else None
-        return Figure(value, graded, of)
+            value = self._average(gate, key, count) if graded else None
+            return Figure(float(value) if value is not None and profile == "upstream" else value, graded, of)
+        if profile == "upstream":
+            passed, among = (count.passed_ran, count.ran) if isinstance(gate, GateSpec) else (count.passed, graded)
+            return Figure(100.0 * passed / among if among else None, graded, of)
+        passed, among = count.passed, of if over_total(gate) else graded
+        passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
+        return Figure(Fraction(100 * passed, among) if among else None, among, of)
+
+    def _average(self, gate: AggregateGate, key: str, count: Count) -> Fraction | float:
+        if gate.aggregation == "avg_score":
+            return count.sum / count.graded
+        grades, codes = self.table.grades(key), self.table.verdicts[key].codes
+        scores = sorted(score for row in self.rows if (score := grades[codes[row]].score) is not None)
+        return quantile(scores, _QUANTILES[gate.aggregation])
 
     def extent(self, key: str) -> tuple[int, int]:
         """Return how many samples a grader has graded, and how many it applies to."""
         count = counted(self.table, key, None, self.rows)
         return count.graded, count.graded + count.lost
+
+    def interval(self, gate: Threshold, actual: float | None, beside: Interval | None = None) -> Interval:
+        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none."""
+        if actual is None:
+            return {"reason": "undefined"}
+        if isinstance(gate, FigureGate):
+            return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
+        if gate.aggregation not in ("avg_score", *PERCENT):
+            return {"reason": "quantile"}
+        keys = list(gate.weights) if isinstance(gate, WeightedGate) else [gate.metric_key or ""]
+        weights = gate.weights if isinstance(gate, WeightedGate) else dict.fromkeys(keys, 1.0)
+        used = [key for key in keys if weights[key]]
+        tasks = self._joint(gate, used)
+        total = math.fsum(weights[key] for key in used)
+
+        def formula(*sums: float) -> dict[str, float | None]:
+            parts = []
+            for at, key in enumerate(used):
+                counted, found, _ = sums[_WIDTH * at : _WIDTH * (at + 1)]
+                if not counted:
+                    return {"figure": None}
+                parts.append(weights[key] * found / counted)
+            return {"figure": math.fsum(parts) / total}
+
+        width = _WIDTH * len(used)
+        counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
+        outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
+        estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
+        bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in used]
+        shares = [low >= 0 and high <= 1 for low, high in bounds]
+        if gate.aggregation in PERCENT or (not outside and all(shares)):
+            return interval(estimate, n)
+        lows = [-math.inf if share else low for share, (low, _) in zip(shares, bounds, strict=True)]
+        least = math.fsum(weights[key] * low for key, low in zip(used, lows, strict=True)) / total
+        return interval(estimate, n, share=False, least=least)
+
+    def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
+        """Return how many tasks add what to the figures of several graders, one after the other."""
+        table = self.table
+        _, tasks = table.tasks()
+        columns = [(table.verdicts[key].codes, [_cell(gate, grade) for grade in table.grades(key)]) for key in keys]
+        by_task: dict[int, list[list[Cell]]] = {}
+        for row in self.rows:
+            for at, (codes, cells) in enumerate(columns):
+                cell = cells[codes[row]]
+                if cell is not None:
+                    by_task.setdefault(tasks[row], [[] for _ in keys])[at].append(cell)
+        return Counter(
+            [
+                tuple([math.fsum(cell[place] for cell in cells) for cells in each for place in range(_WIDTH)])
+                for each in by_task.values()
+            ]
+        )
 
     def groups(self, per: str) -> dict[str, Scores]:
         """Return group name -> scores, by model or by a facet, in order of first appearance.
@@ -97,7 +153,17 @@ class Scores:
             code = column.codes[row]
             found.setdefault(names[code], []).append(row)
             known = known or values[code] is not None
-        return {name: Scores(self.table, rows) for name, rows in found.items()} if known else {}
+        return {name: Scores(self.table, rows, self.bounds) for name, rows in found.items()} if known else {}
+
+
+def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
+    """Return what a grade adds to the figure a gate compares: how many count, their sum, and whether it is no share."""
+    if grade.score is not None:
+        value = int(gate.sample_passes(grade.score)) if gate.aggregation in PERCENT else float(grade.score)
+        return (1, value, int(not 0 <= value <= 1))
+    if over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
+        return (1, int(gate.op in ("lt", "lte")), 0)
+    return None
 
 
 def _names(values: Sequence[Any]) -> list[str]:
@@ -113,12 +179,6 @@ def _names(values: Sequence[Any]) -> list[str]:
     return [known[compact(value)] for value in values]
 
 
-def _aggregate(gate: AggregateGate, scores: list[float]) -> Fraction | float:
-    if gate.aggregation != "avg_score":
-        return quantile(sorted(scores), _QUANTILES[gate.aggregation])
-    return sum((Fraction(score) * times for score, times in Counter(scores).items()), Fraction(0)) / len(scores)
-
-
 def quantile(ordered: list[float], q: float) -> float:
     """Return the q-quantile of sorted values by linear interpolation (position q x (n - 1), as numpy's default)."""
     position = (len(ordered) - 1) * q
@@ -128,3 +188,32 @@ def quantile(ordered: list[float], q: float) -> float:
         return ordered[low]
     below, above = ordered[low], ordered[low + 1]
     return above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+
+
+def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
+    """Return one grader's figures.
+
+    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / (graded + failed + missing)``;
+    ``pass_rate = 100 x passed / attempted``. Attempted means graded. Skipped samples, to which the grader does not
+    apply, are outside all of these; ``total`` alone counts them. Without a graded sample each is None.
+
+    ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
+    are those of them that pass, the average is over the graded ones, failed runs included, or over all; 0/0 is 0.0.
+    """
+    total, graded = sum(count.states.values()), count.graded
+    upstream = profile == "upstream"
+    attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
+    nothing = 0.0 if upstream else None
+    mean = over_all = nothing
+    if graded:
+        mean = float(count.sum / graded)
+        over_all = float(count.sum / (total if upstream else graded + count.lost))
+    return {
+        "total": total,
+        "total_attempted": attempted,
+        "avg_score_attempted": mean,
+        "avg_score_total": over_all,
+        "passed_attempts": passed,
+        "failed_attempts": attempted - passed,
+        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
+    }

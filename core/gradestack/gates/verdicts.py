@@ -23,7 +23,6 @@ from gradestack.gates.rules import (
     over_total,
 )
 from gradestack.gates.scores import Figure, Scores
-from gradestack.gates.sureness import Sureness
 from gradestack.model import JSON
 
 
@@ -32,7 +31,6 @@ def verdict(
     scores: Scores,
     profile: Profile,
     figures: Callable[[Sequence[int]], Aggregates] = lambda _rows: {},
-    sure: Sureness | None = None,
 ) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
 
@@ -43,12 +41,11 @@ def verdict(
         ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
         ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
-    known = None if profile == "upstream" else sure
-    whole = _verdict(gate, _Source(scores, figures, known), profile)
+    whole = _verdict(gate, _Source(scores, figures), profile)
     if gate.per is None:
         return whole
     groups = scores.groups(gate.per).items()
-    parts = {name: _verdict(gate, _Source(each, figures, known), profile) for name, each in groups}
+    parts = {name: _verdict(gate, _Source(each, figures), profile) for name, each in groups}
     every = all(each["passed"] for each in parts.values())
     return {
         **whole,
@@ -72,7 +69,6 @@ class _Source:
 
     scores: Scores
     figures: Callable[[Sequence[int]], Aggregates]
-    sure: Sureness | None
 
     @cached_property
     def aggregates(self) -> Aggregates:
@@ -128,11 +124,11 @@ def _compared(
     if actual is None:
         return {**known, **_no_data(gate)}
     holds = OPERATORS[gate.op][1](actual, gate.value)
-    if source.sure is None:
+    if profile == "upstream" or source.scores.bounds is None:
         return {**known, **_outcome(passed=holds)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
     beside_it = beside(source.aggregates, gate.path, gate.component) if isinstance(gate, FigureGate) else None
-    interval = source.sure.interval(gate, actual, source.scores, beside_it)
+    interval = source.scores.interval(gate, actual, beside_it)
     ends = _ends(interval, scale)
     known["interval"] = interval
     if gate.confidence is None or interval.get("reason") == "quantile":

@@ -7,14 +7,12 @@ from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.figures import grader_figures
 from gradestack.gates.limit import limit_verdict
 from gradestack.gates.lines import left_out
 from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import BaselineGate
-from gradestack.gates.scores import Scores
+from gradestack.gates.scores import Scores, grader_figures
 from gradestack.gates.success import rule_text, successes
-from gradestack.gates.sureness import Sureness
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
@@ -55,7 +53,6 @@ def _gates(
 ) -> list[dict[str, JSON]]:
     """Return the verdicts of all gates but the limit; rows are read for baselines only, once."""
     now = cache(lambda: this_run(suite, recorded))
-    sure = Sureness({stage.key: stage.component.bounds for stage in suite.graders})
 
     def figures(part: Sequence[int]) -> Aggregates:
         return aggregates if part is scores.rows else merging.figures(part)
@@ -63,7 +60,7 @@ def _gates(
     return [
         baseline_verdict(gate, suite, now, baselines)
         if isinstance(gate, BaselineGate)
-        else verdict(gate, scores, suite.profile, figures, sure)
+        else verdict(gate, scores, suite.profile, figures)
         for gate in suite.gates
     ]
 
@@ -82,7 +79,8 @@ def summary(
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates = merging.figures(part)
-    gates = _gates(suite, merging, Scores(table, part), aggregates, recorded, baselines)
+    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
+    gates = _gates(suite, merging, Scores(table, part, bounds), aggregates, recorded, baselines)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     lost = all_failed(suite, counts, merged, recorded.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")

@@ -4,7 +4,8 @@ import pytest
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
 from gradestack.gates.rules import GateSpec
-from gradestack.grading.counts import counted, grader_figures
+from gradestack.gates.scores import grader_figures
+from gradestack.grading.counts import counted
 from gradestack.table import Table, Wanted
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))

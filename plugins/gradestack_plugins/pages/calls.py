@@ -225,13 +225,7 @@ def went(call: Mapping[str, Any]) -> str:
 
 
 def reason_text(reason: Mapping[str, Any], *, name: bool = True, known: str = "") -> str:
-    """Return a reason on one line: its code, place, the two values and its message.
-
-    Args:
-        reason: The reason.
-        name: Whether to name the subject.
-        known: A message that need not be repeated.
-    """
+    """Return a reason on one line: its code, place, the two values and its message."""
     subject = as_text(reason.get("subject")) if name else ""
     where = f"{subject} {as_text(reason.get('pointer'))}".strip()
     head = " ".join(part for part in (as_text(reason.get("code")), brief(where, 120)) if part)

@@ -99,13 +99,7 @@ class SharedTexts:
 
 
 def conversation(trajectory: Any, limit: int, shared: SharedTexts) -> Conversation:
-    """Return the view of a row's ``trajectory``.
-
-    Args:
-        trajectory: Turns of messages; messages without turns are understood too.
-        limit: Longest text shown.
-        shared: Where long system messages go.
-    """
+    """Return the view of a row's ``trajectory``."""
     turns = [[as_map(message) for message in turn] for turn in _turns(as_list(trajectory))]
     count, room = sum(map(len, turns)), _MOST_MESSAGES
     shown: list[Turn] = []

@@ -348,12 +348,7 @@ def _round_up(top: float, bottom: float) -> float:
 
 
 def drawn(block: object) -> Iterable[Drawn]:
-    """Yield a block of a panel as it is drawn; a distribution over several groups is several.
-
-    Raises:
-        TypeError: It is no block.
-        ValueError: Its parts do not fit together.
-    """
+    """Yield a block of a panel as it is drawn; a distribution over several groups is several."""
     match block:
         case given.Figures():
             yield Figures(_title(block), tuple(map(_figure, block.figures)))

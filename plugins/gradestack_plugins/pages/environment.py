@@ -147,10 +147,6 @@ def environment(
 
     Markdown templates are not escaped by Jinja; they pass every text through the filters of
     :mod:`gradestack_plugins.pages.markdown`. Ours are also to be had as ``gradestack/NAME``.
-
-    Args:
-        templates: Folder whose templates stand before ours; with it all run in a sandbox.
-        folders: Where the templates of plugins lie; they are called ``PLUGIN/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
     prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}
@@ -172,14 +168,7 @@ def environment(
 
 @contextlib.contextmanager
 def naming(templates: Path | None) -> Iterator[None]:
-    """Turn an error in a template of a suite's own into one that names its file and line.
-
-    Args:
-        templates: The folder; None: there is none, and errors stay as they are.
-
-    Raises:
-        ConfigError: A template in the folder is wrong.
-    """
+    """Turn an error in a template of a suite's own into one that names its file and line."""
     try:
         yield
     except Exception as error:
@@ -225,11 +214,7 @@ def asset(env: jinja2.Environment, name: str) -> Markup:
 
 
 def own_style(templates: Path | None) -> str:
-    """Return ``style.css`` of a folder of templates, "" where it has none.
-
-    Raises:
-        ValueError: It could end the element it stands in, or is a link to a file outside.
-    """
+    """Return ``style.css`` of a folder of templates, "" where it has none."""
     file = None if templates is None else templates / "style.css"
     if file is None or templates is None or not file.is_file():
         return ""
@@ -249,13 +234,7 @@ def content_hash(text: str) -> str:
 
 
 def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
-    """Return a content security policy that allows these inline texts and nothing else, no network least of all.
-
-    Args:
-        styles: The style sheets.
-        scripts: The scripts.
-        loading: Whether these scripts may load others, the only way to read a file beside a page without a server.
-    """
+    """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
     more = " 'strict-dynamic'" if loading else ""
     return "; ".join(
         (
@@ -270,11 +249,7 @@ def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = Fal
 
 
 def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
-    """Render a template into a file piece by piece; a failure leaves none.
-
-    Raises:
-        ConfigError: The template is not ours, and the page would not begin with the policy it is safe by.
-    """
+    """Render a template into a file piece by piece; a failure leaves none."""
     file: IO[str]
     try:
         with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
@@ -305,11 +280,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def check_limits(options: Any) -> None:
-    """Refuse negative limits among a reporter's options.
-
-    Raises:
-        ValueError: A limit is negative.
-    """
+    """Refuse negative limits among a reporter's options."""
     for name, value in attrs.asdict(options, recurse=False).items():
         if isinstance(value, int) and value < 0:
             msg = f"{name} must not be negative, got {value}"
@@ -317,11 +288,7 @@ def check_limits(options: Any) -> None:
 
 
 def check_folder(templates: Path | None) -> None:
-    """Refuse a folder of templates that is none.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Refuse a folder of templates that is none."""
     if templates is not None and not templates.is_dir():
         msg = f"templates: {templates} is no directory"
         raise ValueError(msg)

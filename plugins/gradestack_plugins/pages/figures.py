@@ -129,10 +129,6 @@ def interval_text(held: Any, scale: float = 1.0) -> str:
     """Return an interval with its confidence and extent: ``95% interval 0.54 – 0.65; logit t, 50 tasks × 4``.
 
     Where there is none, why it says so; "" where nothing is said.
-
-    Args:
-        held: The interval, as summaries have it.
-        scale: What its ends are multiplied by.
     """
     fields, (low, high) = as_map(held), ends_of(held)
     if low is None or high is None:
@@ -369,12 +365,7 @@ def _note(gate: Mapping[str, Any]) -> str:
 
 
 def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, Line]]:
-    """Yield the lines of tables beside those of the rows, each with its table; without rows no tasks and failures.
-
-    Args:
-        report: The run.
-        tasks: Whether those of tasks are wanted.
-    """
+    """Yield the lines of tables beside those of the rows, each with its table; without rows no tasks and failures."""
     summary, declared = as_map(report.summary), Declarations(report.header)
     for entry in _entries(summary):
         meant = _meant(declared.at(as_text(entry.get("figure"))))[1:]

@@ -57,13 +57,7 @@ class Fold:
 
 
 def folded(folds: Sequence[Fold], shares: Sequence[float], room: int) -> str:
-    """Return sections in their order within a number of characters; what one leaves free the later ones may use.
-
-    Args:
-        folds: The sections.
-        shares: The share of the room each may take beside what is free.
-        room: Characters for all.
-    """
+    """Return sections in their order within a number of characters; what one leaves free the later ones may use."""
     texts, free = [], float(room)
     for place, fold in enumerate(folds):
         own = free * shares[place] / sum(shares[place:])

@@ -62,12 +62,7 @@ Nodes = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 
 def pair_of(gold: Nodes, made: Nodes | None) -> GraphPair:
-    """Return two graphs side by side, each node and edge with how it stands to the other one.
-
-    Args:
-        gold: What was expected.
-        made: What was made of it; None where that could not be read.
-    """
+    """Return two graphs side by side, each node and edge with how it stands to the other one."""
     other = _graph("Made", made, gold, "extra") if made else None
     return GraphPair(_graph("Expected", gold, made or {}, "missing"), other)
 

@@ -81,26 +81,14 @@ class HtmlReporter(Reporter):
     """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is added to ours."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no page can be made with.
-
-        Raises:
-            ValueError: A limit is negative, a value of the theme is none, or there is no such folder.
-        """
+        """Refuse what no page can be made with."""
         check_limits(self)
         check_folder(self.templates)
         theme_css(self.theme)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the page into ``out``, with ``report_data`` beside it where it needs one, and return the page's path.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-
-        Raises:
-            ConfigError: A template of the suite's own is wrong.
-        """
+        """Write the page into ``out``, with ``report_data`` beside it where it needs that."""
         with naming(self.templates):
             return self._write(report, out)
 
@@ -281,13 +269,7 @@ class _Drilldowns:
             self._file.write(data)
 
     def pack(self, report: Report, index: RowIndex, folder: Path) -> None:
-        """Take up the rows where not all samples are rendered; drill-downs, too, where the page gets too large.
-
-        Args:
-            report: The report.
-            index: Its index.
-            folder: Where chunks go that are not part of the page.
-        """
+        """Take up the rows where not all samples are rendered; drill-downs, too, where the page gets too large."""
         found = self.chunks = Chunks(folder, self._options.max_bytes - self._file.tell())
         if len(self.shown) < len(index.entries):
             found.add_rows(report, index)

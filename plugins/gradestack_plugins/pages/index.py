@@ -235,15 +235,7 @@ class RowIndex:
         outcome: str | None = None,
         compared: Collection[str] = (),
     ) -> RowIndex:
-        """Return the index of rows.
-
-        Args:
-            lines: Number, first byte and bytes of each line.
-            loads: Returns the value of a line that is not as rows are written today, given its number and bytes. What
-                is not an object is no row.
-            outcome: Key of the outcome grader, if the run has one.
-            compared: Keys of graders whose verdicts are kept side by side.
-        """
+        """Return the index of rows."""
         index = cls(outcome, compared)
         number = size = 0
         rows: list[_Row] = []
@@ -382,12 +374,7 @@ class RowIndex:
 
 
 def _usual(line: bytes) -> _Row:
-    """Return what the index needs of a row as it is written today.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        ValueError: It is another row, or none.
-    """
+    """Return what the index needs of a row as it is written today."""
     check_utf8(line)  # what is left out below is not looked at
     return _decode(line)
 
@@ -419,11 +406,7 @@ def outcome_of(report: Report) -> str | None:
 
 
 def index_of(report: Report) -> RowIndex:
-    """Return the index of a run's rows, found in one pass when first asked for; an empty one where no rows were kept.
-
-    Raises:
-        DataError: The rows cannot be read.
-    """
+    """Return the index of a run's rows, made in one pass when first asked for; an empty one where no rows were kept."""
     if not report.has_rows:
         return RowIndex()
     found = report.shared.get("index")

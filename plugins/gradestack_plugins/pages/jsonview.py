@@ -104,13 +104,7 @@ def _differ_lists(
 
 
 def lines(value: Any, marks: Collection[Path] = (), limit: int = 4000) -> tuple[Line, ...]:
-    """Return a value as indented JSON lines; those inside a marked place are marked.
-
-    Args:
-        value: Any JSON value.
-        marks: Places to mark; the empty place marks all.
-        limit: Characters after which the rest is left out, with a line saying so.
-    """
+    """Return a value as indented JSON lines; those inside a marked place are marked."""
     found: list[Line] = []
     room = limit
     for line in _spread(value, (), "", frozenset(marks), marked=() in marks):

@@ -31,13 +31,7 @@ class _Numbers(dict[str, int]):
 
 
 def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) -> str:
-    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index.
-
-    Args:
-        index: The index.
-        words: The run's words for what became of a sample.
-        more: What else the page needs to know of them.
-    """
+    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index."""
     return island({**_columns(index, words), **more})
 
 
@@ -59,12 +53,7 @@ def _packed_text(text: bytes) -> str:
 
 
 def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:
-    """Return what graders beside the outcome grader say of each sample, a digit for each as in ``VERDICTS``.
-
-    Args:
-        index: The index of a run's rows.
-        outcome: Key of the outcome grader, "" without one.
-    """
+    """Return what graders beside the outcome grader say of each sample, a digit for each as in ``VERDICTS``."""
     digits = [VERDICTS.index(_PLACES.get(state, "missing")) for state, _ in index.verdicts.marks]
     known = bytes(48 + digit for digit in digits).ljust(256, b"3")
     others = [(key, marks) for key, marks in index.verdicts.by_grader.items() if key != outcome]

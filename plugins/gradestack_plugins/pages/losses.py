@@ -156,10 +156,6 @@ def loss_of(index: RowIndex, aside: Collection[str] = ()) -> Loss | None:
 
     None where there are fewer than ten lost samples, nothing is among the reasons of more than half of them, or it is
     among those of successes more than half as often.
-
-    Args:
-        index: The index of a run's rows.
-        aside: Keys of graders whose reasons do not count.
     """
     sets: Counter[tuple[bool, tuple[int, ...]]] = Counter()
     for entry, numbers in zip(index.entries, index.given.given, strict=True):
@@ -256,13 +252,7 @@ class Pair:
 
 
 def agreement_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> tuple[Pair, ...]:
-    """Return pairs of the graders of a run that has an outcome; none where presets are shown side by side.
-
-    Args:
-        header: The run's header.
-        summary: Its summary.
-        index: The index of its rows.
-    """
+    """Return pairs of the graders of a run that has an outcome; none where presets are shown side by side."""
     graders = [as_map(each) for each in as_list(header.get("components"))]
     presets = sum(bool(as_text(as_map(each.get("options")).get("preset"))) for each in graders)
     outcome, keys = as_text(as_map(summary.get("outcome")).get("grader")), list(index.verdicts.by_grader)

@@ -51,36 +51,19 @@ class MarkdownReporter(Reporter):
     """Folder with a ``report.md`` whose macros stand before ours, run in a sandbox."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no page can be made with.
-
-        Raises:
-            ValueError: A limit is negative, or there is no such folder.
-        """
+        """Refuse what no page can be made with."""
         check_limits(self)
         check_folder(self.templates)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` and return its path. Of the rows only those listed are read.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
+        """Write the page into ``out`` and return its path. Of the rows only those listed are read."""
         path = out / PAGE
         self.write_page(report, path)
         return (path,)
 
     def write_page(self, report: Report, path: Path) -> None:
-        """Write the page to a file of any name.
-
-        Args:
-            report: The report of a finished run.
-            path: The file.
-
-        Raises:
-            ConfigError: A template of the suite's own is wrong.
-        """
+        """Write the page to a file of any name."""
         with naming(self.templates):
             self._write(report, path)
 

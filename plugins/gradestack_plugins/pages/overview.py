@@ -176,13 +176,7 @@ class Overview:
 
 
 def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Overview:
-    """Return the overview of a report.
-
-    Args:
-        report: The report.
-        index: The index of its rows.
-        aside: Keys of graders that are only compared with others.
-    """
+    """Return the overview of a report."""
     summary, header, declared = as_map(report.summary), as_map(report.header), Declarations(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
     duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
@@ -272,15 +266,7 @@ def _lead(
 def sentence(
     success: Success | None, words: Mapping[str, str], reliable: Reliability, rows: Collection[FigureRow], total: int
 ) -> tuple[Part, ...]:
-    """Return what a run comes to: its successes, of several models those of each, else its first figure.
-
-    Args:
-        success: The run's successes, if it has an outcome.
-        words: The words for them.
-        reliable: How reliable its tasks are.
-        rows: The figures it is summed up by.
-        total: Its samples.
-    """
+    """Return what a run comes to: its successes, of several models those of each, else its first figure."""
     if not total:
         return (Part("This run has no samples."),)
     first = next((row for row in rows if row.at is not None), None)
@@ -321,16 +307,7 @@ def findings(
     noun: str,
     aside: Collection[str] = (),
 ) -> tuple[Finding, ...]:
-    """Return the findings of a run, the gravest first, and only those that hold.
-
-    Args:
-        summary: Its summary.
-        index: The index of its rows.
-        success: Its successes, if it has an outcome.
-        main: Key of the grader whose states are shown.
-        noun: What its samples are, ``runs`` or ``samples``.
-        aside: Keys of graders that are only compared with others.
-    """
+    """Return the findings of a run, the gravest first, and only those that hold."""
     words = words_of(summary)
     found = [*_unread(summary), *_ungraded(summary, main)]
     if success is not None and not success.many:

@@ -118,13 +118,7 @@ class Asked:
 
 
 def asked(found: Panels, places: Sequence[str], about: Any) -> Asked:
-    """Ask the panels of some places what they show.
-
-    Args:
-        found: The panels there are.
-        places: The places.
-        about: What they show: a copy, so that none changes what is written of the run.
-    """
+    """Ask the panels of some places what they show."""
     chosen = found.at(*places)
     if not chosen:
         return Asked((), found.left_out)

@@ -326,9 +326,6 @@ def folder_of(path: str | Path) -> Folder:
     """Return the runs at and below a directory, whatever order its file system has.
 
     What is inside a run is part of it. Symbolic links to directories are not followed.
-
-    Raises:
-        DataError: There is no such directory.
     """
     root = Path(path)
     if not root.is_dir():
@@ -398,12 +395,7 @@ def _found_comparison(place: Path, name: str) -> FoundComparison | None:
 
 
 def write_index(folder: Folder, path: str | Path) -> Path:
-    """Write ``index.html`` over the runs of a folder into it; the same bytes for the same folder.
-
-    Raises:
-        ConfigError: It cannot be written, or there is an ``index.html`` that is not one of ours.
-        DataError: There is no run.
-    """
+    """Write ``index.html`` over the runs of a folder into it; the same bytes for the same folder."""
     page = Path(path) / INDEX
     if not folder.runs:
         others = len(folder.unfinished) + len(folder.unreadable)

@@ -86,14 +86,7 @@ class SampleView:
 
 
 def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts) -> SampleView:
-    """Return the view of a row of results.jsonl.
-
-    Args:
-        entry: What the index holds of it.
-        row: The row; any key may be missing.
-        limit: Longest text shown.
-        shared: Where long system messages go.
-    """
+    """Return the view of a row of results.jsonl."""
     expected, predicted = as_map(row.get("expected")), as_map(row.get("predicted"))
     source, task = as_map(row.get("source")), as_map(row.get("sample"))
     labels = (("Expected", expected.get("label")), ("Predicted", predicted.get("label")))

@@ -87,14 +87,7 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
 
 
 def drilldown(view: SampleView, words: dict[str, str], shared: SharedTexts, style: Style) -> Iterator[RenderableType]:
-    """Yield the parts of one sample.
-
-    Args:
-        view: The sample.
-        words: The run's words for what became of a sample.
-        shared: Where its long system messages went.
-        style: How it is laid out.
-    """
+    """Yield the parts of one sample."""
     yield from _head(view, words, style)
     if view.error:
         yield Text(f"Recorded run failed: {view.error}", "bold red")
@@ -320,21 +313,12 @@ class TextReporter(Reporter):
     """Whether lines have the colours of a terminal."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
-
-        Raises:
-            ValueError: A limit is negative.
-        """
+        """Refuse negative limits."""
         check_limits(self)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the text into ``out`` and return its path.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
+        """Write the text into ``out`` and return its path."""
         index = index_of(report)
         chosen = worst(index.entries, self.max_samples)
         places = sorted(entry.position for entry in chosen)
@@ -347,13 +331,7 @@ class TextReporter(Reporter):
         return (path,)
 
     def sample(self, report: Report, entry: RowEntry, row: Mapping[str, Any]) -> str:
-        """Return one sample as text.
-
-        Args:
-            report: The run.
-            entry: What the index says of it.
-            row: Its row.
-        """
+        """Return one sample as text."""
         style = Style(max(20, self.width), self.colour, self.max_text)
         shared = SharedTexts(self.max_text)
         view = sample(Entry.of(entry), row, self.max_text, shared)
@@ -394,12 +372,7 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool)
 
 
 def _chosen(report: Report, task: str, model: str | None) -> list[RowName]:
-    """Return the samples of a task, of one trial where one is named; a task of the whole name goes first.
-
-    Raises:
-        ConfigError: There is no such task, trial or model.
-        DataError: The run kept no rows, or they cannot be read.
-    """
+    """Return the samples of a task, of one trial where one is named; a task of the whole name goes first."""
     stem, dot, trial = task.rpartition(".")
     whole: list[RowName] = []
     part: list[RowName] = []

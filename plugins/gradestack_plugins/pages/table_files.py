@@ -38,12 +38,7 @@ class CsvReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the files into ``out/tables`` and return their paths.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
+        """Write the files into ``out/tables`` and return their paths."""
         return _write(report, out, "csv", _CsvFile)
 
 
@@ -53,12 +48,7 @@ class JsonReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the files into ``out/tables`` and return their paths.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
+        """Write the files into ``out/tables`` and return their paths."""
         return _write(report, out, "json", _JsonFile)
 
 

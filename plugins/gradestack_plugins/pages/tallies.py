@@ -283,12 +283,7 @@ class FacetTally:
         self._many: set[str] = set()
 
     def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
-        """Count samples.
-
-        Args:
-            facets: The facets of each as JSON.
-            passes: Whether it is a success, None where that is not known.
-        """
+        """Count samples."""
         self._held.update(zip(facets, passes, strict=True))
         if len(self._held) > _MOST_HELD:
             self._fold()
@@ -366,14 +361,7 @@ class Verdicts:
         reasons: Iterable[Sequence[Reason]],
         quiet: Iterable[bool],
     ) -> None:
-        """Add samples, whose tasks are known.
-
-        Args:
-            first: Position of the first.
-            rows: The grades of each by grader key.
-            reasons: Those of the outcome grader's grade and of its items.
-            quiet: Whether a sample expects no call at all.
-        """
+        """Add samples, whose tasks are known."""
         columns, places = list(self.by_grader.items()), self._places
         for grades in rows:
             for key, marks in columns:

@@ -73,12 +73,7 @@ def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEnt
 
 
 def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
-    """Return the reliability of the tasks of an index.
-
-    Args:
-        index: The index.
-        outcome: Whether the run has one.
-    """
+    """Return the reliability of the tasks of an index."""
     models: dict[str, int] = {}
     marks = sorted(  # of model and task, and whether it is a success
         2 * (models.setdefault(entry.model, len(models)) * len(index.names) + task) + (entry.passed is True)
@@ -195,13 +190,7 @@ _known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
 
 
 def table(index: RowIndex, most: int, word: str) -> Tasks:
-    """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen.
-
-    Args:
-        index: The index of a run's rows.
-        most: Tasks in the table.
-        word: The run's word for success, "" where it has no outcome.
-    """
+    """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen."""
     found = _known.get(index)
     if found is None:
         found = _known[index] = _trials(index, word)
@@ -398,13 +387,7 @@ class TaskMap:
 
 
 def maps_of(index: RowIndex, words: Mapping[str, str], *, outcome: bool) -> tuple[TaskMap, ...]:
-    """Return a map for each model; none where there would be too many elements, and the page's script draws it.
-
-    Args:
-        index: The index.
-        words: The run's words for success and its opposite.
-        outcome: Whether the run has an outcome.
-    """
+    """Return a map for each model; none where there would be too many elements, and the page's script draws it."""
     if not 1 < len(index.entries) <= MOST_CELLS:
         return ()
     tasks = by_task(index.entries)

@@ -27,15 +27,7 @@ _FONT = re.compile(r"""[A-Za-z][\w -]{0,60}|"[\w -]{1,60}"|'[\w -]{1,60}'""", re
 
 
 def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
-    """Return the style sheet of a theme, to stand behind the page's own; "" for none.
-
-    Args:
-        theme: Variable -> value for both colour schemes, and beside them ``light`` and ``dark``, mappings of the same
-            kind for one of them; or a YAML or JSON file that holds such a mapping.
-
-    Raises:
-        ValueError: There is no such variable, or a value is none that it may have.
-    """
+    """Return the style sheet of a theme, to stand behind the page's own; "" for none."""
     held = _read(theme) if isinstance(theme, Path) else theme or {}
     both = {key: value for key, value in held.items() if key not in SCHEMES}
     for scheme in SCHEMES:

@@ -58,14 +58,7 @@ class ListLine:
 
 
 def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: int) -> str:
-    """Return the page of one sample.
-
-    Args:
-        report: The run.
-        entry: What the index says of it.
-        row: Its row.
-        limit: Longest text shown.
-    """
+    """Return the page of one sample."""
     shared, words = SharedTexts(limit), words_of(report.summary)
     view = sample(Entry.of(entry), row, limit, shared)
     env = environment(folders=folders(panels(report)))
@@ -167,12 +160,7 @@ class ServedRun:
         self._folder.cleanup()
 
     def answer(self, path: str, query: Mapping[str, str]) -> Answer | None:
-        """Return what is at an address, None where there is nothing.
-
-        Args:
-            path: The address below the root, without a slash at its beginning.
-            query: The query, each name once.
-        """
+        """Return what is at an address, None where there is nothing."""
         if path == "" and self.rows is not None:
             return self._list(self.rows, query)
         if found := re.fullmatch(r"(samples/(\d{1,12})|rows/(\d{1,12})\.json)", path, re.ASCII):

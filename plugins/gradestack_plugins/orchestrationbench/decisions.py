@@ -52,7 +52,6 @@ MATRIX = (
     "false_negative_fc",
     "true_negative_fc",
 )
-COUNTS = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases")
 CELLS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
 """Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
 

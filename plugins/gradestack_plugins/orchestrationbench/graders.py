@@ -76,7 +76,11 @@ class OrchestrationDecision(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         found = _arguments(sample, self.profile)
-        return found if isinstance(found, Grade) else _decision_grade(found)
+        if isinstance(found, Grade):
+            return found
+        items = _decision_items(found)
+        label, gold = (items[0].label, items[0].gold) if len(items) == 1 else (None, None)
+        return replace(_decision_grade(found), items=items, label=label, gold=gold)
 
 
 @attrs.frozen(kw_only=True)
@@ -113,7 +117,8 @@ class OrchestrationCall(Grader):
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
-        return _call_grade(calls_of(sample, found.steps, self.profile), self.profile)
+        figures = calls_of(sample, found.steps, self.profile)
+        return replace(_call_grade(figures, self.profile), items=_call_items(figures.pairs))
 
 
 @attrs.frozen(kw_only=True)
@@ -178,7 +183,7 @@ class OrchestrationPlan(_PlanOptions):
         figures = self._plans(sample)
         if figures is None:
             return skipped("no_gold_plan", "the sample has no reference plan")
-        return _plan_grade(figures, self.profile)
+        return replace(_plan_grade(figures, self.profile), items=tuple(map(_plan_item, figures.steps)))
 
 
 @attrs.frozen(kw_only=True)
@@ -222,20 +227,13 @@ class OrchestrationBench(_PlanOptions):
 
 def _merged(grades: list[Grade]) -> Grade:
     """Return the numbers of several grades under the mean of their scores, without items and reasons."""
-    scores = [grade.score for grade in grades if grade.score is not None]
-    metadata: dict[str, JSON] = {}
-    counts: dict[str, int] = {}
-    parts: dict[str, float | None] = {}
-    for grade in grades:
-        counts.update(grade.counts)
-        parts.update(grade.parts)
-        metadata.update(grade.metadata)
+    score = mean([grade.score for grade in grades])
     return Grade(
-        outcome=Outcome.GRADED if scores else Outcome.SKIPPED,
-        score=mean(scores),
-        counts=counts,
-        parts=parts,
-        metadata=metadata,
+        outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
+        score=score,
+        counts={name: count for grade in grades for name, count in grade.counts.items()},
+        parts={name: part for grade in grades for name, part in grade.parts.items()},
+        metadata={name: value for grade in grades for name, value in grade.metadata.items()},
     )
 
 
@@ -255,17 +253,12 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
 def _decision_grade(arguments: Arguments) -> Grade:
     counts = arguments.counts()
     total = counts["steps_graded"] + counts["steps_missing"]
-    items = _decision_items(arguments)
-    single = items[0] if len(items) == 1 else None
     score = sum(1 for step in arguments.steps if step.right) / total if total else None
     return Grade(
         outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
         score=score,
         counts=counts,
         parts={"decision": score},
-        label=single.label if single else None,
-        gold=single.gold if single else None,
-        items=items,
         reasons=() if total else (Reason(code="no_steps", message="no sub-agent turn could be judged"),),
     )
 
@@ -290,7 +283,6 @@ def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
             "value": figures.value,
             "value_upper_bound": figures.best_value,
         },
-        items=_call_items(figures.pairs),
         reasons=tuple(reasons),
         metadata={"judge_failed": figures.judge_failed},
     )
@@ -313,7 +305,6 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
         score=with_failure,
         counts={"plans": len(compared), "plans_parsed": parsed, "plans_failed": figures.failed},
         parts={"plan": with_failure},
-        items=tuple(map(_plan_item, figures.steps)),
         reasons=tuple(reasons),
         metadata={
             "plan_scores": [score for score, _, _ in scores],

@@ -17,8 +17,8 @@ from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
-from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
+from gradestack.outcome.failures import all_failed
 from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report

@@ -91,7 +91,6 @@ from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
 from gradestack.registry import hookimpl as hookimpl
 from gradestack.report import Report as Report
-from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
 from gradestack.reporter import Reporter as Reporter
 from gradestack.rows.read import check_count as check_count
@@ -99,6 +98,7 @@ from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
+from gradestack.run_files import is_run as is_run
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.document import yaml_data as yaml_data

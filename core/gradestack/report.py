@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import itertools
-import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -26,10 +25,9 @@ from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
+from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
 
-GENERATOR = "gradestack"
-HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -48,15 +46,6 @@ _FORMS: Mapping[str, Any] = {
     HEADER: defstruct("Header", [("components", list[_Component], []), ("profile", str, "documented")]),
     SUMMARY: defstruct("Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]),
 }
-
-
-def is_run(path: Path) -> bool:
-    """Return whether a directory is a gradestack run directory."""
-    try:
-        header = json.loads(read_regular(path / HEADER))
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(header, dict) and header.get("generator") == GENERATOR
 
 
 def damage(path: Path) -> str | None:

@@ -24,7 +24,8 @@ from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.progress import ProgressCount
-from gradestack.report import HEADER, ROWS, SUMMARY, Report
+from gradestack.report import Report
+from gradestack.run_files import HEADER, ROWS, SUMMARY
 from gradestack.rundir.header import header, timed_out
 from gradestack.rundir.place import (
     PATIENCE,

@@ -19,7 +19,8 @@ from gradestack.gates.rules import BaselineGate
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
-from gradestack.report import ROWS, Report, is_run, load_report
+from gradestack.report import Report, load_report
+from gradestack.run_files import ROWS, is_run
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import local_path_of

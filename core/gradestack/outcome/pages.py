@@ -15,8 +15,9 @@ from gradestack.outcome.foreign import REPORT_PAGES, keep_foreign
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
-from gradestack.report import Report, is_run
+from gradestack.report import Report
 from gradestack.reporter import Reporter
+from gradestack.run_files import is_run
 from gradestack.rundir.place import filling
 from gradestack.suites.strict import Problems, structure
 

@@ -20,7 +20,7 @@ from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.report import GENERATOR
+from gradestack.run_files import GENERATOR
 from gradestack.suites.spec import RECORDED, Suite, jsonable
 from gradestack.table import FORM
 

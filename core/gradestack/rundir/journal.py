@@ -26,7 +26,7 @@ from gradestack.errors import ConfigError
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
 from gradestack.jsonio.files import open_regular, read_regular
-from gradestack.report import HEADER, ROWS, is_run
+from gradestack.run_files import HEADER, ROWS, is_run
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import RowsFile, Staging, synchronise

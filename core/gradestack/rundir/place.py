@@ -23,7 +23,7 @@ from typing import Any
 
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.jsonio.values import dumps, loads
-from gradestack.report import ROWS, is_run
+from gradestack.run_files import ROWS, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0

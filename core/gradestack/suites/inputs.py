@@ -23,7 +23,7 @@ from gradestack.jsonio.records import beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
-from gradestack.report import HEADER, ROWS, is_run
+from gradestack.run_files import HEADER, ROWS, is_run
 from gradestack.suites.strict import path_of
 
 _HEAD = 64 * 1024

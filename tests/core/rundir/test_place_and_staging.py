@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from gradestack import ConfigError, is_run
-from gradestack.report import GENERATOR, HEADER
+from gradestack.run_files import GENERATOR, HEADER
 from gradestack.rundir.place import Staging, check_place, default_place, link_latest
 
 NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)

@@ -150,15 +150,9 @@ def load_suite(
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
+    allowed: dict[str, Any] = {"allow_code": allow_code, "allow_remote": allow_remote}
     found = installed(registry)
-    options = RunOptions(
-        overrides=tuple(overrides),
-        allow_code=allow_code,
-        allow_remote=allow_remote,
-        engine=engine,
-        workers=workers,
-        registry=found,
-    )
+    options = RunOptions(overrides=tuple(overrides), engine=engine, workers=workers, registry=found, **allowed)
     return read_suite(suite, options, cached)
 
 

@@ -186,17 +186,13 @@ def flaw(target: Any, kind: Kind) -> str | None:
     if not attrs.has(target):
         if target.__init__ is not object.__init__:
             return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
-        if not all(map(_is_class_var, target.__annotations__.values())):
+        if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):
             return "is no attrs class; is @attrs.frozen missing?"
         attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
 
 
 _OLD_AGGREGATOR = {"start", "add", "add_many", "merge", "finish"}
-
-
-def _is_class_var(annotation: object) -> bool:
-    return str(annotation).startswith(("ClassVar", "typing.ClassVar"))
 
 
 def _problem(component: object) -> str | None:

@@ -166,11 +166,13 @@ class Losses(msgspec.Struct):
         """Return ``reasons`` and ``rationale`` of the grade: the first three reasons in one line."""
         if not self.first:
             return {"reasons": (), "rationale": ""}
-        more = Reason(code="more_reasons", message=f"{self.more} more reasons were left out")
-        texts = [describe(reason) for reason in self.first[:_SHOWN_REASONS]]
+        reasons = tuple(self.first)
+        texts = [describe(reason) for reason in reasons[:_SHOWN_REASONS]]
+        if self.more:
+            reasons += (Reason(code="more_reasons", message=f"{self.more} more reasons were left out"),)
         if hidden := len(self.first) - len(texts) + self.more:
             texts.append(f"{hidden} more")
-        return {"reasons": (*self.first, more) if self.more else tuple(self.first), "rationale": "; ".join(texts)}
+        return {"reasons": reasons, "rationale": "; ".join(texts)}
 
 
 def describe(reason: Reason) -> str:

@@ -33,6 +33,7 @@ def test_components_are_complete():
         "aggregator pass_hat_k",
         "aggregator pass_at_k",
         "exporter tau_bench",
+        "panel reliability",
         "stack tau-bench",
     }
 

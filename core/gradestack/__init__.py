@@ -44,8 +44,8 @@ _NAMES = {
     "suites.code": "load_file",
     "suites.presets": "preset_version",
     "suites.document": "yaml_data",
-    "estimates.sums": "TaskSums ExactCell ratio ratio_interval rounded_cells",
-    "estimates.grades": "Grades TaskNumbers",
+    "estimates.sums": "TaskNumbers TaskSums ExactCell ratio ratio_interval rounded_cells",
+    "estimates.grades": "Grades",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

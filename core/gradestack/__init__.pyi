@@ -30,7 +30,6 @@ from gradestack.errors import PluginError as PluginError
 from gradestack.errors import TimedOut as TimedOut
 from gradestack.errors import suggest as suggest
 from gradestack.estimates.grades import Grades as Grades
-from gradestack.estimates.grades import TaskNumbers as TaskNumbers
 from gradestack.estimates.interval import Estimate as Estimate
 from gradestack.estimates.interval import Interval as Interval
 from gradestack.estimates.interval import estimate as estimate
@@ -39,6 +38,7 @@ from gradestack.estimates.interval import jackknife as jackknife
 from gradestack.estimates.interval import t_quantile as t_quantile
 from gradestack.estimates.interval import valid_confidence as valid_confidence
 from gradestack.estimates.sums import ExactCell as ExactCell
+from gradestack.estimates.sums import TaskNumbers as TaskNumbers
 from gradestack.estimates.sums import TaskSums as TaskSums
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval

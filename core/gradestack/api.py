@@ -177,6 +177,7 @@ class Grader(Contract):
         better: Whether a higher or a lower score is better, or neither.
         score_unit: Unit of its score.
         words: Of its verdict: a sample that passes, and one that does not.
+        sums: Names of the :attr:`Grade.numbers` its grades have.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -192,6 +193,7 @@ class Grader(Contract):
     better: ClassVar[Direction] = "higher"
     score_unit: ClassVar[Unit] = "score"
     words: ClassVar[tuple[str, str]] = ("passed", "not passed")
+    sums: ClassVar[frozenset[str]] = frozenset()
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
@@ -199,6 +201,15 @@ class Grader(Contract):
 
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
         """
+
+    def explain(self, sample: Sample, grade: Grade) -> Grade:
+        """Return a grade this grader gave the sample with its items, reasons, rationale and metadata.
+
+        Asked only where a row, a native file or a figure shows them, so that :meth:`grade` may do without; one that
+        gives everything at once needs no such method. Outcome, score, verdict, labels, counts and parts stay as they
+        are; :attr:`Grade.numbers` is what figures need of the items meanwhile.
+        """
+        return grade
 
 
 @attrs.frozen
@@ -281,13 +292,15 @@ class Aggregator(Contract):
         figures: What its figures mean; one that is not declared has no direction and no interval.
         needs: Parts of a grade that :meth:`numbers` reads beyond outcome, score, verdict, labels, counts and parts:
             ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
-        keeps: The same for :meth:`compute`.
+        sums: Names among :attr:`Grade.numbers` that :meth:`numbers` reads in place of items, of graders that have them.
+        keeps: The same as ``needs`` for :meth:`compute`.
         pooled: Whether estimates are also made over several models, beside those of each.
     """
 
     contract: ClassVar[Kind] = "aggregator"
     figures: ClassVar[tuple[Figure, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset()
+    sums: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
     pooled: ClassVar[bool] = True
 

@@ -1,49 +1,9 @@
-"""Sums without rounding, and numbers beside a threshold."""
+"""Counts by name, sums that are finite, and numbers beside a threshold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, MutableMapping, Sequence
-
-_WHOLE = 1 << 53
-"""Every whole number up to this is a float."""
-Partials = list[float]
-"""An exact sum: floats whose real sum is the sum of all values added."""
-
-
-def exact_parts(values: Sequence[float]) -> Partials:
-    """Return the exact sum of values: of whole numbers as one, else as floats, each the sum of what is left, rounded.
-
-    The same for any order, and at least one number. Whole numbers beyond 2**53, which floats may not hold, become
-    floats, so that what is returned can be summed with floats once more.
-
-    Args:
-        values: Finite floats, and whole numbers that floats hold.
-
-    Raises:
-        ValueError: A value is not finite.
-        OverflowError: The sum is beyond the range of floats.
-    """
-    if isinstance(total := sum(values), int):
-        return [total] if -_WHOLE <= total <= _WHOLE else _whole_parts(total)
-    first = math.fsum(values)
-    rest = [*values, -first]
-    if not math.isfinite(first):
-        raise ValueError("only finite numbers can be summed exactly")
-    parts = [first]
-    while part := math.fsum(rest):
-        parts.append(part)
-        rest.append(-part)
-    return parts
-
-
-def _whole_parts(number: int) -> Partials:
-    parts = []
-    while number:
-        parts.append(float(number))
-        number -= int(parts[-1])
-    return parts
-
+from collections.abc import Mapping, MutableMapping
 
 _MOST_DECIMALS = 17
 

@@ -312,7 +312,6 @@ class Table:
         self.ran = bytearray()
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
-        self._grouped: tuple[Groups, dict[str, Groups]] | None = None
 
     @classmethod
     def of(
@@ -341,7 +340,7 @@ class Table:
         """
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
-        before, self._grouped = len(self), None
+        before = len(self)
         ran, *parts, wanted = _unpack(data)
         self.parts = _unpacked(wanted)
         self.ran += ran
@@ -382,29 +381,6 @@ class Table:
             name = ids.values[at] if name is None else name
             found.append(known.setdefault(name, len(known)))
         return list(known), found
-
-    def grouped(self, rows: Sequence[int] | None = None) -> tuple[Groups, dict[str, Groups]]:
-        """Return the rows of each task: over all models, and of each model by its name, empty for none.
-
-        Args:
-            rows: Rows of the table; default: all.
-        """
-        if rows is not None:
-            return self._group(rows)
-        if self._grouped is None:
-            self._grouped = self._group(range(len(self)))
-        return self._grouped
-
-    def _group(self, rows: Sequence[int]) -> tuple[Groups, dict[str, Groups]]:
-        tasks, models = self.tasks()[1], self.keys["model"]
-        by_model: dict[str, array[int]] = {}
-        if len(models.values) == 1:
-            by_model[models.values[0] or ""] = array(_CODES, rows)
-        else:
-            for row in rows:
-                by_model.setdefault(models.values[models.codes[row]] or "", array(_CODES)).append(row)
-        groups = {name: Groups(tasks, of) for name, of in by_model.items()}
-        return (next(iter(groups.values())) if len(groups) == 1 else Groups(tasks, rows)), groups
 
     def of_input(self, name: str) -> array[int]:
         """Return the rows of an input."""

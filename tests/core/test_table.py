@@ -1,10 +1,15 @@
 """The table of grades: what comes back of a shard, joined in order."""
 
 import random
+from contextlib import suppress
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gradestack.estimates.grades import Grades
+from gradestack.estimates.sums import Packing
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
 from gradestack.table import Columns, Table, Wanted
 
@@ -52,10 +57,10 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
     keys = samples(60)
     grades = [GRADES[number % len(GRADES)] for number in range(60)]
     found = table(keys, grades, cuts)
-    for row, ((key, grade), given, made) in enumerate(zip(Grades(found, "h"), keys, grades, strict=True)):
-        assert (key.id, key.cluster, key.model, key.run) == (given.id, given.cluster, given.model, given.run)
-        assert type(key.run) is type(given.run)
-        assert (key.ordinal, key.facets) == (row, {"domain": given.facets["domain"]})
+    for row, ((key, grade), place, made) in enumerate(zip(Grades(found, "h"), keys, grades, strict=True)):
+        assert (key.id, key.cluster, key.model, key.run) == (place.id, place.cluster, place.model, place.run)
+        assert type(key.run) is type(place.run)
+        assert (key.ordinal, key.facets) == (row, {"domain": place.facets["domain"]})
         asked = {name: each for name, each in made.metadata.items() if name == "set"}
         assert (grade.items, grade.reasons, grade.fault, grade.metadata) == (
             made.items,
@@ -73,15 +78,31 @@ def test_tasks_are_clusters_else_ids():
     """Each of all models, and of each model."""
     keys = [Key(id="a", model="m"), Key(id="a", model="n"), Key(id="b", cluster="a", model="m"), Key(id="b", model="m")]
     found = table(keys, [GRADES[0]] * 4)
-    every, models = found.grouped()
-    assert [list(rows) for rows in every] == [[0, 1, 2], [3]]
-    assert {name: [list(rows) for rows in of] for name, of in models.items()} == {"m": [[0, 2], [3]], "n": [[1]]}
+    numbers = ([{"n": 1}], [0] * 4)
+    every, models = Grades(found, "g", None, numbers).task_numbers()
+    assert every == {(("", 3), ("n", 3)): 1, (("", 1), ("n", 1)): 1}
+    assert models == {"m": {(("", 2), ("n", 2)): 1, (("", 1), ("n", 1)): 1}, "n": {(("", 1), ("n", 1)): 1}}
 
 
 def test_a_table_of_nothing_has_no_tasks():
     """Nor models."""
-    every, models = Table(["g"]).grouped()
-    assert (list(every), {name: list(of) for name, of in models.items()}) in (([], {}), ([], {"": []}))
+    assert Grades(Table(["g"]), "g", None, ([], [])).task_numbers() == ({}, {})
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)), min_size=1), st.data()
+)
+def test_packed_numbers_add_up_exactly(numbers, data):
+    """Whatever their size and sign, and rounded once."""
+    packing = Packing(numbers, 3 * len(numbers))
+    drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
+    total = sum(packing.packed[at] for at in drawn)
+    assert packing.exact("", [total]) == [len(drawn)]
+    for name in "abcd":
+        exact = sum((Fraction(numbers[at].get(name, 0)) for at in drawn), Fraction(0))
+        assert packing.exact(name, [total]) == [exact]
+        with suppress(OverflowError):
+            assert packing.rounded(name, [total])[0] in (exact, float(exact))  # whole numbers are not rounded
 
 
 def test_rows_of_an_input_are_those_of_its_shards():

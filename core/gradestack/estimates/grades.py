@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.estimates.sums import Notes, TaskSums
+from gradestack.estimates.sums import Packing, TaskNumbers, TaskSums
 from gradestack.model import Grade, Key, Outcome
-from gradestack.table import Groups, Numbers, Table
+from gradestack.table import Numbers, Table
 
 Codes = Sequence[int]
-Profile = tuple[int, ...]
-"""What the samples of a task add: places among the distinct numbers, sorted."""
-TaskNumbers = tuple[tuple[str, float], ...]
-"""What a task has, by name and in the order of names; 0 is left out."""
 
 
 class Grades:
@@ -179,109 +174,68 @@ class Grades:
         return max(len(names - unnamed), *of_task.values())
 
     @cached_property
-    def _added_by(self) -> tuple[list[Numbers], list[int]]:
-        """The distinct numbers, and for each row of the table which of them its grade adds; -1 for none."""
-        values, codes = self._numbers or ((), ())
-        known: dict[tuple[tuple[str, float], ...], int] = {}
-        distinct: list[Numbers] = []
-        place = []
-        for value in values:
-            at = -1
-            if value is not None:
-                at = known.setdefault(tuple(value.items()), len(known))
-                if at == len(distinct):
-                    distinct.append(value)
-            place.append(at)
-        return distinct, [place[code] for code in codes]
+    def _packing(self) -> tuple[Packing, list[int]]:
+        """What grades add to sums, side by side in one integer: how, and that of each distinct grade; 0 for no part."""
+        values, _ = self._numbers or ((), ())
+        packing = Packing([value for value in values if value is not None], len(self.table))
+        packed = iter(packing.packed)
+        return packing, [0 if value is None else next(packed) for value in values]
 
     @cached_property
     def names(self) -> list[str]:
         """Names of all numbers, sorted."""
-        return sorted({name for value in self._added_by[0] for name in value})
+        return self._packing[0].names
 
-    def _profiles(self, groups: Groups) -> Counter[Profile]:
-        """Return how many tasks have which numbers, each task given by its rows."""
-        added = self._added_by[1].__getitem__
-        found = Counter([tuple(sorted(map(added, rows))) for rows in groups])
-        if all(profile[0] >= 0 for profile in found):
-            return found
-        kept: Counter[Profile] = Counter()
-        for profile, times in found.items():
-            kept[tuple([at for at in profile if at >= 0])] += times
-        kept.pop((), None)
-        return kept
+    def _by_task(self) -> dict[str, dict[int, int]]:
+        """Return model -> task -> the packed sum of what its samples add; only tasks that add something."""
+        packed, (_, codes) = self._packing[1], self._numbers or ((), ())
+        models, tasks = self.table.keys["model"], self.table.tasks()[1]
+        found: dict[str, dict[int, int]] = {}
+        of_code = [found.setdefault(name or "", {}) for name in models.values]
+        for row in self.rows if codes else ():
+            if added := packed[codes[row]]:
+                sums, task = of_code[models.codes[row]], tasks[row]
+                sums[task] = sums.get(task, 0) + added
+        return {model: sums for model, sums in found.items() if sums}
 
     @cached_property
-    def _tasks(self) -> tuple[Counter[Profile], dict[str, Counter[Profile]]]:
-        """How many tasks have which numbers: over all models, and of each model that has any."""
-        every, models = self.table.grouped(self._rows)
-        by_model = {name: found for name, groups in models.items() if (found := self._profiles(groups))}
-        return (next(iter(by_model.values())) if len(by_model) == 1 else self._profiles(every)), by_model
+    def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
+        """How many tasks have which packed sums: over all models, and of each model that has any."""
+        models = self._by_task()
+        counted = {model: Counter(sums.values()) for model, sums in models.items()}
+        if len(counted) == 1:
+            return next(iter(counted.values())), counted
+        every: dict[int, int] = {}
+        for sums in models.values():
+            for task, added in sums.items():
+                every[task] = every.get(task, 0) + added
+        return Counter(every.values()), counted
 
     def sums(self, *names: str) -> TaskSums:
         """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
-        cells = [[value.get(name, 0) if name else 1 for name in names] for value in self._added_by[0]]
-
-        def notes(profiles: Counter[Profile]) -> list[tuple[Notes, int]]:
-            return [([cells[at] for at in profile], times) for profile, times in profiles.items()]
-
-        every, models = self._tasks
-        return TaskSums(names, notes(every), {model: notes(each) for model, each in models.items()})
-
-    def _total_of(self, names: Container[str] | None = None) -> Callable[[Profile], TaskNumbers]:
-        """Return a function that adds up the numbers of a task: of all names, or of some."""
-        wanted = [
-            [(name, number) for name, number in value.items() if names is None or name in names]
-            for value in self._added_by[0]
-        ]
-        whole = [[pair for pair in pairs if type(pair[1]) is int] for pairs in wanted]
-        floats = [[pair for pair in pairs if type(pair[1]) is not int] for pairs in wanted]
-        any_floats = any(floats)
-
-        def total(profile: Profile) -> TaskNumbers:
-            added: dict[str, float] = {"": len(profile)}
-            for at in profile:
-                for name, number in whole[at]:
-                    added[name] = added.get(name, 0) + number
-            if any_floats:
-                parts: dict[str, list[float]] = {}
-                for at in profile:
-                    for name, number in floats[at]:
-                        parts.setdefault(name, []).append(number)
-                for name, several in parts.items():
-                    whole_sum = int(added.get(name, 0))
-                    high = float(whole_sum)  # and what no float holds of it
-                    added[name] = math.fsum([*several, high, whole_sum - int(high)])
-            return tuple(sorted([pair for pair in added.items() if pair[1]]))
-
-        return total
+        return TaskSums(names, self._packing[0], *self._tasks)
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        names, tasks = self.table.tasks()
-        _, added = self._added_by
-        found: dict[str, list[int]] = {}
-        for row in self.rows:
-            if (at := added[row]) >= 0:
-                found.setdefault(names[tasks[row]], []).append(at)
-        total = self._total_of()
-        return {task: total(tuple(several)) for task, several in found.items()}
+        names = self.table.tasks()[0]
+        sums: dict[int, int] = {}
+        for of_model in self._by_task().values():
+            for task, added in of_model.items():
+                sums[task] = sums.get(task, 0) + added
+        return dict(zip([names[task] for task in sums], self._packing[0].named(list(sums.values())), strict=True))
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
-        _, added = self._added_by
-        tasks, models = self.table.tasks()[1], self.table.keys["model"]
-        parts: dict[int, dict[str, list[int]]] = {}
-        for row in self.rows:
-            if (at := added[row]) >= 0:
-                parts.setdefault(tasks[row], {}).setdefault(models.values[models.codes[row]] or "", []).append(at)
-        counted = Counter(
-            [tuple(sorted([(model, tuple(sorted(each))) for model, each in of.items()])) for of in parts.values()]
-        )
-        total = self._total_of()
+        parts: dict[int, list[tuple[str, int]]] = {}
+        for model, sums in sorted(self._by_task().items()):
+            for task, added in sums.items():
+                parts.setdefault(task, []).append((model, added))
+        counted = Counter(map(tuple, parts.values()))
+        distinct = list({added: None for each in counted for _, added in each})
+        named = dict(zip(distinct, self._packing[0].named(distinct), strict=True))
         found: Counter[tuple[tuple[str, TaskNumbers], ...]] = Counter()
         for several, times in counted.items():
-            found[tuple([(model, total(profile)) for model, profile in several])] += times
+            found[tuple([(model, named[added]) for model, added in several])] += times
         return found
 
     def task_numbers(
@@ -294,12 +248,12 @@ class Grades:
         Args:
             names: The only ones wanted; default: all.
         """
-        total = self._total_of(names)
+        packing = self._packing[0]
 
-        def named(profiles: Counter[Profile]) -> Counter[TaskNumbers]:
+        def named(sums: Counter[int]) -> Counter[TaskNumbers]:
             found: Counter[TaskNumbers] = Counter()
-            for profile, times in profiles.items():
-                found[total(profile)] += times
+            for numbers, times in zip(packing.named(list(sums), names), sums.values(), strict=True):
+                found[numbers] += times
             return found
 
         every, models = self._tasks
@@ -309,13 +263,10 @@ class Grades:
     @cached_property
     def totals(self) -> dict[str, int | Fraction]:
         """The exact sums of all numbers, by name."""
-        distinct, added = self._added_by
-        found: dict[str, int | Fraction] = {}
-        for at, times in Counter(added if self._rows is None else [added[row] for row in self._rows]).items():
-            for name, number in distinct[at].items() if at >= 0 else ():
-                exact = number if type(number) is int else Fraction(number)
-                found[name] = found.get(name, 0) + exact * times
-        return found
+        packing, packed = self._packing
+        codes = self._of(self._numbers[1]) if self._numbers else ()
+        total = sum(packed[code] * times for code, times in Counter(codes).items())
+        return {name: packing.exact(name, [total])[0] for name in packing.names}
 
 
 def _library(name: str) -> Any:

@@ -7,20 +7,82 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
-from gradestack.exact import exact_parts
 from gradestack.model import JSON
+from gradestack.table import Numbers
 
-ExactCell = tuple[float | tuple[float, ...], ...]
-"""A cell, with what no float holds as the parts of an exact sum."""
+ExactCell = tuple[int | Fraction, ...]
+"""What a task adds, without rounding."""
+TaskNumbers = tuple[tuple[str, float], ...]
+"""What a task has, by name and in the order of names; 0 is left out."""
 CellT = TypeVar("CellT", ExactCell, Cell)
-Notes = Sequence[Sequence[float]]
-"""What was noted of one task: cells, of which a note may hold several, one after the other."""
-Counted = Sequence[tuple[Notes, int]]
-"""Notes of a task, and how many tasks have them; or how many of those that do."""
+
+
+class Packing:
+    """Numbers of grades side by side in one integer each, so that one addition adds all of them, exactly.
+
+    Floats are multiples of the smallest power of two among them. The lowest bits count what was added.
+
+    Args:
+        numbers: What grades add, by name.
+        most: How many will be added at most.
+
+    Attributes:
+        names: Of all numbers, sorted.
+        packed: The integers.
+    """
+
+    def __init__(self, numbers: Sequence[Numbers], most: int) -> None:
+        self.names = sorted({name for each in numbers for name in each})
+        self.packed = [1] * len(numbers)
+        room = shift = most.bit_length()
+        self._count = (1 << room) - 1
+        self._fields: dict[str, tuple[int, int, int, int | None]] = {}
+        """Name -> its place, mask, least value, and of floats the units in 1."""
+        for name in self.names:
+            given, unit = [each.get(name, 0) for each in numbers], None
+            ratios = [value.as_integer_ratio() for value in given]
+            if not all(isinstance(value, int) for value in given):
+                unit = max(below for _, below in ratios)
+            values = [above * ((unit or 1) // below) for above, below in ratios]
+            low = min(0, *values)
+            width = (max(0, *values) - low).bit_length() + room
+            self._fields[name] = shift, (1 << width) - 1, low, unit
+            self.packed = [have | (value - low) << shift for have, value in zip(self.packed, values, strict=True)]
+            shift += width
+
+    def exact(self, name: str, sums: Iterable[int]) -> list[int | Fraction]:
+        """Return what a number comes to in sums of packed integers; "" is how many were added."""
+        whole, unit = self._whole(name, sums)
+        return whole if unit is None else [Fraction(value, unit) for value in whole]  # type: ignore[return-value]
+
+    def rounded(self, name: str, sums: Iterable[int]) -> list[float]:
+        """Return the same, sums of floats rounded once."""
+        whole, unit = self._whole(name, sums)
+        return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
+
+    def _whole(self, name: str, sums: Iterable[int]) -> tuple[list[int], int | None]:
+        if not name:
+            return [each & self._count for each in sums], None
+        if name not in self._fields:
+            return [0 for _ in sums], None
+        shift, mask, low, unit = self._fields[name]
+        return [(each >> shift & mask) + low * (each & self._count) for each in sums], unit
+
+    def named(self, sums: Sequence[int], names: Container[str] | None = None) -> list[TaskNumbers]:
+        """Return sums by name, rounded; with the number of what was added under the empty one.
+
+        Args:
+            sums: Of packed integers.
+            names: The only ones wanted; default: all.
+        """
+        wanted = ["", *[name for name in self.names if names is None or name in names]]
+        columns = [self.rounded(name, sums) for name in wanted]
+        return [
+            tuple([pair for pair in zip(wanted, each, strict=True) if pair[1]]) for each in zip(*columns, strict=True)
+        ]
 
 
 class TaskSums:
@@ -28,13 +90,19 @@ class TaskSums:
 
     Args:
         names: What the numbers of a cell are.
-        every: Notes of tasks; a task's are those of all models. Not read where there is one model.
+        packing: What they were packed by.
+        every: How many tasks have which packed sums; a task's are those of all models.
         models: Model -> the same of its own tasks.
     """
 
-    def __init__(self, names: tuple[str, ...], every: Counted, models: Mapping[str, Counted]) -> None:
-        self.names, self._every, self._models = names, every, models
-        self._totals: dict[str, dict[str, Fraction]] = {}
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        packing: Packing,
+        every: Mapping[int, int],
+        models: Mapping[str, Mapping[int, int]],
+    ) -> None:
+        self.names, self._packing, self._every, self._models = names, packing, every, models
 
     @property
     def models(self) -> list[str]:
@@ -44,35 +112,29 @@ class TaskSums:
     @cached_property
     def exact(self) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
         """How many tasks have which sums, over all models and of each model."""
-        return self._summed(_exact)
+        return self._cells(self._packing.exact)
 
     @cached_property
     def rounded(self) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
-        """The same with every sum rounded, once; faster, where nothing is to be computed exactly from them."""
-        return self._summed(rounded)
+        """The same with every sum rounded, once."""
+        return self._cells(self._packing.rounded)
 
-    def _summed(self, sum_of: Callable[[Notes, int], CellT]) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
-        models = {model: _sums(cells, len(self.names), sum_of) for model, cells in self._models.items()}
-        if len(models) == 1:
-            return next(iter(models.values())), models
-        return _sums(self._every, len(self.names), sum_of), models
+    def _cells(self, column: Callable[[str, Iterable[int]], list[Any]]) -> tuple[Counter[Any], dict[str, Counter[Any]]]:
+        def cells(sums: Mapping[int, int]) -> Counter[Any]:
+            found: Counter[Any] = Counter()
+            columns = [column(name, sums) for name in self.names]
+            for cell, times in zip(zip(*columns, strict=True), sums.values(), strict=True):
+                found[cell] += times
+            return found
+
+        models = {model: cells(sums) for model, sums in self._models.items()}
+        return (next(iter(models.values())) if len(models) == 1 else cells(self._every)), models
 
     def totals(self, model: str | None = None) -> dict[str, Fraction]:
         """Return the exact sums of all cells, or those of a model, by name."""
-        if model is None:
-            several = [self.totals(each) for each in self._models]
-            return {name: sum((sums[name] for sums in several), Fraction(0)) for name in self.names}
-        if model not in self._totals:
-            counts: Counter[Cell] = Counter()
-            for notes, times in self._models[model]:
-                for cell in _cells(notes, len(self.names)):
-                    counts[tuple(cell)] += times
-            columns = zip(*counts, strict=True) if counts else [()] * len(self.names)
-            sums = [exact_parts([*chain.from_iterable(map(repeat, each, counts.values()))]) for each in columns]
-            self._totals[model] = {
-                name: sum(map(Fraction, parts), Fraction(0)) for name, parts in zip(self.names, sums, strict=True)
-            }
-        return self._totals[model]
+        sums = self._every if model is None else self._models[model]
+        total = sum(each * times for each, times in sums.items())
+        return {name: Fraction(self._packing.exact(name, [total])[0]) for name in self.names}
 
     def figures(
         self, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
@@ -194,34 +256,5 @@ def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
     """Return cells with their sums rounded, once."""
     found: Counter[Cell] = Counter()
     for cell, times in cells.items():
-        found[tuple([math.fsum(each) if isinstance(each, tuple) else each for each in cell])] += times
-    return found
-
-
-def _cells(notes: Notes, width: int) -> Iterable[Sequence[float]]:
-    """Return the cells of notes."""
-    if {width}.issuperset(map(len, notes)):
-        return notes
-    return zip(*[chain.from_iterable(notes)] * width, strict=True)
-
-
-def _exact(notes: Notes, width: int) -> ExactCell:
-    """Return the sum of all cells of notes."""
-    if len(notes) == 1 and len(notes[0]) == width:
-        return tuple(notes[0])
-    sums = [exact_parts(numbers) for numbers in zip(*_cells(notes, width), strict=True)]
-    return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
-
-
-def rounded(notes: Notes, width: int) -> Cell:
-    """Return the sum of all cells of notes, each number rounded once."""
-    if len(notes) == 1 and len(notes[0]) == width:
-        return tuple(notes[0])
-    return tuple(map(math.fsum, zip(*_cells(notes, width), strict=True)))
-
-
-def _sums(counted: Counted, width: int, sum_of: Callable[[Notes, int], CellT]) -> Counter[CellT]:
-    found: Counter[CellT] = Counter()
-    for notes, times in counted:
-        found[sum_of(notes, width)] += times
+        found[tuple([each if isinstance(each, int) else float(each) for each in cell])] += times
     return found

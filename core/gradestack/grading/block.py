@@ -15,7 +15,7 @@ from typing import Any, Self
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import UNDER_WAY, Column, Graders
+from gradestack.grading.graders import UNDER_WAY, Column, Graded, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import wanted
@@ -32,7 +32,6 @@ LARGEST_BLOCK = 64
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
 _OK = Status.OK
-_Texts = dict[str, list[str | None]]
 
 
 class ShardGrader:
@@ -58,9 +57,16 @@ class ShardGrader:
         plan = self._plan = assignment.plan
         self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
         self._rows, self._strict = assignment.pieces.rows, assignment.strict
-        self._graders = Graders(plan.graders, strict=assignment.strict)
         self._broken = partial(_broken, result, assignment.strict)
-        needs = wanted([stage.key for stage in plan.graders], plan.metrics, plan.facets)
+        keys = [stage.key for stage in plan.graders]
+        needs = wanted(keys, plan.metrics, plan.facets)
+        graders = {stage.key: stage.component for stage in plan.graders}
+        self._by_item = {key for key, parts in needs.parts.items() if parts}
+        for of, metric in ((each.of, each.stage.component) for each in plan.metrics if each.name in needs.numbers):
+            if not (metric.sums and metric.sums <= graders[of].sums):
+                self._by_item.add(of)
+        explain = keys if self._rows or plan.exporters else self._by_item
+        self._graders = Graders(plan.graders, explain, strict=assignment.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -145,7 +151,8 @@ class ShardGrader:
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         """Count a sample that ends every process that grades it."""
         recorded = self._piece.recorded([sample]) if self._rows else None
-        self._count([sample], recorded, {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
+        grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
+        self._count([sample], recorded, Graded(grades, grades, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
@@ -165,32 +172,34 @@ class ShardGrader:
 
     def _grade(self, block: list[Sample]) -> None:
         recorded = self._piece.recorded(block) if self._rows else None
-        columns, texts = self._graders.columns(block)
+        graded = self._graders.grade(block)
         if self._graders.interrupted:
-            block = block[: min(map(len, columns.values()))]
+            block = block[: min(map(len, graded.columns.values()))]
         if block:
-            self._count(block, recorded, columns, texts)
+            self._count(block, recorded, graded)
         if self._graders.interrupted:
             raise KeyboardInterrupt
 
-    def _count(self, block: list[Sample], recorded: Any, columns: dict[str, Column], texts: _Texts) -> None:
+    def _count(self, block: list[Sample], recorded: Any, graded: Graded) -> None:
+        columns, explained = graded.columns, graded.explained
         with self._interruption.held():
             self.torn = True
             kept: Sequence[Sample] = block
             if self._rows:
-                kept, mended = self._piece.add_rows(block, recorded, columns, texts)
+                kept, mended = self._piece.add_rows(block, recorded, explained, graded.texts)
                 for (key, place), grade in mended.items():
-                    columns[key][place] = grade
+                    columns[key][place] = explained[key][place] = grade
             if self._columns is not None:
                 UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
                 try:
-                    self._columns.add(kept, columns, [sample.status is _OK for sample in block])
+                    given = {**columns, **{key: explained[key] for key in self._by_item}}
+                    self._columns.add(kept, given, [sample.status is _OK for sample in block])
                 finally:
                     del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)
-                    self._export(sample, {stage.name: columns[stage.key][number] for stage in graders})
+                    self._export(sample, {stage.name: explained[stage.key][number] for stage in graders})
             result = self.result
             result.samples += len(block)
             for each in [sample for sample in block if sample.remarks]:

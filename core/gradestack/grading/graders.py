@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from threading import get_ident
 from time import perf_counter
+from typing import NamedTuple
 
+from gradestack.api import Grader
 from gradestack.errors import TimedOut
-from gradestack.grading.guarded import guarded_grades, raised_grade
+from gradestack.grading.guarded import explained_grade, guarded_grades, raised_grade, unexplained
 from gradestack.grading.plan import Stage
 from gradestack.grading.turns import grade_sample
-from gradestack.model import Grade, Sample, Status
+from gradestack.model import Grade, Outcome, Sample, Status
 
-_OK = Status.OK
+_GRADED, _OK = Outcome.GRADED, Status.OK
 Column = list[Grade]
 """One grader's grades of a block of samples, in order."""
+
+
+class Graded(NamedTuple):
+    """The grades of a block of samples."""
+
+    columns: dict[str, Column]
+    """By grader key, as the graders gave them."""
+    explained: dict[str, Column]
+    """The same with items and reasons, where these were asked for."""
+    texts: dict[str, list[str | None]]
+    """What graders of texts judged."""
+
+
 UNDER_WAY: dict[int, list[Grade]] = {}
 """Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
+
+
+@contextmanager
+def _under_way(column: Column) -> Iterator[None]:
+    UNDER_WAY[get_ident()] = column
+    try:
+        yield
+    finally:
+        del UNDER_WAY[get_ident()]
 
 
 class Graders:
@@ -23,6 +49,7 @@ class Graders:
 
     Args:
         stages: The graders.
+        explain: Keys of those whose grades are wanted with items and reasons.
         strict: Raise instead of recording a failed grade.
 
     Attributes:
@@ -31,13 +58,18 @@ class Graders:
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
     """
 
-    def __init__(self, stages: tuple[Stage, ...], *, strict: bool) -> None:
+    def __init__(self, stages: tuple[Stage, ...], explain: Container[str], *, strict: bool) -> None:
         self._stages, self._strict = stages, strict
+        self._explain = [
+            stage.key
+            for stage in stages
+            if stage.key in explain and type(stage.component).explain is not Grader.explain and stage.extractor is None
+        ]
         self.interrupted, self.timed_out = False, 0
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
-    def columns(self, samples: list[Sample]) -> tuple[dict[str, Column], dict[str, list[str | None]]]:
-        """Return the grades by grader key, and what graders of texts judged.
+    def grade(self, samples: list[Sample]) -> Graded:
+        """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be none.
 
@@ -46,29 +78,46 @@ class Graders:
             PluginError: A component raised or broke the contract, and the run is strict.
         """
         usual = all(sample.status is _OK for sample in samples)
-        columns: dict[str, Column] = {}
-        texts: dict[str, list[str | None]] = {}
+        found = Graded({}, {}, {})
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
-            UNDER_WAY[get_ident()] = column
             try:
-                self._fill(stage, samples, column, judged, usual=usual)
+                with _under_way(column):
+                    self._fill(stage, samples, column, judged, usual=usual)
+                found.explained[stage.key] = column
+                if stage.key in self._explain:
+                    shown: Column = []
+                    found.explained[stage.key] = shown
+                    with _under_way(shown):
+                        self._explained(stage, samples, column, shown)
             except KeyboardInterrupt:
                 if self.interrupted:
                     raise
                 self.interrupted = True
-                samples = samples[: len(column)]
-            finally:
-                del UNDER_WAY[get_ident()]
-            columns[stage.key] = column
+                samples = samples[: len(found.explained.get(stage.key, column))]
+            found.columns[stage.key] = column
+            found.explained.setdefault(stage.key, column)
             if stage.extractor is not None:
-                texts[stage.key] = judged
+                found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
         if self.interrupted:
-            columns = {key: column[: len(samples)] for key, column in columns.items()}
-        return columns, texts
+            for columns in (found.columns, found.explained):
+                columns |= {key: column[: len(samples)] for key, column in columns.items()}
+        return found
+
+    def _explained(self, stage: Stage, samples: list[Sample], column: Column, shown: Column) -> None:
+        """Add grades with items and reasons; one that cannot be explained stays as it is, and says so."""
+        for sample, grade in zip(samples, column, strict=False):
+            if grade.outcome is not _GRADED and grade.numbers is None:
+                shown.append(grade)
+                continue
+            try:
+                shown.append(explained_grade(stage, sample, grade, strict=self._strict))
+            except TimedOut as error:
+                shown.append(unexplained(grade, error))
+                self.timed_out += 1
 
     def _fill(
         self, stage: Stage, samples: list[Sample], column: Column, judged: list[str | None], *, usual: bool

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradestack.errors import DataError, PluginError, TimedOut
 from gradestack.grading.plan import Stage
-from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Sample, Status, check_grade, failed
+from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Sample, Status, check_grade, failed, replace
 from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 
@@ -92,6 +92,37 @@ def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
     found: list[Grade] = []
     guarded_grades(stage.component.grade, stage, [sample], found, strict=strict)
     return found[0]
+
+
+def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool) -> Grade:
+    """Return a grade with items and reasons; as it is, and says so, where its grader raises or gives another grade.
+
+    Raises:
+        PluginError: It does, and ``strict`` is set.
+    """
+    try:
+        try:
+            explained = stage.component.explain(sample, grade)
+        finally:
+            if _forked:
+                os._exit(0)
+        if type(explained) is Grade and explained.outcome is grade.outcome and explained.score == grade.score:
+            return explained
+        what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
+        error: BaseException = TypeError(f"explain() returned {what}")
+    except (KeyboardInterrupt, TimedOut):
+        raise
+    except BaseException as raised:  # noqa: BLE001 - as in grading
+        error = raised
+    if strict:
+        msg = f"grader {stage.key!r} ({stage.signature}) did not explain its grade of {sample.source or sample.id}"
+        raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+    return unexplained(grade, error)
+
+
+def unexplained(grade: Grade, error: BaseException) -> Grade:
+    """Return a grade that says why it has no items and reasons."""
+    return replace(grade, rationale=f"could not be explained: {type(error).__name__}: {stable_text(error)}")
 
 
 def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:

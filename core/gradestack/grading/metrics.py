@@ -15,8 +15,9 @@ from operator import sub
 from typing import Any
 
 from gradestack.api import Aggregator, Figure
-from gradestack.estimates.grades import Grades, TaskNumbers
+from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Estimate, estimate, interval
+from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON
 from gradestack.table import Numbers, Table, Wanted, sound_numbers

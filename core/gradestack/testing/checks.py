@@ -59,7 +59,7 @@ def check_component(component: Component) -> None:
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     """Check a grader over ``samples`` and the nasty ones: no exception, right scores, deterministic, pure, frugal.
 
-    Its short form has to give the same grades but for reasons and rationale.
+    What ``explain`` gives is the same grade, with items and reasons.
 
     Args:
         grader: The grader, with its options.
@@ -73,8 +73,15 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         if sample.status not in grader.handles:
             continue
         before = _fingerprint(sample)
-        first, second = grader.grade(sample), grader.grade(masked(sample, grader.needs))
-        assert isinstance(first, Grade), f"{sample.id!r}: returned {type(first).__name__}"
+        brief, masks = grader.grade(sample), masked(sample, grader.needs)
+        assert isinstance(brief, Grade), f"{sample.id!r}: returned {type(brief).__name__}"
+        stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
+        assert not stray, f"{sample.id!r}: its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+        first, second = grader.explain(sample, brief), explained(grader, masks)
+        assert isinstance(first, Grade), f"{sample.id!r}: explain returned {type(first).__name__}"
+        for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
+            same = getattr(first, name) == getattr(brief, name)
+            assert same, f"{sample.id!r}: explain gives another {name} than grade"
         assert (problem := check_grade(first)) is None, f"{sample.id!r}: {problem}"
         answered = sample.status is not Status.MISSING
         assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
@@ -82,6 +89,11 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample"
         back = grade_from_json(json.loads(dumps(grade_to_json(first))))
         assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
+
+
+def explained(grader: Grader, sample: Sample) -> Grade:
+    """Return a grader's grade of a sample with items and reasons, as rows show it."""
+    return grader.explain(sample, grader.grade(sample))
 
 
 def _fingerprint(sample: Sample) -> str:
@@ -101,8 +113,8 @@ def check_hash_seeds(target: str, options: str = "") -> None:
     """
     module, _, name = target.partition(":")
     code = (
-        f"from {module} import {name} as G\nfrom gradestack.testing.checks import nasty_samples, _text\n"
-        f"g = G({options})\nprint([_text(g.grade(s)) for s in nasty_samples() if s.status in g.handles])"
+        f"from {module} import {name} as G\nfrom gradestack.testing.checks import explained, nasty_samples, _text\n"
+        f"g = G({options})\nprint([_text(explained(g, s)) for s in nasty_samples() if s.status in g.handles])"
     )
     said = {
         subprocess.run(  # noqa: S603 - our own interpreter on our own text

@@ -25,7 +25,7 @@ from gradestack import (
     replace,
     suggest,
 )
-from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, loads, numbered_lines
+from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
@@ -212,20 +212,33 @@ class JsonLines(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        for block in self.blocks(shard, index):
+            yield from block
+
+    @override
+    def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
         shown, sample_of = shard.input.shown, jsonl_fast.sample_of
         documents = Documents(within=shard.start > 0)
-        for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
-            if documents.inside and documents.go_on(data):
-                continue
-            source = Source(file=shown, ordinal=number - 1, line=number)
-            try:
-                record: Sample | BadRecord = sample_of(data, source)
-            except (ValueError, RecursionError, jsonl_fast.Unusual):
-                record = self._thorough(data, source, documents)
-            if self.ids is not None and isinstance(record, Sample):
-                (record,) = self.identified((record,), loads(data))
-            del data  # which may be long, and is not needed while somebody works on what it holds
-            yield record
+        for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
+            block: list[Sample | BadRecord] = []
+            lines.reverse()
+            for number in range(first, first + len(lines)):
+                data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
+                if documents.inside and documents.go_on(data):
+                    continue
+                source = Source(file=shown, ordinal=number - 1, line=number)
+                try:
+                    record: Sample | BadRecord = sample_of(data, source)
+                except (ValueError, RecursionError, jsonl_fast.Unusual):
+                    if not data or data.isspace():
+                        continue
+                    record = self._thorough(data, source, documents)
+                if self.ids is not None and isinstance(record, Sample):
+                    (record,) = self.identified((record,), loads(data))
+                block.append(record)
+                del data
+            if block:
+                yield block
 
     def _thorough(self, data: bytes, source: Source, documents: Documents) -> Sample | BadRecord:
         try:

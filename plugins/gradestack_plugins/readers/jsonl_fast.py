@@ -10,7 +10,7 @@ One line at a time: decoding a block of lines at once (``decode_lines``) was mea
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -30,6 +30,9 @@ _tools: dict[bytes, ToolSpec] = {}
 
 class Unusual(Exception):
     """A line for the thorough way."""
+
+
+CallT = TypeVar("CallT")
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -54,7 +57,7 @@ class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=
     seconds: float | None = None
 
 
-class _Call(CallDetails, forbid_unknown_fields=True, gc=False, kw_only=True):
+class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: Any = None
     arguments: Any = UNSET
     kwargs: Any = None
@@ -65,18 +68,28 @@ class _Call(CallDetails, forbid_unknown_fields=True, gc=False, kw_only=True):
     requestor: Any = None
 
 
-class _Side(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    calls: list[_Call] | None = None
+_DetailedCall = msgspec.defstruct(
+    "_DetailedCall",
+    [(field.name, field.type, field.default) for field in msgspec.structs.fields(CallDetails)],
+    bases=(_Call,),
+    forbid_unknown_fields=True,
+    gc=False,
+)
+"""A call with more than most have: looked for in lines whose calls are not of the usual keys."""
+
+
+class _Side(msgspec.Struct, Generic[CallT], forbid_unknown_fields=True, gc=False):
+    calls: list[CallT] | None = None
     label: str | None = None
     text: str | list[str] | None = None
     plan: Any = None
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _Line(msgspec.Struct, Generic[CallT], forbid_unknown_fields=True, gc=False):
     id: str | int
     version: int = VERSIONS[0]
     expected: Expectation | list[ExpectedCall] | str | None = None
-    predicted: list[_Call] | _Side | str | UnsetType | None = UNSET
+    predicted: list[CallT] | _Side[CallT] | str | UnsetType | None = UNSET
     cluster: str | None = None
     model: str | None = None
     run: int | str | None = None
@@ -95,7 +108,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     facets: dict[str, Any] | None = None
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+_decode = msgspec.json.Decoder(_Line[_Call]).decode
+_decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall]).decode  # type: ignore[valid-type]
 _decode_any = msgspec.json.Decoder().decode
 _DETAILS = CallDetails.__struct_fields__
 _RARE = ("cluster", "state", "ended", "trace", "children", "usage")
@@ -107,8 +121,6 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
     for entry in entries:
         inner = entry.function or entry
         name, arguments, text = inner.name, inner.arguments, None
-        if arguments is UNSET:
-            arguments = inner.kwargs
         if type(arguments) is str:
             text = arguments
             try:
@@ -118,10 +130,14 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
                 arguments = _slowly(text)
             if type(arguments) is not dict:
                 arguments = None
-        elif arguments is None:
-            arguments = {}
         elif type(arguments) is not dict:
-            arguments, text = None, compact(arguments)
+            arguments = inner.kwargs if arguments is UNSET else arguments
+            if arguments is None:
+                arguments = {}
+            elif type(arguments) is str:
+                raise Unusual
+            elif type(arguments) is not dict:
+                arguments, text = None, compact(arguments)
         if type(name) is not str:
             raise Unusual
         identifier, requestor = entry.id, entry.requestor
@@ -132,10 +148,9 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
             id=identifier if type(identifier) is str else None,
             requestor=requestor if type(requestor) is str else "assistant",
         )
-        if inner is entry and (
-            details := {each: found for each in _DETAILS if (found := getattr(entry, each)) is not None}
-        ):
-            call = replace(call, **details)
+        if type(entry) is _DetailedCall and inner is entry:
+            details = {each: found for each in _DETAILS if (found := getattr(entry, each)) is not None}
+            call = replace(call, **details) if details else call
         made.append(call)
     return tuple(made)
 
@@ -207,6 +222,17 @@ def usage_of(recorded: Any) -> Usage | None:
         return None
 
 
+def _line(data: bytes) -> _Line[Any]:
+    if not data.isascii():
+        check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
+    try:
+        line: _Line[Any] = _decode(data)
+    except msgspec.ValidationError:
+        line = _decode_detailed(data)
+    check_depth(data)
+    return line
+
+
 def sample_of(data: bytes, source: Source) -> Sample:
     """Return the sample of one line.
 
@@ -215,9 +241,7 @@ def sample_of(data: bytes, source: Source) -> Sample:
         ValueError: It is not JSON for msgspec, or not of the form.
         RecursionError: It is nested too deeply.
     """
-    check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
-    line = _decode(data)
-    check_depth(data)
+    line = _line(data)
     if line.version not in VERSIONS or line.error is not None:
         raise Unusual
     turns: tuple[tuple[Message, ...], ...] = ()

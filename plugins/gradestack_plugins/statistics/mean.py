@@ -91,10 +91,10 @@ def _mean(samples: float, scores: float) -> dict[str, float | None]:
 
 def _exactly(cells: Mapping[ExactCell, int]) -> tuple[int, float | None, float | None]:
     """Return the number of scores, their mean and its standard error, each rounded once."""
-    unit = max((part.as_integer_ratio()[1] for cell in cells for part in _parts(cell)), default=1)
+    unit = max((score.as_integer_ratio()[1] for _, score in cells), default=1)
     n = total = squares = products = sizes = 0
-    for cell, times in cells.items():
-        size, value = _size(cell), sum([_multiple(part, unit) for part in _parts(cell)])
+    for (samples, score), times in cells.items():
+        size, value = int(samples), int(score * unit)
         n += times * size
         total += times * value
         squares += times * value * value
@@ -105,18 +105,3 @@ def _exactly(cells: Mapping[ExactCell, int]) -> tuple[int, float | None, float |
         return n, mean, None
     spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
     return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
-
-
-def _size(cell: ExactCell) -> int:
-    return 0 if isinstance(cell[0], tuple) else int(cell[0])
-
-
-def _parts(cell: ExactCell) -> tuple[float, ...]:
-    """Return what a cell's scores add up to, as a sum of floats."""
-    return cell[1] if isinstance(cell[1], tuple) else (cell[1],)
-
-
-def _multiple(value: float, unit: int) -> int:
-    """Return how many ``1 / unit`` a float is; both are so many powers of two, so that it is a whole number."""
-    numerator, denominator = value.as_integer_ratio()
-    return numerator * (unit // denominator)

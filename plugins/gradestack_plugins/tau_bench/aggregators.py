@@ -200,6 +200,7 @@ class PartialStatistics(_Averages):
         ),
     )
     needs: ClassVar = frozenset({"items"})
+    sums: ClassVar = frozenset({"similarities", "similarity"})
 
     @override
     def numbers(self, grade: Grade) -> dict[str, float] | None:
@@ -211,13 +212,14 @@ class PartialStatistics(_Averages):
         numbers["made"] = count("made_calls", 0)
         if (reward := _reward(grade)) is not None:
             numbers["rewards"], numbers["reward"], numbers["successes"] = 1, reward, int(reward > SUCCESS_ABOVE)
+        if grade.numbers is not None and self.sums <= grade.numbers.keys():
+            return {**numbers, **{name: grade.numbers[name] for name in self.sums}}
         known = [
             similarity
             for item in grade.items
             if (similarity := finite_number(item.parts.get("argument_similarity"))) is not None
         ]
-        numbers["similarities"], numbers["similarity"] = len(known), math.fsum(known)
-        return numbers
+        return {**numbers, "similarities": len(known), "similarity": math.fsum(known)}
 
     @override
     def estimate(

@@ -80,6 +80,7 @@ class TauPartial(Grader):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
     words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
+    sums: ClassVar[frozenset[str]] = frozenset({"similarities", "similarity"})
 
     name_weight: float = 0.4
     argument_weight: float = 0.6
@@ -132,7 +133,8 @@ class TauPartial(Grader):
         if sample.expected.alternatives or sample.expected.forbidden:
             return skipped("reference_not_plain", _NOT_PLAIN)
         if expected:
-            return self._scored(expected, made, parts)
+            grade = self._scored(expected, made, parts)
+            return self._explained(grade, expected, made) if native is not None else grade
         if self.no_expected == "skip":
             return skipped("nothing_expected", "no call is expected, and such samples are left out (no_expected: skip)")
         counted = [call for call in made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
@@ -140,35 +142,51 @@ class TauPartial(Grader):
         return _without_items(0.0 if counted else 1.0, made, parts, reasons)
 
     def _scored(self, expected: Sequence[Named], made: Sequence[Named], parts: Parts) -> Grade:
-        """Grade the calls made by the calls expected, at least one."""
-        budget, listing, lost = Budget(), Budget(), Losses()
-        items = []
-        total, called = 0.0, 0
-        for index, call in enumerate(expected):
+        """Grade the calls made by the calls expected, at least one; items and reasons are left for explaining."""
+        total, budget = 0.0, Budget()
+        similar: list[float] = []
+        for call in expected:
             if type(call) is ExpectedCall and not call.plain:
                 return skipped("reference_not_plain", _NOT_PLAIN)
             place, close = _best_match(call, made, budget)
+            if place is not None:
+                total += self.name_weight + self.argument_weight * close
+                similar.append(close)
+        return Grade(
+            score=total / len(expected),
+            counts={"expected_calls": len(expected), "called": len(similar), "made_calls": len(made)},
+            parts=parts,
+            numbers={"similarities": len(similar), "similarity": math.fsum(similar)},
+        )
+
+    @override
+    def explain(self, sample: Sample, grade: Grade) -> Grade:
+        if grade.numbers is None:
+            return grade
+        return self._explained(grade, sample.expected.calls or (), sample.calls or ())
+
+    def _explained(self, grade: Grade, expected: Sequence[Named], made: Sequence[Named]) -> Grade:
+        """Return a grade with an item for each expected call, and a reason for every point lost."""
+        if grade.numbers is None:
+            return grade
+        budget, listing, lost = Budget(), Budget(), Losses()
+        items = []
+        for index, call in enumerate(expected):
+            place, close = _best_match(call, made, budget)
             gold = call.name if isinstance(call.name, str) else None
-            if place is None:
-                reasons = lost.add(_reasons(call, made, place, listing))
-                items.append(Item(id=str(index), score=0.0, gold=gold, reasons=reasons, metadata={"call": None}))
-                continue
-            called += 1
-            score = self.name_weight + self.argument_weight * close
-            total += score
+            reasons = () if close == 1.0 else lost.add(_reasons(call, made, place, listing))
             items.append(
                 Item(
                     id=str(index),
-                    score=score,
+                    score=0.0 if place is None else self.name_weight + self.argument_weight * close,
                     gold=gold,
-                    label=gold,
-                    parts={"argument_similarity": close},
-                    reasons=() if close == 1.0 else lost.add(_reasons(call, made, place, listing)),
+                    label=None if place is None else gold,
+                    parts={} if place is None else {"argument_similarity": close},
+                    reasons=reasons,
                     metadata={"call": place},
                 )
             )
-        counts = {"expected_calls": len(items), "called": called, "made_calls": len(made)}
-        return Grade(score=total / len(items), counts=counts, parts=parts, items=tuple(items), **lost.of_grade())
+        return Grade(score=grade.score, counts=grade.counts, parts=grade.parts, items=tuple(items), **lost.of_grade())
 
 
 def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:

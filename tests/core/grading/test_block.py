@@ -139,15 +139,15 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
     """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading it ``reading``."""
     now, sizes = [0.0], []
-    columns = block.Graders.columns
+    grade = block.Graders.grade
 
     def timed(self, samples):
         now[0] += sum(seconds(int(each.id)) for each in samples)
         sizes.append(len(samples))
-        return columns(self, samples)
+        return grade(self, samples)
 
     monkeypatch.setattr(block, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(block.Graders, "columns", timed)
+    monkeypatch.setattr(block.Graders, "grade", timed)
 
     def samples():
         for number in range(count):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, ExpectedCall, Grade, Outcome, Rule, Sample, Status, ToolCall, replace
+from gradestack.testing.checks import explained
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples
@@ -73,13 +74,13 @@ def rows_of(grade):
 
 def agrees(grader, sample, **weights):
     """Check one grade against the reference."""
-    grade = grader.grade(sample)
+    grade = explained(grader, sample)
     score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
     assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
     assert rows_of(grade) == rows
     assert [item.label for item in grade.items] == [None if place is None else name for name, _, place, _ in rows]
     assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
-    rewarded = grader.grade(replace(sample, recorded={"reward": 0.5}))
+    rewarded = explained(grader, replace(sample, recorded={"reward": 0.5}))
     assert rewarded.parts == {"reward": 0.5}
     assert repr(replace(rewarded, parts={})) == repr(grade)
     perfect = all(similarity == 1.0 for *_, similarity in rows)
@@ -201,9 +202,9 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
     sides = {"expected": (value, {"a": {"a": 1}}), "made": ({"a": {"a": 1}}, value), "both": (value, other)}[deep]
     wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
     sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
-    grade = TauPartial().grade(sample)
+    grade = explained(TauPartial(), sample)
     assert grade.outcome is (Outcome.FAILED if deep == "both" else Outcome.GRADED)
-    rewarded = TauPartial().grade(replace(sample, recorded={"reward": 1}))
+    rewarded = explained(TauPartial(), replace(sample, recorded={"reward": 1}))
     assert rewarded.parts == {"reward": 1.0}
     assert repr(replace(rewarded, parts={})) == repr(grade)
 
@@ -236,7 +237,7 @@ FORM = ExpectedCall(name="f", arguments={"a": 1})
 )
 def test_a_reference_partial_credit_does_not_know_is_skipped(expected):
     """It is neither graded by half of what it says nor counted as wrong."""
-    grade = TauPartial().grade(Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": 1}),)))
+    grade = explained(TauPartial(), Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": 1}),)))
     assert (grade.outcome, grade.score) == (Outcome.SKIPPED, None)
     assert [reason.code for reason in grade.reasons] == ["reference_not_plain"]
 
@@ -254,7 +255,7 @@ def test_when_and_by_whom_a_call_is_due_changes_nothing():
 def test_odd_parts_of_items(tau):
     """Numbers of any type are counted, and what is no number not at all."""
     grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
-    sound = grader.grade(Sample(id="t", expected=Expectation(calls=calls), calls=calls))
+    sound = explained(grader, Sample(id="t", expected=Expectation(calls=calls), calls=calls))
     odd = [
         Grade(score=score, items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items))
         for score, part in [(1.0, 1), (1, True), (0, 0), (0.0, False), (0.5, float("nan")), (0.5, None), (0.5, 0.25)]

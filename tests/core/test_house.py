@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_810,
     "plugins/gradestack_plugins/openai_logs": 345,
     "plugins/gradestack_plugins/orchestrationbench": 4_355,
-    "plugins/gradestack_plugins/pages": 8_200,
+    "plugins/gradestack_plugins/pages": 8_130,
     "plugins/gradestack_plugins/readers": 2_865,
     "plugins/gradestack_plugins/records": 905,
     "plugins/gradestack_plugins/reporters": 320,

@@ -10,12 +10,11 @@ import jinja2
 from markupsafe import Markup
 
 from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.conversation import SharedTexts
 from gradestack_plugins.pages.environment import asset, environment, policy
 from gradestack_plugins.pages.index import Entry, name_of, score, shade
 from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
 from gradestack_plugins.pages.prose import bar, code, prose
-from gradestack_plugins.pages.samples import sample
+from gradestack_plugins.pages.sample import SharedTexts, sample
 from gradestack_plugins.pages.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8

@@ -16,9 +16,8 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 from gradestack import Report, Reporter
-from gradestack_plugins.pages.chunks import BESIDE, FOLDER, Chunks
+from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island_of_texts, listing, verdicts_by
 from gradestack_plugins.pages.comparison import html_page
-from gradestack_plugins.pages.conversation import SharedTexts
 from gradestack_plugins.pages.environment import (
     asset,
     check_folder,
@@ -27,20 +26,19 @@ from gradestack_plugins.pages.environment import (
     naming,
     own_style,
     policy,
+    theme_css,
     write_stream,
 )
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.pages.listing import VERDICTS, island_of_texts, listing, verdicts_by
 from gradestack_plugins.pages.losses import facets_of, failures_of
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels_of
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.samples import sample
+from gradestack_plugins.pages.sample import SharedTexts, sample
 from gradestack_plugins.pages.table_files import run_tables
 from gradestack_plugins.pages.tasks import MOST_CELLS, Task, Tasks, table
 from gradestack_plugins.pages.text import clean
-from gradestack_plugins.pages.theme import theme_css
 
 _IN_MEMORY = 8_000_000
 _STATIC, _MANY = 50, 20

@@ -11,15 +11,13 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter
 from gradestack_plugins.pages.comparison import markdown_page
-from gradestack_plugins.pages.conversation import SharedTexts
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
-from gradestack_plugins.pages.folds import Fold, folded
 from gradestack_plugins.pages.index import Entry, RowEntry, shown_as, verdict, worst
 from gradestack_plugins.pages.overview import STATES, GraderView, Overview, State, page_of
 from gradestack_plugins.pages.panel import panels_of
-from gradestack_plugins.pages.prose import bar, code, prose
+from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.samples import SampleView, sample
+from gradestack_plugins.pages.sample import SampleView, SharedTexts, sample
 from gradestack_plugins.pages.tasks import table
 
 PAGE = "report.md"

@@ -31,14 +31,22 @@ from gradestack import (
     terminal_line,
     with_trajectories,
 )
-from gradestack_plugins.pages.calls import Argument, Comparison, Pair
-from gradestack_plugins.pages.conversation import Conversation, SharedTexts, Shown
 from gradestack_plugins.pages.environment import check_limits, write_whole
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry, index_of, worst
 from gradestack_plugins.pages.jsonview import Line
 from gradestack_plugins.pages.rows import RowName, row_names, rows_at, samples_at
-from gradestack_plugins.pages.samples import GradeView, SampleView, sample
+from gradestack_plugins.pages.sample import (
+    Argument,
+    Comparison,
+    Conversation,
+    GradeView,
+    Pair,
+    SampleView,
+    SharedTexts,
+    Shown,
+    sample,
+)
 from gradestack_plugins.pages.text import Cut, brief, clean, number
 
 _SIGNS = {"matched": ("✓", "bold blue"), "differs": ("≠", "bold yellow"), "absent": ("✗", "bold red")}

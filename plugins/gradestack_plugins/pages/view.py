@@ -35,14 +35,13 @@ from gradestack import (
     with_trajectories,
 )
 from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.conversation import SharedTexts
 from gradestack_plugins.pages.environment import asset, environment, policy
 from gradestack_plugins.pages.figures import rows_of, words_of
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import Entry, RowEntry
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels
 from gradestack_plugins.pages.rows import VERDICTS, RowPlaces, SamplePart, samples_at
-from gradestack_plugins.pages.samples import gist, sample
+from gradestack_plugins.pages.sample import SharedTexts, gist, sample
 from gradestack_plugins.pages.tasks import Reliability
 from gradestack_plugins.pages.text import brief
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gradestack_plugins.pages.calls import compare, reason_text
+from gradestack_plugins.pages.sample import compare, reason_text
 
 
 def row(expected, actual, items=None, **grade):

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from gradestack.jsonio import dumps, loads
+from gradestack_plugins.pages.chunks import VERDICTS, island, island_of_texts, listing, verdicts_by
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import RowIndex
-from gradestack_plugins.pages.listing import VERDICTS, island, island_of_texts, listing, verdicts_by
 from gradestack_plugins.pages.losses import failures_of
 
 

@@ -4,8 +4,8 @@ import attrs
 import pytest
 from markdown_it import MarkdownIt
 
-from gradestack_plugins.pages.folds import Fold, folded
 from gradestack_plugins.pages.markdown import MarkdownReporter, bar, code, prose
+from gradestack_plugins.pages.prose import Fold, folded
 
 HOSTILE = (
     "# h\n| a | b |\n<script>alert(1)</script> `code` ``two`` **bold** [link](https://example.org) ![i](x) @team ~~s~~ "

@@ -4,9 +4,8 @@ import json
 import pytest
 
 from gradestack import Report
-from gradestack_plugins.pages.conversation import SharedTexts, conversation
 from gradestack_plugins.pages.index import Entry, index_of
-from gradestack_plugins.pages.samples import sample
+from gradestack_plugins.pages.sample import SharedTexts, conversation, sample
 
 
 def view(row, limit=1000):

@@ -86,6 +86,10 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
     assert f">{word}</small>" in (tmp_path / "c/comparison.html").read_text()
     assert f"| {word} |" in (tmp_path / "c/comparison.md").read_text()
     assert (result.code == 0) == (better != "lower"), result
+    shown = [result.out, *((tmp_path / "after" / f"report.{kind}").read_text() for kind in ("html", "md"))]
+    assert ["lower is better" in each for each in shown] == [better == "lower"] * 3
+    command("index", str(tmp_path))
+    assert ("lower is better" in (tmp_path / "index.html").read_text()) == (better == "lower")
 
 
 @pytest.mark.parametrize(

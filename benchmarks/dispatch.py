@@ -70,7 +70,7 @@ def ways(graders: Sequence[Grader], samples: list[Sample]) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
     methods = [grader.grade for grader in graders]
     stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
-    block = Graders(stages, strict=False)
+    block = Graders(stages, (), strict=False)
 
     def plain() -> None:
         for sample in samples:
@@ -79,7 +79,7 @@ def ways(graders: Sequence[Grader], samples: list[Sample]) -> tuple[Pass, Pass]:
 
     def kernel() -> None:
         for start in range(0, len(samples), LARGEST_BLOCK):
-            block.columns(samples[start : start + LARGEST_BLOCK])
+            block.grade(samples[start : start + LARGEST_BLOCK])
 
     return plain, kernel
 

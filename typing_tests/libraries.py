@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import assert_type
 
 from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Report, Reporter, Sample
-from gradestack.exact import count_into, exact_parts
+from gradestack.exact import count_into
 from gradestack.jsonio import dumps, iter_list, list_ranges, loads
 from gradestack.testing import (
     check_aggregator,
@@ -38,7 +38,6 @@ def readers_and_reporters(reader: Reader, reporter: Reporter, report: Report) ->
 assert_type(nasty_samples(), list[Sample])
 assert_type(random_grades(), list[tuple[Key, Grade]])
 
-assert_type(exact_parts([0.1, 0.2]), list[float])
 counts: dict[str, int] = {}
 count_into(counts, {"calls": 1})
 

@@ -14,19 +14,17 @@ PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
 ROOMS = {
     "orchestrationbench": [
         "graphs",
-        "recorded",
+        "trial",
         "plans",
+        "decisions",
         "calls",
-        "results",
-        "items",
-        "samples",
-        "side_files",
+        "figures",
         "graders",
         "panels",
         "reader",
         "scenario_reader",
-        "aggregators",
         "exporter",
+        "aggregators",
         "stacks",
     ],
 }

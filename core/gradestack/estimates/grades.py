@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -195,7 +195,8 @@ class Grades:
         for row in self.rows if codes else ():
             if added := packed[codes[row]]:
                 sums, task = of_code[models.codes[row]], tasks[row]
-                sums[task] = sums.get(task, 0) + added
+                before = sums.get(task)
+                sums[task] = added if before is None else before + added  # that of one sample is no new integer
         return {model: sums for model, sums in found.items() if sums}
 
     @cached_property
@@ -205,11 +206,7 @@ class Grades:
         counted = {model: Counter(sums.values()) for model, sums in models.items()}
         if len(counted) == 1:
             return next(iter(counted.values())), counted
-        every: dict[int, int] = {}
-        for sums in models.values():
-            for task, added in sums.items():
-                every[task] = every.get(task, 0) + added
-        return Counter(every.values()), counted
+        return Counter(_together(models).values()), counted
 
     def sums(self, *names: str) -> TaskSums:
         """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
@@ -217,11 +214,7 @@ class Grades:
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        names = self.table.tasks()[0]
-        sums: dict[int, int] = {}
-        for of_model in self._by_task().values():
-            for task, added in of_model.items():
-                sums[task] = sums.get(task, 0) + added
+        names, sums = self.table.tasks()[0], _together(self._by_task())
         return dict(zip([names[task] for task in sums], self._packing[0].named(list(sums.values())), strict=True))
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
@@ -267,6 +260,16 @@ class Grades:
         codes = self._of(self._numbers[1]) if self._numbers else ()
         total = sum(packed[code] * times for code, times in Counter(codes).items())
         return {name: packing.exact(name, [total])[0] for name in packing.names}
+
+
+def _together(models: Mapping[str, Mapping[int, int]]) -> dict[int, int]:
+    """Return the sums of tasks over all models."""
+    found: dict[int, int] = {}
+    for sums in models.values():
+        for task, added in sums.items():
+            before = found.get(task)
+            found[task] = added if before is None else before + added
+    return found
 
 
 def _library(name: str) -> Any:

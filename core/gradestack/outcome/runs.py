@@ -72,7 +72,7 @@ def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
         places = dict(zip(runs, files, strict=True))
         for ordinal, (line, row) in enumerate(iter_rows(path)):
             for each in [row["run"]] if row["run"] in places else runs:
-                places[each].write(line)
+                places[each].write(line + b"\n")
                 rows[each].append(ordinal)
     finally:
         for file in files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -78,6 +79,13 @@ def find(reference: str) -> Preset:
     if at and version != preset.version:
         raise ValueError(f"{name} is known in version {preset.version} only, not {version!r}: {preset.full_name}")
     return preset
+
+
+def _found_again(preset: Preset) -> tuple[Any, ...]:
+    return find, (preset.full_name,)
+
+
+copyreg.pickle(Preset, _found_again)  # rules are functions made for each, which do not travel to a worker
 
 
 def refuse(preset: Preset, given: Mapping[str, Any]) -> None:

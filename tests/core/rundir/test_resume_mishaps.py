@@ -123,7 +123,7 @@ def test_a_refused_attempt_leaves_nothing_behind(run, tmp_path):
 def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, tmp_path, monkeypatch):
     """The earlier attempt's work is still there for the next one."""
     _stop(run)
-    monkeypatch.setattr(jsonl.JsonLines, "read", _unseen)
+    monkeypatch.setattr(jsonl.JsonLines, "blocks", _unseen)
     with pytest.raises(DataError, match="not to be seen"):
         run(resume=True)
     monkeypatch.undo()

@@ -125,6 +125,7 @@ def test_the_package_loads_its_api_on_demand():
         "grader",
         "aggregator",
         "exporter",
+        "panel",
         "stack",
     }
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

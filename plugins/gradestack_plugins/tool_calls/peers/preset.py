@@ -64,12 +64,6 @@ class Preset:
         """``NAME@VERSION``, which outputs record."""
         return f"{self.name}@{self.version}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Return how a worker finds it: rules are functions made for each, which do not travel."""
-        from gradestack_plugins.tool_calls.presets import find  # noqa: PLC0415 - which imports all rules
-
-        return find, (self.full_name,)
-
 
 def yes_or_no(found: bool) -> Verdict:
     """Return the verdict of a rule that says yes or no."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import attrs
 import msgspec
@@ -283,6 +283,8 @@ class Column:
     def extend(self, values: Iterable[Any], codes: array[int]) -> None:
         """Add codes into other values."""
         known, at = self._known, []
+        if len(known) != len(self.values):
+            known.update(zip(self.values, range(len(self.values)), strict=True))
         for value in values:
             code = known.get(value)
             if code is None:
@@ -290,6 +292,25 @@ class Column:
                 self.values.append(value)
             at.append(code)
         self.codes.extend(codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes)))
+
+    def forget(self) -> None:
+        """Let go of what is only needed to add more."""
+        self._known.clear()
+
+
+class Cells(NamedTuple):
+    """The tasks of each model: what samples add is summed by these."""
+
+    models: list[str]
+    """Names of the models, empty for none."""
+    names: list[str]
+    """Names of the tasks."""
+    codes: Sequence[int]
+    """The cell of each sample."""
+    tasks: Sequence[int]
+    """The task of each cell."""
+    of_models: Sequence[int]
+    """The model of each cell."""
 
 
 class Table:
@@ -312,6 +333,7 @@ class Table:
         self.ran = bytearray()
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
+        self._cells: Cells | None = None
 
     @classmethod
     def of(
@@ -340,7 +362,7 @@ class Table:
         """
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
-        before = len(self)
+        before, self._cells = len(self), None
         ran, *parts, wanted = _unpack(data)
         self.parts = _unpacked(wanted)
         self.ran += ran
@@ -369,6 +391,12 @@ class Table:
         found.extend([_grade(each, self.parts[key]) for each in self.verdicts[key].values[len(found) :]])
         return found
 
+    def forget(self) -> None:
+        """Let go of what is only needed to add more shards."""
+        for columns in (self.keys, self.verdicts, self.numbers):
+            for column in columns.values():
+                column.forget()
+
     def tasks(self) -> tuple[list[str], array[int]]:
         """Return the names of the tasks, a sample's cluster or else its id, and each sample's task."""
         ids, clusters = self.keys["id"], self.keys["cluster"]
@@ -381,6 +409,24 @@ class Table:
             name = ids.values[at] if name is None else name
             found.append(known.setdefault(name, len(known)))
         return list(known), found
+
+    def cells(self) -> Cells:
+        """Return the tasks of each model, and each sample's."""
+        if self._cells is None:
+            models, (names, tasks) = self.keys["model"], self.tasks()
+            known = {name: at for at, name in enumerate(dict.fromkeys(name or "" for name in models.values))}
+            if len(known) <= 1:
+                self._cells = Cells(list(known), names, tasks, range(len(names)), bytes(len(names)))
+            else:
+                of_code = [known[name or ""] for name in models.values]
+                cells: dict[int, int] = {}
+                codes = array(_CODES)
+                for model, task in zip(models.codes, tasks, strict=True):
+                    codes.append(cells.setdefault(of_code[model] * len(names) + task, len(cells)))
+                of_models = array(_CODES, [cell // len(names) for cell in cells])
+                of_tasks = array(_CODES, [cell % len(names) for cell in cells])
+                self._cells = Cells(list(known), names, codes, of_tasks, of_models)
+        return self._cells
 
     def of_input(self, name: str) -> array[int]:
         """Return the rows of an input."""

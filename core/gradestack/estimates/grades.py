@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -186,27 +186,39 @@ class Grades:
         """Names of all numbers, sorted."""
         return self._packing[0].names
 
-    def _by_task(self) -> dict[str, dict[int, int]]:
-        """Return model -> task -> the packed sum of what its samples add; only tasks that add something."""
+    def _by_cell(self) -> list[int]:
+        """Return the packed sum of what samples add, of each cell of the table; 0 where none adds anything."""
         packed, (_, codes) = self._packing[1], self._numbers or ((), ())
-        models, tasks = self.table.keys["model"], self.table.tasks()[1]
-        found: dict[str, dict[int, int]] = {}
-        of_code = [found.setdefault(name or "", {}) for name in models.values]
-        for row in self.rows if codes else ():
-            if added := packed[codes[row]]:
-                sums, task = of_code[models.codes[row]], tasks[row]
-                before = sums.get(task)
-                sums[task] = added if before is None else before + added  # that of one sample is no new integer
-        return {model: sums for model, sums in found.items() if sums}
+        cells = self.table.cells()
+        found = [0] * len(cells.tasks)
+        for cell, code in zip(self._of(cells.codes), self._of(codes), strict=True) if codes else ():
+            found[cell] += packed[code]
+        return found
+
+    def _by_task(self, sums: Sequence[int]) -> list[int]:
+        """Return sums by cell as sums by task."""
+        cells = self.table.cells()
+        if len(cells.models) == 1:
+            return list(sums)
+        found = [0] * len(cells.names)
+        for task, added in zip(cells.tasks, sums, strict=True):
+            found[task] += added
+        return found
 
     @cached_property
     def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
         """How many tasks have which packed sums: over all models, and of each model that has any."""
-        models = self._by_task()
-        counted = {model: Counter(sums.values()) for model, sums in models.items()}
-        if len(counted) == 1:
-            return next(iter(counted.values())), counted
-        return Counter(_together(models).values()), counted
+        cells, sums = self.table.cells(), self._by_cell()
+        of_model: list[list[int]] = [[] for _ in cells.models]
+        for model, added in zip(cells.of_models, sums, strict=True):
+            if added:
+                of_model[model].append(added)
+        models = {name: Counter(found) for name, found in zip(cells.models, of_model, strict=True) if found}
+        if len(models) == 1:
+            return next(iter(models.values())), models
+        every = Counter(self._by_task(sums))
+        del every[0]
+        return every, models
 
     def sums(self, *names: str) -> TaskSums:
         """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
@@ -214,16 +226,17 @@ class Grades:
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        names, sums = self.table.tasks()[0], _together(self._by_task())
-        return dict(zip([names[task] for task in sums], self._packing[0].named(list(sums.values())), strict=True))
+        sums = self._by_task(self._by_cell())
+        named = zip(self.table.cells().names, self._packing[0].named(sums), strict=True)
+        return {task: numbers for task, numbers in named if numbers}
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
-        parts: dict[int, list[tuple[str, int]]] = {}
-        for model, sums in sorted(self._by_task().items()):
-            for task, added in sums.items():
-                parts.setdefault(task, []).append((model, added))
-        counted = Counter(map(tuple, parts.values()))
+        cells, parts = self.table.cells(), dict[int, list[tuple[str, int]]]()
+        for task, model, added in zip(cells.tasks, cells.of_models, self._by_cell(), strict=True):
+            if added:
+                parts.setdefault(task, []).append((cells.models[model], added))
+        counted = Counter([tuple(sorted(each)) for each in parts.values()])
         distinct = list({added: None for each in counted for _, added in each})
         named = dict(zip(distinct, self._packing[0].named(distinct), strict=True))
         found: Counter[tuple[tuple[str, TaskNumbers], ...]] = Counter()
@@ -260,16 +273,6 @@ class Grades:
         codes = self._of(self._numbers[1]) if self._numbers else ()
         total = sum(packed[code] * times for code, times in Counter(codes).items())
         return {name: packing.exact(name, [total])[0] for name in packing.names}
-
-
-def _together(models: Mapping[str, Mapping[int, int]]) -> dict[int, int]:
-    """Return the sums of tasks over all models."""
-    found: dict[int, int] = {}
-    for sums in models.values():
-        for task, added in sums.items():
-            before = found.get(task)
-            found[task] = added if before is None else before + added
-    return found
 
 
 def _library(name: str) -> Any:

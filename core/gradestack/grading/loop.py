@@ -84,6 +84,7 @@ class Loop:
             self.merged.interrupted = True
         self._list_duplicates()
         self.recorder.finish()
+        self.merged.table.forget()
         if not self.merged.samples and not self.merged.interrupted:
             raise self.nothing()
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import attrs
 
-from gradestack.estimates.grades import Grades
 from gradestack.model import JSON, BadRecord, Grade, Sample, Status
-from gradestack.table import Numbers
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from gradestack.estimates.grades import Grades
+    from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
 Kind = Literal[

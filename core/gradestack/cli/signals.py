@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from gradestack.copies.files import remove_copies
 from gradestack.errors import EXIT_INTERRUPTED
 from gradestack.grading.interruption import HELD_BACK
 
@@ -59,8 +58,13 @@ class _Deadline:
             os.kill(os.getpid(), signal.SIGINT)
             if not self._over.wait(_LAST - _NUDGE):
                 _say(_ENDED)
-                remove_copies()
+                _remove_copies()
                 os._exit(EXIT_INTERRUPTED)
+
+
+def _remove_copies() -> None:
+    if (module := sys.modules.get("gradestack.copies.files")) is not None:  # else nothing was copied
+        module.remove_copies()
 
 
 @contextmanager
@@ -123,7 +127,7 @@ def install_excepthooks() -> None:
 
     def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if kind is KeyboardInterrupt:
-            remove_copies()
+            _remove_copies()
             os._exit(EXIT_INTERRUPTED)
         sys.__excepthook__(kind, error, trace)
 

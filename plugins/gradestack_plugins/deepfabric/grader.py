@@ -131,7 +131,6 @@ def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason
 
 
 _OK: Final = Status.OK
-_GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -292,8 +291,10 @@ class DeepFabric(Grader):
     ) -> Fault | None:
         """Return the processing error of a sample of another format, or of one read by the document."""
         if self.profile == "documented":
-            looked_at = calls if self.multi_turn else calls[:1]
-            return next((undecoded(each) for each in looked_at if each.arguments is None), None)
+            for call in calls if self.multi_turn else calls[:1]:
+                if call.arguments is None:
+                    return undecoded(call)
+            return None
         version = self.reading.version
         if calls and calls[0].arguments is None and not self.multi_turn:
             return undecoded(calls[0])
@@ -386,7 +387,7 @@ class DeepFabric(Grader):
         """Return whether more than one call is right, in what this profile compares."""
         looked_at = expected if self.multi_turn else expected[:1]
         upstream = self.profile == "upstream"
-        return bool([each for each in looked_at if each.names or each.optional or (upstream and not each.plain)])
+        return any(each.names or each.optional or (upstream and not each.plain) for each in looked_at)
 
     def _faults(self, tools: tuple[ToolSpec, ...], made: ToolCall) -> Iterable[Reason]:
         """Return what the schema of the called tool has against a call."""
@@ -435,22 +436,11 @@ class DeepFabric(Grader):
     ) -> Grade:
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
         score, parts, counts = found or self._table[verdict]
-        outcome, fault = _GRADED, None
+        said: dict[str, Any] = {"counts": counts, "label": label, "gold": gold, "metadata": self._described}
         if not abs(score) <= LARGEST_SCORE:
-            message = f"the weights give the score {score!r}"
-            outcome, fault = Outcome.FAILED, Fault(category="grading", code=NO_SCORE, message=message)
-        return Grade(
-            outcome=outcome,
-            score=score if fault is None else None,
-            passed=verdict == RIGHT if fault is None else None,
-            parts=parts,
-            counts=counts,
-            label=label,
-            gold=gold,
-            fault=fault,
-            reasons=reasons,
-            metadata=self._described,
-        )
+            fault = Fault(category="grading", code=NO_SCORE, message=f"the weights give the score {score!r}")
+            return Grade(outcome=Outcome.FAILED, parts=parts, fault=fault, reasons=reasons, **said)
+        return Grade(score=score, passed=verdict == RIGHT, parts=parts, reasons=reasons, **said)
 
     def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
         """Return the failed grade of a sample that could not be processed: all parts wrong, and counted."""

@@ -378,8 +378,8 @@ LARGEST_SCORE = 1e100
 def check_grade(grade: Grade) -> str | None:
     """Return what is wrong with a grade's numbers, or None when it obeys the contract.
 
-    A graded outcome has a finite score of at most :data:`LARGEST_SCORE` in magnitude; any other has none. Parts are
-    finite or None.
+    A graded outcome has a finite score of at most :data:`LARGEST_SCORE` in magnitude, and a verdict or None; any other
+    has no score. Parts are finite or None.
     """
     score = grade.score
     if grade.outcome is not _GRADED:
@@ -391,6 +391,9 @@ def check_grade(grade: Grade) -> str | None:
             return "the score is too large"
         what = f"at most {LARGEST_SCORE:g} in magnitude" if isfinite(score) else "finite"
         return f"a score must be {what}, got {score!r}"
+    passed: Any = grade.passed
+    if passed is not None and not isinstance(passed, bool):
+        return f"passed must be true, false or None, got {passed!r}"
     for name, part in grade.parts.items():
         if part is not None and not isfinite(part):
             return f"part {name!r} must be finite or None, got {part!r}"

@@ -108,7 +108,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 128, "plugins": 206}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_560, "suites.resolve": 9_130, "runner": 16_600}
+CLOSURES = {"grading.loop": 4_570, "suites.resolve": 9_130, "runner": 16_600}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

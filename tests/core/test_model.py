@@ -198,6 +198,8 @@ def test_sound_grades_pass(grade):
         (Grade(outcome=Outcome.SKIPPED, score=0.0), "a skipped outcome has no score, got 0.0"),
         (Grade(outcome=Outcome.FAILED, score=1.0), "a failed outcome has no score, got 1.0"),
         (Grade(score=1.0, parts={"a": None, "b": float("nan")}), "part 'b' must be finite or None, got nan"),
+        (Grade(score=1.0, passed="yes"), "passed must be true, false or None, got 'yes'"),
+        (Grade(score=1.0, passed=1), "passed must be true, false or None, got 1"),
     ],
 )
 def test_broken_grades_are_told_apart(grade, problem):

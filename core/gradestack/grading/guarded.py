@@ -14,7 +14,7 @@ from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Sample, Statu
 from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 
-_GRADED = Outcome.GRADED
+_GRADED, _VERDICTS = Outcome.GRADED, frozenset({bool, type(None)})
 TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
 
@@ -51,6 +51,7 @@ def guarded_grades(
                     and type(score := grade.score) is float
                     and -LARGEST_SCORE <= score <= LARGEST_SCORE
                     and grade.outcome is _GRADED
+                    and type(grade.passed) in _VERDICTS
                 ):
                     into.append(grade)
                     parts.append(grade.parts)

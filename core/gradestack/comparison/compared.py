@@ -94,15 +94,15 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
-        "flips": flips(sides[0], sides[1], headline, rules.failed),
+        "flips": flips(*chosen[0], headline, rules.failed),
     }
     if rules.by is not None:
-        data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
+        data["by"] = {"facet": rules.by, "groups": _facets(*chosen[0], headline, rules)}
     if len(sides) > 2:
         data["pairs"] = found
     if len(sides) > 2 and pairs is None:
         data["groups"] = leaderboard(sides, found, headline, rules.failed)
-    data["sentence"] = sentence(sides[0], sides[1], headline, found[0]["metrics"][headline], rules.confidence)
+    data["sentence"] = sentence(*chosen[0], headline, found[0]["metrics"][headline], rules.confidence)
     return Comparison(sides=tuple(sides), data=data)
 
 

@@ -68,7 +68,7 @@ def guarded_grades(
             except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
                 into.append(raised_grade(stage, sample, error, strict=strict))
                 continue
-            into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
+            into.append(_with_floats(grade) if flaw is None else _unsound(stage, sample, flaw, strict=strict))
     finally:
         if not _finite(parts):
             for at, sample in zip(range(begin, len(into)), samples, strict=False):
@@ -78,6 +78,12 @@ def guarded_grades(
                     into[at] = raised_grade(stage, sample, error, strict=strict)
                 else:
                     into[at] = into[at] if flaw is None else _unsound(stage, sample, flaw, strict=strict)
+
+
+def _with_floats(grade: Grade) -> Grade:
+    """Return a grade whose score is a float where it is of a class of its own, as numpy's are."""
+    score: Any = grade.score
+    return grade if score is None or type(score) in {int, float} else replace(grade, score=float(score))
 
 
 def _finite(parts: Sequence[Any]) -> bool:

@@ -226,3 +226,15 @@ def test_turns_of_which_none_could_be_graded():
     """Fail as a whole, with the first turn's fault."""
     grade, _ = grade_sample(text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2")))
     assert (grade.outcome, grade.fault.type, grade.fault.component) == (Outcome.FAILED, "RuntimeError", "length 1")
+
+
+class Number(float):
+    """A float of a class of its own, as numpy's are."""
+
+
+def test_a_score_of_a_class_of_its_own_is_a_float(slot):
+    """Else nothing could write it."""
+    found = []
+    guarded_grades(lambda _: Grade(score=Number(0.5)), slot, [sample()], found, strict=False)
+    assert type(found[0].score) is float
+    assert found[0].score == 0.5

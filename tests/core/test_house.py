@@ -68,7 +68,7 @@ BUDGETS = {
     "core/gradestack/copies": 480,
     "core/gradestack/estimates": 825,
     "core/gradestack/gates": 1_040,
-    "core/gradestack/grading": 2_206,
+    "core/gradestack/grading": 2_214,
     "core/gradestack/jsonio": 1_675,
     "core/gradestack/outcome": 1_370,
     "core/gradestack/output": 110,

@@ -3,9 +3,9 @@
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=true
 
 import gradestack
-import gradestack.exact
+import gradestack.jsonio
 from gradestack import grad  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 from gradestack.testing import check_graders  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
 
 gradestack.Sampel(id="a")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
-gradestack.exact.exact_sum([])  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+gradestack.jsonio.exact_sum([])  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

@@ -1,10 +1,9 @@
-"""The public modules beside the import root: the conformance kit, exact sums, JSON of others."""
+"""The public modules beside the import root: the conformance kit, JSON of others."""
 
 from pathlib import Path
 from typing import assert_type
 
 from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Report, Reporter, Sample
-from gradestack.exact import count_into
 from gradestack.jsonio import dumps, iter_list, list_ranges, loads
 from gradestack.testing import (
     check_aggregator,
@@ -37,9 +36,6 @@ def readers_and_reporters(reader: Reader, reporter: Reporter, report: Report) ->
 
 assert_type(nasty_samples(), list[Sample])
 assert_type(random_grades(), list[tuple[Key, Grade]])
-
-counts: dict[str, int] = {}
-count_into(counts, {"calls": 1})
 
 assert_type(dumps(loads(b"{}")), str)
 for found in list_ranges(Path("results.json")):

@@ -5,7 +5,7 @@
 >>> report = gradestack.grade_files(["results.json"])  # doctest: +SKIP
 >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
 
-The one import root, for users and authors of plugins; beside it :mod:`gradestack.testing`, :mod:`gradestack.exact` and
+The one import root, for users and authors of plugins; beside it :mod:`gradestack.testing` and
 :mod:`gradestack.jsonio`. Names are imported on first use: ``--help`` shall not pay for them. Types: ``__init__.pyi``.
 """
 
@@ -25,6 +25,7 @@ _NAMES = {
     "output.markup": "ci_command xml_text",
     "output.sheet": "csv_line",
     "output.terminal": "terminal_line",
+    "output.words": "distinguishing_decimals",
     "outcome.foreign": "publish",
     "outcome.trajectories": "with_trajectories",
     "plugin_errors": "error_text guarded",

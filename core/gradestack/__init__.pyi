@@ -74,6 +74,7 @@ from gradestack.output.markup import ci_command as ci_command
 from gradestack.output.markup import xml_text as xml_text
 from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
+from gradestack.output.words import distinguishing_decimals as distinguishing_decimals
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.plugin_errors import guarded as guarded
 from gradestack.progress import Progress as Progress

@@ -376,14 +376,14 @@ LARGEST_SCORE = 1e100
 
 
 def check_grade(grade: Grade) -> str | None:
-    """Return what is wrong with a grade's numbers, or None when it obeys the contract.
+    """Return what is wrong with a grade's numbers and labels, or None when it obeys the contract.
 
     A graded outcome has a finite score of at most :data:`LARGEST_SCORE` in magnitude, and a verdict or None; any other
-    has no score. Parts are finite or None.
+    has no score. Parts are finite or None, counts finite, labels text or None.
     """
     score = grade.score
     if grade.outcome is not _GRADED:
-        return None if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
+        return _odd_member(grade) if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
     if type(score) is not float and (isinstance(score, bool) or not isinstance(score, int | float)):
         return f"a graded outcome needs a number as score, got {score!r}"
     if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
@@ -394,7 +394,31 @@ def check_grade(grade: Grade) -> str | None:
     passed: Any = grade.passed
     if passed is not None and not isinstance(passed, bool):
         return f"passed must be true, false or None, got {passed!r}"
-    for name, part in grade.parts.items():
-        if part is not None and not isfinite(part):
-            return f"part {name!r} must be finite or None, got {part!r}"
+    return _odd_member(grade)
+
+
+def _odd_member(grade: Grade) -> str | None:
+    """Return what is wrong with the parts, counts or labels of a grade."""
+    for name in ("parts", "counts"):
+        members: Any = getattr(grade, name)
+        if not isinstance(members, Mapping):
+            return f"{name} must be a mapping of names to numbers, got {members!r:.80}"
+    for key, part in grade.parts.items():
+        if part is not None and not _is_finite(part):
+            return f"part {key!r} must be finite or None, got {part!r:.80}"
+    counts: Mapping[str, Any] = grade.counts
+    for key, count in counts.items():
+        if not isinstance(count, int) and not _is_finite(count):
+            return f"count {key!r} must be a finite number, got {count!r:.80}"
+    for name in ("label", "gold"):
+        text: Any = getattr(grade, name)
+        if text is not None and not isinstance(text, str):
+            return f"{name} must be text or None, got {text!r:.80}"
     return None
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return isinstance(number, int | float) and isfinite(number)
+    except OverflowError:  # a whole number beyond floats
+        return False

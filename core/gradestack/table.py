@@ -21,7 +21,6 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.exact import adds_up
 from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason
 
 Numbers = Mapping[str, float]
@@ -57,13 +56,14 @@ class Wanted:
     Attributes:
         parts: Grader key -> parts of its grades that metrics read: ``items``, ``reasons``, ``fault``, ``metadata`` or
             ``metadata:NAME``.
-        numbers: Name of a metric that reads more -> grader key and its ``numbers``. They are taken where the grade is
-            made, so that these parts need not travel.
+        numbers: Name of a metric that reads more -> grader key, its ``numbers``, and its ``sums``: names among
+            ``Grade.numbers`` it reads in place of the rest. They are taken where the grade is made, so that these parts
+            need not travel.
         facets: Facets that metrics or gates group by.
     """
 
     parts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, tuple[str, NumbersOf]] = attrs.field(factory=dict)
+    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = attrs.field(factory=dict)
     facets: Sequence[str] = ()
 
 
@@ -128,30 +128,26 @@ class Columns:
             for key, column in self._verdicts.items()
         }
         for name in list(self._numbers):
-            key, numbers = self._wanted.numbers[name]
+            key = self._wanted.numbers[name][0]
             try:
-                self._numbers[name].extend(self._packed_numbers(name, numbers, grades[key], codes[key]))
-            except (
-                Exception,
-                SystemExit,
-                GeneratorExit,
-                TimedOut,
-            ) as error:  # the other metrics must not be lost with it
+                self._numbers[name].extend(self._packed_numbers(name, grades[key], codes[key]))
+            except (Exception, SystemExit, GeneratorExit, TimedOut) as error:  # the other metrics must not be lost
                 if self._broken is None:
                     raise
                 del self._numbers[name]
                 self._broken(name, error)
 
-    def _packed_numbers(
-        self, name: str, numbers: NumbersOf, grades: Sequence[Grade], codes: Sequence[int]
-    ) -> list[bytes]:
-        """Return what grades add to a metric's sums: of those with numbers of their own, once for equal ones."""
+    def _packed_numbers(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
+        """Return what grades add to a metric's sums: once for equal verdicts, where these hold all that it reads."""
+        _, numbers, sums = self._wanted.numbers[name]
         known, packed = self._of_verdict[name], []
         for grade, code in zip(grades, codes, strict=True):
-            found = None if grade.numbers is None else known.get(code)
-            if found is None:
-                found = known[code] = _packed(numbers(grade))
-            packed.append(found)
+            if not sums or grade.numbers is None or not sums <= grade.numbers.keys():
+                packed.append(_packed(numbers(grade)))
+                continue
+            if code not in known:
+                known[code] = _packed(numbers(grade))
+            packed.append(known[code])
         return packed
 
     def to_bytes(self) -> bytes:
@@ -167,9 +163,6 @@ def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
-_PLAIN: Final = frozenset({int, float, bool})
-
-
 def sound_numbers(numbers: Any) -> Numbers | None:
     """Return what a grade adds to sums.
 
@@ -183,9 +176,6 @@ def sound_numbers(numbers: Any) -> Numbers | None:
         msg = f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers"
         raise TypeError(msg)
     found: Numbers = numbers
-    plain = _PLAIN.issuperset(map(type, found.values())) and {str}.issuperset(map(type, found))
-    if plain and "" not in found and adds_up(found):
-        return found
     for name, number in numbers.items():
         if not isinstance(name, str) or not isinstance(number, int | float):
             msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"

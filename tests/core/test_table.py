@@ -119,7 +119,7 @@ def test_rows_of_an_input_are_those_of_its_shards():
 
 def test_a_column_that_lacks_a_shard_is_left_as_it_was():
     """The metric it is of is broken; the others are whole."""
-    full = Columns(Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1})}))
+    full = Columns(Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1}, frozenset())}))
     bare = Columns(Wanted(parts={"g": ()}))
     found = Table(["g"])
     for columns in (full, bare, full):

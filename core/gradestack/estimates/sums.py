@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.model import JSON
@@ -17,7 +17,6 @@ ExactCell = tuple[int | Fraction, ...]
 """What a task adds, without rounding."""
 TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
-CellT = TypeVar("CellT", ExactCell, Cell)
 
 
 class Packing:

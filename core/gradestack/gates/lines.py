@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradestack.exact import visible
 from gradestack.gates.limit import SHARE, as_percent
 from gradestack.gates.rules import PERCENT
 from gradestack.output.terminal import terminal_line
-from gradestack.output.words import counted
+from gradestack.output.words import counted, distinguishing_decimals
 
 _WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}
 _LISTED = 3
@@ -34,8 +33,10 @@ def _actual(gate: Mapping[str, Any]) -> str:
     if gate.get("kind") == "baseline":
         return f"{actual:+.2f}"
     if metric == SHARE:
-        return f"{visible(as_percent(actual), as_percent(value), 1)}%"
-    return f"{visible(actual, value, 1)}%" if metric in PERCENT else visible(actual, value)
+        return f"{distinguishing_decimals(as_percent(actual), as_percent(value), 1)}%"
+    return (
+        f"{distinguishing_decimals(actual, value, 1)}%" if metric in PERCENT else distinguishing_decimals(actual, value)
+    )
 
 
 def certainty(gate: Mapping[str, Any]) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
-from threading import get_ident
 from time import perf_counter
 from typing import Any, Self
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import UNDER_WAY, Column, Graded, Graders
+from gradestack.grading.graders import Column, Graded, Graders, under_way
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.metrics import wanted
+from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import LISTED, ShardResult
@@ -60,12 +59,8 @@ class ShardGrader:
         self._broken = partial(_broken, result, assignment.strict)
         keys = [stage.key for stage in plan.graders]
         needs = wanted(keys, plan.metrics, plan.facets)
-        graders = {stage.key: stage.component for stage in plan.graders}
-        self._by_item = {key for key, parts in needs.parts.items() if parts}
-        for of, metric in ((each.of, each.stage.component) for each in plan.metrics if each.name in needs.numbers):
-            if not (metric.sums and metric.sums <= graders[of].sums):
-                self._by_item.add(of)
-        explain = keys if self._rows or plan.exporters else self._by_item
+        self._itemized = itemized(plan.graders, needs)
+        explain = keys if self._rows or plan.exporters else self._itemized
         self._graders = Graders(plan.graders, explain, strict=assignment.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
@@ -162,9 +157,10 @@ class ShardGrader:
             KeyboardInterrupt: A grader was interrupted.
             PluginError: A component raised, and the run is strict.
         """
-        pending, self._pending = self._pending, []
-        while pending and not (self._interruption.requested and len(pending) > self._size):
-            block, pending = pending[: self._size], pending[self._size :]
+        pending, self._pending, done = self._pending, [], 0
+        while done < len(pending) and not (self._interruption.requested and len(pending) - done > self._size):
+            block = pending[done : done + self._size]
+            done += len(block)
             self._grade(block)
             now = perf_counter()
             quick, self._begun = now - self._begun < QUICK_BLOCK, now
@@ -190,12 +186,9 @@ class ShardGrader:
                 for (key, place), grade in mended.items():
                     columns[key][place] = explained[key][place] = grade
             if self._columns is not None:
-                UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
-                try:
-                    given = {**columns, **{key: explained[key] for key in self._by_item}}
+                given = {**columns, **{key: explained[key] for key in self._itemized}}
+                with under_way([]):  # who keeps the time of grades keeps that of numbers, too
                     self._columns.add(kept, given, [sample.status is _OK for sample in block])
-                finally:
-                    del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)

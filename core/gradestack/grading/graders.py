@@ -36,7 +36,8 @@ UNDER_WAY: dict[int, list[Grade]] = {}
 
 
 @contextmanager
-def _under_way(column: Column) -> Iterator[None]:
+def under_way(column: Column) -> Iterator[None]:
+    """Show a column to who keeps the time while it is filled."""
     UNDER_WAY[get_ident()] = column
     try:
         yield
@@ -84,13 +85,13 @@ class Graders:
             column: Column = []
             judged: list[str | None] = []
             try:
-                with _under_way(column):
+                with under_way(column):
                     self._fill(stage, samples, column, judged, usual=usual)
                 found.explained[stage.key] = column
                 if stage.key in self._explain:
                     shown: Column = []
                     found.explained[stage.key] = shown
-                    with _under_way(shown):
+                    with under_way(shown):
                         self._explained(stage, samples, column, shown)
             except KeyboardInterrupt:
                 if self.interrupted:

@@ -15,6 +15,7 @@ from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 
 _GRADED, _VERDICTS = Outcome.GRADED, frozenset({bool, type(None)})
+_NUMBERS, _LABELS = frozenset({bool, int, float}), frozenset({str, type(None)})
 TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
 
@@ -37,7 +38,6 @@ def guarded_grades(
         PluginError: It raised or broke the contract, and ``strict`` is set.
     """
     begin = len(into)
-    parts: list[Any] = []
     try:
         for sample in samples:
             try:
@@ -46,7 +46,7 @@ def guarded_grades(
                 finally:
                     if _forked:
                         os._exit(0)
-                if (  # what check_grade looks at, in less time; parts are looked at all at once
+                if (  # what check_grade looks at, in less time; the rest is looked at all at once
                     type(grade) is Grade
                     and type(score := grade.score) is float
                     and -LARGEST_SCORE <= score <= LARGEST_SCORE
@@ -54,44 +54,48 @@ def guarded_grades(
                     and type(grade.passed) in _VERDICTS
                 ):
                     into.append(grade)
-                    parts.append(grade.parts)
                     continue
                 flaw = (
                     check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
                 )
-            except (
-                KeyboardInterrupt,
-                TimedOut,
-                DataError,
-            ):  # DataError: its options say that the run ends on this record
+            except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options end the run on this record
                 raise
             except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
                 into.append(raised_grade(stage, sample, error, strict=strict))
                 continue
-            into.append(_with_floats(grade) if flaw is None else _unsound(stage, sample, flaw, strict=strict))
+            into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
     finally:
-        if not _finite(parts):
+        if not _plain(into[begin:]):
             for at, sample in zip(range(begin, len(into)), samples, strict=False):
-                try:
-                    flaw = check_grade(into[at])
-                except Exception as error:  # noqa: BLE001 - its parts are no mapping, or not of numbers
-                    into[at] = raised_grade(stage, sample, error, strict=strict)
-                else:
-                    into[at] = into[at] if flaw is None else _unsound(stage, sample, flaw, strict=strict)
+                flaw = check_grade(into[at])
+                into[at] = (
+                    _with_plain_numbers(into[at]) if flaw is None else _unsound(stage, sample, flaw, strict=strict)
+                )
 
 
-def _with_floats(grade: Grade) -> Grade:
-    """Return a grade whose score is a float where it is of a class of its own, as numpy's are."""
-    score: Any = grade.score
-    return grade if score is None or type(score) in {int, float} else replace(grade, score=float(score))
-
-
-def _finite(parts: Sequence[Any]) -> bool:
-    """Return whether all parts are finite numbers; False also where one is none."""
+def _plain(grades: Sequence[Grade]) -> bool:
+    """Return whether numbers and labels of grades are of plain classes, and finite: their sum says so, all at once."""
     try:
-        return isfinite(sum(chain.from_iterable(map(dict.values, parts))))
-    except (TypeError, OverflowError):
+        numbers: list[Any] = [grade.score or 0 for grade in grades]
+        for members in ([grade.parts for grade in grades], [grade.counts for grade in grades]):
+            numbers += chain.from_iterable(map(dict.values, members))  # type: ignore[arg-type]
+        labels = {type(label) for grade in grades for label in (grade.label, grade.gold)}
+        return _NUMBERS.issuperset(map(type, numbers)) and labels <= _LABELS and isfinite(sum(numbers))
+    except (TypeError, OverflowError):  # a part that is None, a whole number beyond floats, or no mapping
         return False
+
+
+def _with_plain_numbers(grade: Grade) -> Grade:
+    """Return a grade whose numbers are ints and floats where they are of classes of their own, as numpy's are."""
+
+    def plain(number: Any) -> Any:
+        if number is None or type(number) in _NUMBERS:
+            return number
+        return float(number) if isinstance(number, float) else int(number)
+
+    parts = {key: plain(part) for key, part in grade.parts.items()}
+    counts = {key: plain(count) for key, count in grade.counts.items()}
+    return replace(grade, score=plain(grade.score), parts=parts, counts=counts)
 
 
 def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:

@@ -18,7 +18,7 @@ from gradestack.api import Aggregator, Figure
 from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Estimate, estimate, interval
 from gradestack.estimates.sums import TaskNumbers
-from gradestack.grading.plan import Metric
+from gradestack.grading.plan import Metric, Stage
 from gradestack.model import JSON
 from gradestack.table import Numbers, Table, Wanted, sound_numbers
 
@@ -40,9 +40,16 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
-            numbers[metric.name] = (metric.of, aggregator.numbers)
+            numbers[metric.name] = (metric.of, aggregator.numbers, aggregator.sums)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
+
+
+def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
+    """Return the keys of graders whose items or reasons figures are made of: their sums alone will not do."""
+    sums = {stage.key: stage.component.sums for stage in stages}
+    found = {key for key, parts in needs.parts.items() if parts}
+    return found | {key for key, _, read in needs.numbers.values() if not read or not read <= sums[key]}
 
 
 def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None) -> Grades:

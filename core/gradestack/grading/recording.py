@@ -18,12 +18,12 @@ Grades = Mapping[str, Grade]
 """Grader key -> grade."""
 
 
-class Kept(NamedTuple):
-    """A block of samples as it was kept."""
+class WrittenBlock(NamedTuple):
+    """A block of samples as it stands in its rows."""
 
     samples: Sequence[Sample]
     mended: Mapping[tuple[str, int], Grade]
-    """Grader key and place in the block -> a failed grade, in place of one that cannot be kept."""
+    """Grader key and place in the block -> a failed grade, in place of one that cannot be written."""
 
 
 class Piece(Protocol):
@@ -38,7 +38,7 @@ class Piece(Protocol):
         recorded: Any,
         columns: dict[str, list[Grade]],
         texts: Mapping[str, Sequence[str | None]],
-    ) -> Kept:
+    ) -> WrittenBlock:
         """Take the grades of a block by grader key, and what graders of texts judged."""
 
     def native(self, artefact: str, text: str, separator: str) -> None:

@@ -125,7 +125,7 @@ def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], 
     It takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one
     with NaN, or a lone surrogate. It raises a ValueError where that is not the row of a run.
     """
-    whole = {key for key, _ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
+    whole = {key for key, *_ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
     kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
     fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=key)) for at, (key, kind) in enumerate(kinds)]
     grades = msgspec.defstruct("Grades", fields, gc=False)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from gradestack.errors import PluginError
 from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Kept
+from gradestack.grading.recording import WrittenBlock
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import ABSENT, Fault, Grade, Outcome, Sample, failed
 from gradestack.rows.encoding import check_all, encode, write
@@ -117,7 +117,7 @@ class RowWriter:
 
     def lines(
         self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts
-    ) -> tuple[list[bytes | memoryview], Kept]:
+    ) -> tuple[list[bytes | memoryview], WrittenBlock]:
         """Return the lines of a block in pieces, and what stands in them.
 
         Raises:
@@ -139,7 +139,7 @@ class RowWriter:
                 for key, judged in texts.items()
             }
         try:
-            return self._lines(samples, recorded.data, columns, texts), Kept(samples, mended)
+            return self._lines(samples, recorded.data, columns, texts), WrittenBlock(samples, mended)
         except UNWRITABLE:
             pass
         found: list[bytes | memoryview] = []
@@ -153,7 +153,7 @@ class RowWriter:
                 written = {key: [self._mended(grade, sample, key)] for key, (grade,) in grades.items()}
                 mended |= {(key, at): grade for key, (grade,) in written.items() if grade is not grades[key][0]}
                 found += self._line(sample, data, written, judged)
-        return found, Kept(samples, mended)
+        return found, WrittenBlock(samples, mended)
 
     def _lines(
         self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts

@@ -249,5 +249,7 @@ def timed_out(suite: Suite, merged: Merged) -> dict[str, Any]:
         return {}
     many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
     limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
-    told = f"{many} {limit} and failed: another machine may give other bytes; --resume does them again"
-    return {"timed_out": merged.timed_out, "warnings": [told]}
+    text = (
+        f"{many} {limit} and failed, or have no reasons: another machine may give other bytes; --resume does them again"
+    )
+    return {"timed_out": merged.timed_out, "warnings": [text]}

@@ -11,7 +11,7 @@ from typing import TextIO
 import attrs
 
 from gradestack.api import Shard
-from gradestack.grading.recording import Kept
+from gradestack.grading.recording import WrittenBlock
 from gradestack.model import Sample
 from gradestack.rows.recorded import Recorded
 from gradestack.rows.write import Columns, RowWriter, Texts
@@ -69,7 +69,7 @@ class FilePiece:
         """Return what is recorded of samples, written."""
         return self._writer.recorded(samples)
 
-    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> Kept:
+    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> WrittenBlock:
         """Write the rows of a block; return it as it stands in them."""
         lines, kept = self._writer.lines(samples, recorded, columns, texts)
         if self._rows is not None:

@@ -16,7 +16,7 @@ from gradestack.grading.dataset import unanswered
 from gradestack.grading.duplicates import Span, picked
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Grades, Kept
+from gradestack.grading.recording import Grades, WrittenBlock
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import for_a_shard
@@ -148,9 +148,9 @@ class _InProcess:
         recorded: Any,
         columns: dict[str, list[Grade]],
         texts: Mapping[str, Sequence[str | None]],
-    ) -> Kept:
+    ) -> WrittenBlock:
         """Leave out; what keeps grades overrides this."""
-        return Kept(samples, {})
+        return WrittenBlock(samples, {})
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Leave out: there is nowhere to write it."""
@@ -200,7 +200,7 @@ class MemoryRecorder(_InProcess):
         """Return what is recorded of samples, written."""
         return self._writer.recorded(samples)
 
-    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> Kept:
+    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> WrittenBlock:
         """Keep the rows of a block; return it as it stands in them."""
         lines, kept = self._writer.lines(samples, recorded, columns, texts)
         self.file.writelines(lines)
@@ -237,10 +237,10 @@ class _StreamRecorder(_InProcess):
         recorded: None,
         columns: dict[str, list[Grade]],
         texts: Mapping[str, Sequence[str | None]],
-    ) -> Kept:
+    ) -> WrittenBlock:
         for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
             self.ready.append((sample, dict(zip(columns, grades, strict=True))))
-        return Kept(samples, {})
+        return WrittenBlock(samples, {})
 
 
 def stream_grades(

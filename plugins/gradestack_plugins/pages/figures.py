@@ -8,9 +8,8 @@ from typing import Any
 
 import attrs
 
-from gradestack import Declarations, Report, which_is_better, with_unit
+from gradestack import Declarations, Report, distinguishing_decimals, which_is_better, with_unit
 from gradestack import Figure as Meaning
-from gradestack.exact import visible
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact, is_number
 from gradestack_plugins.pages.draw import scale_of
 from gradestack_plugins.pages.index import RowIndex, index_of
@@ -345,8 +344,8 @@ def _actual(gate: Mapping[str, Any]) -> str:
     if gate.get("metric") == "failed_share":
         actual, value = 100 * actual, 100 * value
     elif gate.get("metric") not in _PERCENT:
-        return visible(actual, value, 3)
-    return f"{visible(actual, value, 1)}%"
+        return distinguishing_decimals(actual, value, 3)
+    return f"{distinguishing_decimals(actual, value, 1)}%"
 
 
 def _note(gate: Mapping[str, Any]) -> str:

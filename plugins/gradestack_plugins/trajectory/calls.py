@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from math import isfinite
 from typing import Any, Final, Literal
 
 import msgspec
 
-from gradestack import Grade, Sample, ToolCall, skipped
+from gradestack import Grade, Grades, Item, Numbers, Sample, ToolCall, skipped
 from gradestack.jsonio import dumps
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
@@ -83,3 +84,32 @@ def refuse(preset: str, given: Mapping[str, Any]) -> None:
     names = [name for name, value in given.items() if value is not None and value != () and value is not False]
     if names:
         raise ValueError(f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either")
+
+
+def added_up(items: Iterable[Item]) -> dict[str, int]:
+    """Return the counts of all items of a grade."""
+    found = Counter[str]()
+    for item in items:
+        found.update(item.counts)
+    return dict(found)
+
+
+def numbers_by_tool(grade: Grade, divisor: str, count: Callable[[Mapping[str, int]], int]) -> Numbers | None:
+    """Return the counts of a grade, and those of its tools as COUNT, newline, TOOL; each with its divisor."""
+    if grade.score is None:
+        return None
+    found = Counter({**grade.counts, divisor: count(grade.counts)})
+    for item in grade.items:
+        counts = {**item.counts, divisor: count(item.counts)}
+        found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
+    return found
+
+
+def totals_by_tool(grades: Grades) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return the counts of all graded runs, and those of each tool."""
+    runs: dict[str, int] = {}
+    tools: dict[str, dict[str, int]] = {}
+    for name, number in grades.totals.items():
+        count, of_tool, tool = name.partition("\n")
+        (tools.setdefault(tool, {}) if of_tool else runs)[count] = int(number)
+    return runs, tools

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -29,8 +28,16 @@ from gradestack import (
     skipped,
     valid_confidence,
 )
-from gradestack.exact import count_into
-from gradestack_plugins.trajectory.calls import ASSISTANT, Count, judged, refuse, state_of
+from gradestack_plugins.trajectory.calls import (
+    ASSISTANT,
+    Count,
+    added_up,
+    judged,
+    numbers_by_tool,
+    refuse,
+    state_of,
+    totals_by_tool,
+)
 from gradestack_plugins.trajectory.schemas import violations
 
 PRESETS: Final = {"mcp_bench/tool_accuracy": "01ae3b4"}
@@ -117,12 +124,11 @@ class ToolSchema(Grader):
             counts["calls"] += 1
             counts[kind] += 1
             if kind == "violating":
-                count_into(counts, Counter(f"violation:{each.code}" for each in found))
+                for each in found:
+                    counts[f"violation:{each.code}"] = counts.get(f"violation:{each.code}", 0) + 1
             reasons += found[:_MOST_REASONS]
         items = tuple(_item(name, counts) for name, counts in by_tool.items())
-        total: dict[str, int] = {}
-        for item in items:
-            count_into(total, item.counts)
+        total = added_up(items)
         if self.preset is not None:
             return _mcp_bench(total, calls, items, tuple(reasons))
         checked = total["calls"] - total["unchecked"]
@@ -238,13 +244,7 @@ class CallValidity(Aggregator):
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
-        if grade.score is None:
-            return None
-        found = Counter({"valid": grade.counts.get("valid", 0), "checked": _checked(grade.counts)})
-        for item in grade.items:
-            counts = {**item.counts, "checked": _checked(item.counts)}
-            found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
-        return found
+        return numbers_by_tool(grade, "checked", _checked)
 
     @override
     def estimate(self, valid: float, checked: float) -> Mapping[str, float | None]:
@@ -252,20 +252,13 @@ class CallValidity(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        counts = Counter[str]()
-        for grade, times in grades.counted:
-            if grade.score is not None:
-                counts.update({name: number * times for name, number in grade.counts.items()})
-        found = _shown(counts)
-        if not _checked(counts):
+        total, tools = totals_by_tool(grades)
+        checked = total.pop("checked", 0)
+        found = _shown(total)
+        if not checked:
             found["valid_share_reason"] = "no call was checked"
-        tools: dict[str, dict[str, int]] = {}
-        for name, number in grades.totals.items():
-            count, of_tool, tool = name.partition("\n")
-            if of_tool:
-                tools.setdefault(tool, {})[count] = int(number)
         by_tool: dict[str, JSON] = {}
         for tool, of in sorted(tools.items()):
-            checked = of.pop("checked")
-            by_tool[tool] = {**_shown(of), "valid_share": ratio(of.get("valid", 0), checked)}
+            divisor = of.pop("checked")
+            by_tool[tool] = {**_shown(of), "valid_share": ratio(of.get("valid", 0), divisor)}
         return {**found, "tools": by_tool}

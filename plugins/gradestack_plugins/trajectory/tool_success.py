@@ -27,8 +27,7 @@ from gradestack import (
     skipped,
     valid_confidence,
 )
-from gradestack.exact import count_into
-from gradestack_plugins.trajectory.calls import STATES, State, state_of
+from gradestack_plugins.trajectory.calls import STATES, State, added_up, numbers_by_tool, state_of, totals_by_tool
 
 _SHOWN = 300
 """Characters of an error's text kept in a reason."""
@@ -71,9 +70,7 @@ class ToolSuccess(Grader):
             if state != "ok":
                 reasons.append(_reason(call, state))
         items = tuple(_item(name, made) for name, made in by_tool.items())
-        counts: dict[str, int] = {}
-        for item in items:
-            count_into(counts, item.counts)
+        counts = added_up(items)
         executed = counts["ok"] + counts["error"]
         if not executed:
             found = skipped("execution_not_recorded", "the recording says of no call that it was executed")
@@ -132,13 +129,7 @@ class ToolOutcomes(Aggregator):
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
-        if grade.score is None:
-            return None
-        found = Counter({"ok": grade.counts.get("ok", 0), "executed": _executed(grade.counts)})
-        for item in grade.items:
-            counts = {**item.counts, "executed": _executed(item.counts)}
-            found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
-        return found
+        return numbers_by_tool(grade, "executed", _executed)
 
     @override
     def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
@@ -146,21 +137,12 @@ class ToolOutcomes(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        runs, counts = 0, Counter[str]()
-        for grade, times in grades.counted:
-            if grade.score is not None:
-                runs += times
-                counts.update({name: number * times for name, number in grade.counts.items()})
-        found = {"runs": runs, **counts, "executed": _executed(counts)}
-        reason = {} if found["executed"] else {"success_rate_reason": _NONE}
-        return {**found, **reason, "tools": self._tools(grades)}
+        runs = sum(times for grade, times in grades.counted if grade.score is not None)
+        total, tools = totals_by_tool(grades)
+        reason = {} if total.get("executed") else {"success_rate_reason": _NONE}
+        return {"executed": 0, "runs": runs, **total, **reason, "tools": self._tools(grades, tools)}
 
-    def _tools(self, grades: Grades) -> dict[str, JSON]:
-        counts: dict[str, dict[str, int]] = {}
-        for name, number in grades.totals.items():
-            count, of_tool, tool = name.partition("\n")
-            if of_tool:
-                counts.setdefault(tool, {})[count] = int(number)
+    def _tools(self, grades: Grades, counts: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
         tasks: dict[str, Counter[tuple[float, ...]]] = {tool: Counter() for tool in counts}
         for numbers, times in grades.task_numbers()[0].items():
             known = dict(numbers)

@@ -74,6 +74,15 @@ def test_several_models_on_both_sides_pair_by_name(made):
     assert [pair["metrics"]["g"]["difference"] for pair in pairs] == [0.0, 0.375]
 
 
+def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
+    """They name the two sides whose difference they give, not two models of one run."""
+    a = made("a", None, models={"m": BEFORE, "n": AFTER})
+    b = made("b", None, models={"m": AFTER, "n": AFTER})
+    found = compare(a, b)
+    assert found.sentence.startswith("b::m is better than a::m on g by 0.375 (95 % interval ")
+    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
+
+
 def test_groups_are_neighbours_that_cannot_be_told_apart(made):
     """Ranks of two in the middle overlap."""
     tasks = {

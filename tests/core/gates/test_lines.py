@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.exact import visible
+from gradestack import distinguishing_decimals
 from gradestack.gates.lines import gate_line
 
 
@@ -26,7 +26,7 @@ from gradestack.gates.lines import gate_line
 )
 def test_digits_show_the_side(number, threshold, text):
     """Two decimals, or as many as compare to the threshold as the number does."""
-    assert visible(number, threshold) == text
+    assert distinguishing_decimals(number, threshold) == text
 
 
 def line(**gate):

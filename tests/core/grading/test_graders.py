@@ -232,9 +232,24 @@ class Number(float):
     """A float of a class of its own, as numpy's are."""
 
 
-def test_a_score_of_a_class_of_its_own_is_a_float(slot):
-    """Else nothing could write it."""
+class Whole(int):
+    """The same of whole numbers."""
+
+
+def test_numbers_of_classes_of_their_own_are_plain(slot):
+    """Else nothing could write them, and the run would end."""
     found = []
-    guarded_grades(lambda _: Grade(score=Number(0.5)), slot, [sample()], found, strict=False)
-    assert type(found[0].score) is float
-    assert found[0].score == 0.5
+    odd = Grade(score=Number(0.5), parts={"a": Number(0.25), "b": None}, counts={"n": Whole(2), "flag": True})
+    guarded_grades(lambda _: odd, slot, [sample()], found, strict=False)
+    numbers = (found[0].score, *found[0].parts.values(), *found[0].counts.values())
+    assert numbers == (0.5, 0.25, None, 2, True)
+    assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
+
+
+@pytest.mark.parametrize("fields", [{"counts": {"n": "x"}}, {"label": {1}}, {"gold": 3}, {"parts": {"a": "b"}}])
+def test_what_no_column_holds_fails_its_grade(slot, fields):
+    """Whatever else is right about it; also of a grade that failed already."""
+    found = []
+    for grade in (Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)):
+        guarded_grades(lambda _, grade=grade: grade, slot, [sample()], found, strict=False)
+    assert [(each.outcome, each.fault.code) for each in found] == [(Outcome.FAILED, "bad_grade")] * 2

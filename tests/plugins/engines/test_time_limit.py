@@ -76,7 +76,9 @@ def test_a_grade_that_takes_too_long_fails(how):
     assert (fault["code"], fault["message"], fault["type"]) == ("timed_out", SAID, "TimedOut")
     assert report.header["timed_out"] == 2
     (warning,) = report.header["warnings"]
-    assert warning.startswith("2 grades took longer than 0.2 s (limits.seconds_per_grade) and failed: another machine")
+    assert warning.startswith(
+        "2 grades took longer than 0.2 s (limits.seconds_per_grade) and failed, or have no reasons:"
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])

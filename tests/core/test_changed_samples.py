@@ -39,7 +39,6 @@ def test_a_row_shows_the_calls_that_were_recorded(suite, rows):
 
 
 def test_a_strict_run_refuses_a_changed_sample(suite):
-    """Naming where it was recorded, and the graders it may have been."""
     with pytest.raises(PluginError, match=r"changed the sample at runs\.jsonl:1") as caught:
         gradestack.run(suite, output="out", allow_code=True, strict=True)
     assert caught.value.problems[0].startswith("one of: g (changes.py:invents")

@@ -9,20 +9,17 @@ from gradestack import ConfigError, DataError, GradestackError, PluginError
 
 @pytest.mark.parametrize(("kind", "code"), [(ConfigError, 2), (DataError, 3), (PluginError, 4)])
 def test_every_error_has_its_exit_code(kind, code):
-    """And one base, caught at one place."""
     assert kind.exit_code == code
     assert issubclass(kind, GradestackError)
 
 
 def test_all_problems_are_shown():
-    """One line each, below the head line."""
     error = ConfigError("two problems", "first", "second")
     assert str(error) == "two problems\n  - first\n  - second"
     assert error.problems == ("first", "second")
 
 
 def test_a_message_has_a_limit():
-    """Of one too long to be read the beginning and the end are kept, and of very many problems the first hundred."""
     error = ConfigError("a" + "x" * 1_000_000 + "z", *(f"{number} {'y' * 5000} end" for number in range(5000)))
     head, *problems = str(error).split("\n")
     assert (head[0], head[-1], len(head)) == ("a", "z", 2003)
@@ -33,6 +30,5 @@ def test_a_message_has_a_limit():
 
 
 def test_errors_cross_process_borders():
-    """With their problems."""
     error = pickle.loads(pickle.dumps(DataError("head", "one", "two")))  # noqa: S301
     assert (type(error), str(error)) == (DataError, "head\n  - one\n  - two")

@@ -26,7 +26,6 @@ def _fail_inside():
 
 
 def test_less_often_inside_and_as_before_outside():
-    """The usual threshold is raised for a time, also where that time ends with an error."""
     gc.set_threshold(700, 11, 12)
     with pytest.raises(KeyError):
         _fail_inside()
@@ -35,7 +34,6 @@ def test_less_often_inside_and_as_before_outside():
 
 @pytest.mark.parametrize("chosen", [0, 120_000])
 def test_a_caller_who_has_chosen_is_left_alone(chosen):
-    """No collections at all, or even fewer, stay as they are."""
     gc.set_threshold(chosen, 10, 10)
     with for_a_shard():
         assert gc.get_threshold() == (chosen, 10, 10)

@@ -77,7 +77,6 @@ def test_runs_are_compared_in_time_by_their_tasks(graded, record, stack, size):
 
 
 def test_files_of_a_directory_are_named_in_time_by_their_number(tmp_path):
-    """Many of which are called the same in other folders."""
     folders = [tmp_path / f"{number:03}" for number in range(80)]
     for folder in folders:
         folder.mkdir()

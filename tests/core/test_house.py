@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_019,
     "plugins": 39_309,
-    "tests": 58_703,
+    "tests": 57_864,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -395,11 +395,3 @@ def test_every_hook_is_documented_with_its_signature():
         assert any(signature in heading for heading in headings), signature
         for word in ("Returns:", "Called"):
             assert word in function.__doc__
-
-
-def test_tests_state_what_they_test():
-    """Every test function in this folder and below has a sentence."""
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                assert ast.get_docstring(node), f"{shown(path)}:{node.lineno}: {node.name} has no docstring"

@@ -23,7 +23,6 @@ def defined(figure, tasks):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_one_task_is_left_out_at_a_time(seed):
-    """Ratios of sums, and a figure that is no ratio, over tasks of different sizes."""
     rng = random.Random(seed)  # noqa: S311 - test data
     tasks = [(rng.randrange(1, 5), rng.choice([0.0, 0.5, 1.0])) for _ in range(12)]
     cells = {}
@@ -54,13 +53,11 @@ def test_equal_numbers_of_runs_give_the_clustered_standard_error():
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
 @pytest.mark.parametrize("tasks", [2, 7, 1000])
 def test_tasks_that_are_alike_have_no_spread(value, tasks):
-    """Whatever the number's binary form, and however many runs each has."""
     cells = {(1, value): tasks - 1, (3, 3 * value): 1}
     assert jackknife(lambda n, total: {"mean": total / n}, cells, 2)["mean"].stderr == 0.0
 
 
 def test_what_is_undefined_without_a_task_has_no_standard_error():
-    """And fewer than two tasks have none; what is undefined at all stays so."""
 
     def figures(n, total):
         return {"mean": total / n if n else None, "other": None}
@@ -105,7 +102,6 @@ def test_the_ends_are_those_of_the_formulas():
 
 
 def test_figures_that_are_no_shares_have_a_plain_interval():
-    """Chosen, or because the figure lies outside [0, 1]."""
     for value, share in ((0.5, False), (1.5, True), (-0.5, True)):
         low, high, method = ends(value, 0.1, 10, share=share)
         assert (low, high) == pytest.approx((value - 0.1 * 2.2621571628, value + 0.1 * 2.2621571628), rel=1e-9)
@@ -114,7 +110,6 @@ def test_figures_that_are_no_shares_have_a_plain_interval():
 
 @pytest.mark.parametrize("stderr", [1e-3, 0.4, 50.0, 1e300])
 def test_an_interval_of_a_share_stays_within_the_unit_interval(stderr):
-    """However wide, and without an overflow."""
     low, high, _ = ends(0.5, stderr, 2)
     assert 0 <= low < 0.5 < high <= 1
 
@@ -128,12 +123,10 @@ def test_an_interval_of_a_share_stays_within_the_unit_interval(stderr):
     ],
 )
 def test_where_there_is_no_interval_the_reason_stands(estimate, reason):
-    """Instead of ends."""
     assert interval(estimate, 5) == {"reason": reason}
 
 
 def test_an_interval_says_of_what_it_is():
-    """Samples, tasks, confidence and method."""
     found = interval(Estimate(0.5, 0.1, 10), 40, confidence=0.9)
     assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (40, 10, 0.9, "logit_t")
 
@@ -144,7 +137,6 @@ def test_an_interval_says_of_what_it_is():
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 10, 49, 199, 999, 1000, 1001, 5000, 10**6, 10**9])
 @pytest.mark.parametrize("probability", [0.025, 0.5, 0.6, 0.9, 0.975, 0.995, 0.9995])
 def test_quantiles_are_those_of_scipy(df, probability):
-    """To ten digits."""
     stats = pytest.importorskip("scipy.stats")
     assert t_quantile(probability, df) == pytest.approx(float(stats.t.ppf(probability, df)), rel=1e-10, abs=1e-12)
 
@@ -194,7 +186,6 @@ def test_models_stand_apart_and_together():
 
 
 def test_nothing_seen_is_undefined():
-    """The figure is null, and the reason stands in place of its interval."""
     nothing = {"reason": "undefined"}
     assert figures() == {
         "n": 0,
@@ -207,7 +198,6 @@ def test_nothing_seen_is_undefined():
 
 
 def test_sums_of_floats_do_not_depend_on_their_order():
-    """Thirty tenths of one task, and of as many tasks, either way round."""
     values = [0.1, 0.7, 1e-9, 1 / 3] * 8
     for name in ("a", "{}"):
         rows = [(Key(id=name.format(number)), value) for number, value in enumerate(values)]
@@ -217,7 +207,6 @@ def test_sums_of_floats_do_not_depend_on_their_order():
 
 
 def test_large_whole_numbers_add_up_exactly_with_fractions():
-    """Whole numbers whose sum no float holds, and then a half: rounded once."""
     assert figures(*[(Key(id="a"), value) for value in (2**53, 1, 0.5)])["share"] == (2**53 + 2) / 3
 
 
@@ -234,7 +223,6 @@ def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
 
 
 def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
-    """At any confidence; what is above it stays where it is."""
     few = Estimate(1.5, 0.6, 3)
     plain, cut = interval(few, 3, share=False), interval(few, 3, share=False, least=0.0)
     assert plain["low"] < 0 < cut["high"]
@@ -249,6 +237,5 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
 
 
 def test_confidence_next_to_1_has_a_quantile():
-    """However many tasks there are."""
     nearly = 1 - 2**-53
     assert all(8 < t_quantile((1 + nearly) / 2, df) < 30 for df in (500, 1000, 100_000))

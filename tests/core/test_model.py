@@ -52,7 +52,6 @@ from gradestack import (
     ],
 )
 def test_data_is_frozen_and_named(kind):
-    """Objects cannot be changed, have no dict, and are made by keyword only."""
     made = kind(**{field.name: "x" for field in msgspec.structs.fields(kind) if field.required})
     name = kind.__struct_fields__[0]
     with pytest.raises(AttributeError, match="immutable"):
@@ -107,14 +106,12 @@ def test_native_data_does_not_take_part_in_equality():
     ],
 )
 def test_samples_that_differ_in_any_other_field_are_not_equal(changes):
-    """And neither is equal to what is no sample."""
     assert replace(WHOLE, **changes) != WHOLE
     assert WHOLE.id != WHOLE
     assert BadRecord(source=Source(file="f"), reason="r") != WHOLE
 
 
 def test_samples_survive_pickling():
-    """They go from process to process, with all parts and whatever was attached."""
     sample = replace(WHOLE, native={"x": 1})
     again = pickle.loads(pickle.dumps(sample))  # noqa: S301
     assert again == sample
@@ -151,7 +148,6 @@ def test_made_calls_may_be_given_as_expected_ones():
     ],
 )
 def test_a_plain_call_is_a_name_and_arguments_to_compare(call, plain):
-    """Graders that know no more ask for this."""
     assert call.plain is plain
 
 
@@ -160,19 +156,16 @@ def test_a_plain_call_is_a_name_and_arguments_to_compare(call, plain):
     [(Source(file="f.json", ordinal=3), "f.json record 3"), (Source(file="f.jsonl", ordinal=3, line=4), "f.jsonl:4")],
 )
 def test_a_source_reads_as_a_place(source, text):
-    """With a line it is one an editor can jump to."""
     assert str(source) == text
 
 
 def test_skipped_says_why_and_has_no_score():
-    """A grader that does not apply is no zero."""
     grade = skipped("no_tools", "the record has no tools")
     assert (grade.outcome, grade.score, grade.rationale) == (Outcome.SKIPPED, None, "the record has no tools")
     assert grade.reasons == (Reason(code="no_tools", message="the record has no tools"),)
 
 
 def test_failed_carries_its_fault():
-    """The rationale is the fault's message, or its code."""
     fault = Fault(category="data", code="x")
     assert (failed(fault).outcome, failed(fault).score, failed(fault).fault) == (Outcome.FAILED, None, fault)
     assert failed(fault).rationale == "x"
@@ -181,7 +174,6 @@ def test_failed_carries_its_fault():
 
 @pytest.mark.parametrize("grade", [Grade(score=0.5), Grade(score=-3), Grade(score=1e100), skipped("x", "y")])
 def test_sound_grades_pass(grade):
-    """Any finite number is a score, and no score belongs to a skip."""
     assert check_grade(grade) is None
 
 
@@ -207,11 +199,9 @@ def test_sound_grades_pass(grade):
     ],
 )
 def test_broken_grades_are_told_apart(grade, problem):
-    """Whatever could poison an average is named."""
     assert problem in check_grade(grade)
 
 
 def test_states_read_as_text():
-    """Outcomes and statuses are their own JSON text."""
     assert [str(each) for each in Outcome] == ["graded", "skipped", "failed", "missing"]
     assert [str(each) for each in model.Status] == ["ok", "failed", "missing"]

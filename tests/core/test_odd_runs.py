@@ -77,7 +77,6 @@ def sound(tmp_path_factory):
 
 @pytest.mark.parametrize(("name", "change"), CASES, ids=lambda each: json.dumps(each)[:60])
 def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, name, change):
-    """By every command that reads one, and as the baseline of a gate."""
     shutil.copytree(sound, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     if name == "results":
@@ -109,7 +108,6 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
 
 
 def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
-    """The file, what was expected and where."""
     shutil.copytree(sound / "bad", tmp_path / "bad")
     path = tmp_path / "bad" / "header.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"components": None}))

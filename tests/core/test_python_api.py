@@ -24,7 +24,6 @@ def samples():
 
 
 def test_the_public_names_are_there():
-    """Everything listed can be had; anything else is an AttributeError with the usual text."""
     for name in gradestack.__all__:
         assert getattr(gradestack, name) is not None
     assert dir(gradestack) == sorted(gradestack.__all__)
@@ -33,7 +32,6 @@ def test_the_public_names_are_there():
 
 
 def test_the_version_is_the_distributions():
-    """One number."""
     from importlib.metadata import version
 
     assert gradestack.__version__ == version("gradestack")
@@ -41,7 +39,6 @@ def test_the_version_is_the_distributions():
 
 @pytest.mark.parametrize("name", ["run", "grade", "grade_files", "load_suite", "load_report", "discover"])
 def test_the_api_is_typed_and_documented(name):
-    """Every argument and the result have a type; the docstring says what is raised."""
     function = getattr(gradestack, name)
     hints = typing.get_type_hints(function)
     assert "return" in hints
@@ -63,7 +60,6 @@ def test_samples_are_graded_by_name(registry):
 
 
 def test_samples_may_come_one_by_one_and_as_mappings(registry):
-    """In the jsonl form; a bad one is a bad record."""
 
     def stream():
         yield Sample(id="a", recorded={"score": 0.5})
@@ -78,7 +74,6 @@ def test_samples_may_come_one_by_one_and_as_mappings(registry):
 
 
 def test_graders_may_be_objects(registry, toys):
-    """By the name of their class, or by keys of your own, with gate and metrics as in a suite."""
     with gradestack.grade(
         [Sample(id="a", recorded={"score": 0.5})],
         {"mine": toys.Toy(factor=0.5), "named": {"kind": "toy", "factor": 2.0}},
@@ -95,7 +90,6 @@ def test_graders_may_be_objects(registry, toys):
 
 
 def test_options_of_a_grader_object_need_no_json_form(registry):
-    """Functions and classes are named in the files, without their addresses."""
 
     @attrs.frozen(kw_only=True)
     class Calls(Grader):
@@ -116,13 +110,11 @@ def test_options_of_a_grader_object_need_no_json_form(registry):
 
 
 def test_a_grader_without_attrs_can_be_used_as_an_object(registry, toys):
-    """It has no options to read; only suites need them."""
     with gradestack.grade([Sample(id="a")], [toys.Plain()], registry=registry) as report:
         assert report.metrics["avg_score_attempted"] == 1.0
 
 
 def test_two_graders_of_one_name_need_keys(registry, toys):
-    """None is dropped quietly."""
     with pytest.raises(ConfigError, match="two graders are called 'Toy'; give a mapping"):
         gradestack.grade(samples(), [toys.Toy(), toys.Toy(factor=2.0)], registry=registry)
 
@@ -141,7 +133,6 @@ def test_two_graders_of_one_name_need_keys(registry, toys):
     ],
 )
 def test_mistakes_are_told_as_in_a_suite(registry, arguments, message):
-    """With the place in the call."""
     with pytest.raises(ConfigError) as caught:
         gradestack.grade(samples(), **{"graders": ["toy"]} | arguments, registry=registry)
     assert message in str(caught.value)
@@ -149,7 +140,6 @@ def test_mistakes_are_told_as_in_a_suite(registry, arguments, message):
 
 
 def test_no_sample_is_no_result(registry):
-    """An empty iterable is unusable input."""
     with pytest.raises(DataError, match="no record could be read"):
         gradestack.grade([], ["toy"], registry=registry)
 
@@ -167,14 +157,12 @@ def test_no_sample_is_no_result(registry):
     ],
 )
 def test_what_holds_no_samples_is_a_mistake_of_the_caller(given, said, registry):
-    """Not one of a reader: what was expected, what came instead, and what to call."""
     with pytest.raises(ConfigError) as caught:
         gradestack.grade(given, ["tau_partial"], registry=registry)
     assert str(caught.value) == f"samples: expected a list of samples or mappings, or a data frame, {said}"
 
 
 def test_a_raising_grader_object(registry, toys):
-    """Recorded, or under strict an error that names it."""
     bad = [Sample(id="a", recorded={"do": "raise"})]
     with gradestack.grade(bad, [toys.Toy()], registry=registry) as report:
         (row,) = report.rows()
@@ -184,14 +172,12 @@ def test_a_raising_grader_object(registry, toys):
 
 
 def test_samples_that_are_not_json_are_failures(registry):
-    """A set in the arguments does not end the run."""
     odd = Sample(id="a", calls=(ToolCall(name="f", arguments={"x": {1}}),), recorded={"score": 1.0})
     with gradestack.grade([odd, Sample(id="b", recorded={"score": 1.0})], ["toy"], registry=registry) as report:
         assert report.states["toy"] == {"graded": 1, "skipped": 0, "failed": 1, "missing": 0}
 
 
 def test_results_can_be_kept(registry, tmp_path):
-    """With output, the run directory stays, pages included."""
     report = gradestack.grade(samples(), ["toy"], output=tmp_path / "out", reports=["markdown"], registry=registry)
     assert report.path == tmp_path / "out"
     assert (tmp_path / "out/report.md").is_file()
@@ -199,7 +185,6 @@ def test_results_can_be_kept(registry, tmp_path):
 
 
 def test_the_same_samples_give_the_same_bytes(registry, tmp_path, toys):
-    """All files but the header."""
     for name in ("one", "two"):
         gradestack.grade(samples(), ["tau_partial"], output=tmp_path / name, registry=registry)
     assert toys.files_of(tmp_path / "one", "header.json") == toys.files_of(tmp_path / "two", "header.json")
@@ -209,7 +194,6 @@ def test_the_same_samples_give_the_same_bytes(registry, tmp_path, toys):
 
 
 def test_files_are_graded_with_their_formats_stack(write_lines, record, registry, tmp_path):
-    """One path, or several, as text or Path."""
     path = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
     for number, paths in enumerate((path, str(path), [path])):
         report = gradestack.grade_files(
@@ -219,7 +203,6 @@ def test_files_are_graded_with_their_formats_stack(write_lines, record, registry
 
 
 def test_a_suite_may_be_a_file_or_a_mapping(write_lines, record, registry, tmp_path):
-    """Relative paths are taken from the file, or from the working directory."""
     write_lines([record("a", 0.5)])
     suite = tmp_path / "suite.yaml"
     suite.write_text("name: filed\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n")

@@ -107,7 +107,6 @@ def sniff(path, reader=Quiz):
 
 @LAYOUTS
 def test_a_format_keeps_the_contract_of_readers(write, tmp_path, as_list):
-    """Keys and sample_of are enough: recognised, same samples twice, sound on broken copies, picklable."""
     path = write([quiz("a"), quiz("é", "\ud800"), quiz("c", None)], as_list=as_list)
     (tmp_path / "scratch").mkdir()
     testing.check_reader(Quiz(prefix="q"), path, scratch=tmp_path / "scratch")
@@ -126,7 +125,6 @@ def test_lines_are_numbered_from_one_and_records_from_nought(write):
 
 @LAYOUTS
 def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
-    """Neither text, nor other values, nor what sample_of refuses ends the file; each has its reason and its place."""
     records = [quiz(1), 7, None, {"question": 1}, {}, quiz(2, "odd"), quiz(3, "deep"), quiz(4)]
     assert [text for text, *_ in told(read(write(records, as_list=as_list)))] == [
         "1",
@@ -143,7 +141,6 @@ def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
 
 
 def test_a_line_that_is_no_json_is_a_bad_record(write):
-    """Those behind it are read."""
     found = told(
         read(write(["{bad", quiz(1), '{"question": ', "\udcff".encode("utf-8", "surrogatepass").decode("latin1")]))
     )
@@ -156,14 +153,12 @@ def test_a_line_that_is_no_json_is_a_bad_record(write):
 
 
 def test_a_document_over_several_lines_is_no_file_of_records(write):
-    """Its lines are told one by one, and it is not recognised."""
     path = write(json.dumps({"runs": [quiz(1)]}, indent=1))
     assert all(isinstance(each, BadRecord) for each in read(path))
     assert sniff(path) == 0.0
 
 
 def test_a_list_that_is_cut_off_gives_what_was_whole(write):
-    """The last bad record says where it breaks off."""
     path = write('[{"question": 1, "answer": 2}, {"question": 2, "ans')
     assert [each.id for each in read(path)[:-1]] == ["1"]
     assert "the list is cut off here" in read(path)[-1].reason
@@ -172,7 +167,6 @@ def test_a_list_that_is_cut_off_gives_what_was_whole(write):
 
 @LAYOUTS
 def test_a_byte_order_mark_is_passed_over(write, as_list):
-    """At the beginning of lines, and of a list."""
     path = write([quiz(1)], as_list=as_list)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert told(read(path)) == [("1", 1, 0)]
@@ -180,7 +174,6 @@ def test_a_byte_order_mark_is_passed_over(write, as_list):
 
 
 def test_an_empty_file_has_no_records(write):
-    """Neither has one of white space, nor an empty list; none of them is recognised."""
     for text in ("", " \n\n", "[]", "[ ]\n"):
         assert read(write(text)) == []
         assert sniff(write(text)) == 0.0
@@ -188,7 +181,6 @@ def test_an_empty_file_has_no_records(write):
 
 @LAYOUTS
 def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(write, as_list):
-    """NaN, infinities, lone surrogates and integers beyond 64 bits."""
     path = write(
         ['{"question": NaN, "answer": [-Infinity, 123456789012345678901234567890, "\\ud800"]}'], as_list=as_list
     )
@@ -200,7 +192,6 @@ def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(wri
 @LAYOUTS
 @pytest.mark.parametrize("size", [1, 100, 10_000])
 def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
-    """Samples, bad records and places are those of the file in one piece; positions never overlap."""
     records = [quiz(n, "odd" if n % 7 == 3 else "yes") for n in range(60)]
     records[10:10] = [[1], {"question": 1}]
     paths = [write(records, as_list=as_list, name="a.json"), write(records[:9], as_list=as_list, name="b.json")]
@@ -217,7 +208,6 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
 
 @LAYOUTS
 def test_one_record_at_a_time_is_in_memory(write, as_list):
-    """A file many times larger than its records is read in little room."""
     path = write([quiz(n, "x" * 1000) for n in range(30_000)], as_list=as_list)
     (shard, *_) = shards_of(path)
     tracemalloc.start()
@@ -229,7 +219,6 @@ def test_one_record_at_a_time_is_in_memory(write, as_list):
 
 
 def test_a_layout_is_kept_to(write):
-    """A format of one layout does not take the other for its own."""
 
     class Lined(Quiz):
         layout = "lines"
@@ -300,7 +289,6 @@ def test_a_record_too_long_to_be_read_is_told_by_its_names(write, monkeypatch, a
 
 
 def test_directories_and_garbage_are_not_recognised(tmp_path):
-    """Nor is anything by a format without keys."""
     for head in (b"", b"\x00\xff", b"[" * 10_000, b'{"a":' * 10_000):
         assert Quiz.sniff(tmp_path, head) == 0.0
     assert RecordReader.sniff(tmp_path, b'{"a": 1}') == 0.0
@@ -308,7 +296,6 @@ def test_directories_and_garbage_are_not_recognised(tmp_path):
 
 
 def test_a_record_may_give_any_number_of_samples(write):
-    """Of files that are planned otherwise, with room for them in the positions."""
     path = write([{"pairs": 3}, {"pairs": 0}, {"pairs": 9}, "{bad", {"pairs": 1}])
     shards = shards_of(path, path, reader=Pairs())
     size = path.stat().st_size + 1
@@ -342,7 +329,6 @@ def test_another_file_may_be_read_for_an_input(write):
 
 
 def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
-    """One that is missing, one that goes away, and a directory."""
     path = write([quiz(1)])
     (shard,) = shards_of(path)
     with pytest.raises(DataError, match=r"^x: cannot be read: Is a directory$"):
@@ -355,14 +341,12 @@ def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
 
 
 def test_a_format_that_says_nothing_of_its_records_is_refused(write):
-    """The error says what to write."""
     with pytest.raises(NotImplementedError, match=r"RecordReader does not say.*sample_of is not written"):
         read(write([{}]), reader=RecordReader())
 
 
 @LAYOUTS
 def test_the_ranges_of_a_file_hold_its_records(write, monkeypatch, as_list):
-    """Without a reader too; the first ones are those of the head."""
     path = write([quiz(n) for n in range(30)], as_list=as_list)
     whole = list(iter_records(path))
     assert [element.value for element, _ in first_records(path.read_bytes(), 5)] == [each.value for each in whole[:5]]

@@ -26,7 +26,6 @@ def _called_from(depth):
 
 
 def test_room_is_the_same_however_deep_the_stack_is():
-    """Called from the top, from far down, and from a thread; the limit is what it was afterwards."""
     limit = sys.getrecursionlimit()
     found = [_called_from(0), _called_from(500), _called_from(800)]
     assert sys.getrecursionlimit() == limit
@@ -39,7 +38,6 @@ def test_room_is_the_same_however_deep_the_stack_is():
 
 
 def test_room_does_not_depend_on_the_limit():
-    """A caller that raised it gets the same results."""
     limit, found = sys.getrecursionlimit(), _measured()
     try:
         sys.setrecursionlimit(limit + 5000)

@@ -31,7 +31,6 @@ def plugins_of(spawn, *sites, **variables):
 
 
 def test_every_built_in_plugin_is_sound():
-    """All of our own plugins load, through the same door as everybody's."""
     found = discover(limit="")
     assert [f"{plugin}: {plugin.error}" for plugin in found.broken] == []
     assert found.conflicts == []
@@ -41,14 +40,12 @@ def test_every_built_in_plugin_is_sound():
 
 
 def test_two_discoveries_are_independent(toys):
-    """There is no global registry: what one has, another does not."""
     first, second = discover(extra=[("toys", toys.offer(*toys.TOYS))], limit=""), discover(limit="")
     assert "toy" in first.names("grader")
     assert "toy" not in second.names("grader")
 
 
 def test_classes_load_on_first_use(registry, toys):
-    """Listing imports nothing; loading gives the class the component names."""
     assert registry.load("grader", "toy") is toys.Toy
     assert registry.version("grader", "toy") == "7"
     component, plugin = registry.find("grader", "toy")
@@ -57,7 +54,6 @@ def test_classes_load_on_first_use(registry, toys):
 
 
 def test_an_unknown_name_is_a_config_error_with_advice(registry):
-    """A close name is suggested; without one, all are listed."""
     with pytest.raises(ConfigError, match=r"unknown grader 'toi' \(did you mean 'toy'\?\)"):
         registry.find("grader", "toi")
     with pytest.raises(ConfigError, match=r"unknown engine 'zzzzzz'; there are: .*serial"):
@@ -91,7 +87,6 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
 
 
 def test_the_same_name_of_two_kinds_is_no_conflict(toys):
-    """A reader and a stack may share a name."""
     pair = (toys.component("reader", "same", "Numbers"), toys.component("stack", "same", "numbers_stack"))
     found = discover(extra=[("toys", toys.offer(*pair))], limit="")
     assert found.conflicts == []
@@ -109,7 +104,6 @@ def test_the_same_name_of_two_kinds_is_no_conflict(toys):
     ],
 )
 def test_a_malformed_component_breaks_its_plugin(toys, component, message):
-    """The plugin is listed as broken, with what is wrong; the others stay."""
     made = Component(**({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component))
     found = discover(extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit="")
     (sick,) = [plugin for plugin in found.broken if plugin.name == "odd"]
@@ -179,7 +173,6 @@ class Hooked:
     ],
 )
 def test_a_broken_plugin_does_not_take_the_others_with_it(toys, plugin, message):
-    """What it did is recorded under its name; the next plugin works."""
     found = discover(extra=[("sick", plugin), ("toys", toys.offer(*toys.TOYS))], limit="")
     (sick,) = [each for each in found.broken if each.name == "sick"]
     assert message in sick.error
@@ -187,13 +180,11 @@ def test_a_broken_plugin_does_not_take_the_others_with_it(toys, plugin, message)
 
 
 def test_a_plugin_may_offer_nothing(toys):
-    """An empty iterable is fine."""
     found = discover(extra=[("nothing", toys.offer())], limit="")
     assert "nothing" not in [plugin.name for plugin in found.broken]
 
 
 def test_one_object_under_two_names_is_refused(toys):
-    """The second registration is the broken one."""
     plugin = toys.offer(*toys.TOYS)
     found = discover(extra=[("one", plugin), ("two", plugin)], limit="")
     assert "two" in [each.name for each in found.broken]
@@ -211,7 +202,6 @@ def test_one_object_under_two_names_is_refused(toys):
     ],
 )
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
-    """Missing module, missing name, wrong kind, no attrs class: told with plugin and target, when it is used."""
     found = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
     with pytest.raises(PluginError) as caught:
         found.load("grader", "odd")
@@ -220,7 +210,6 @@ def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, ta
 
 
 def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys):
-    """It is the same class as before, compared and pickled like any component."""
     found = make_registry_(toys.component("grader", "plain", "Plain")).load("grader", "plain")
     assert found is toys.Plain
     assert pickle.loads(pickle.dumps(found())) == found()  # noqa: S301
@@ -235,7 +224,6 @@ def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys
     ],
 )
 def test_suggestions(word, known, answer):
-    """The closest known word, or nothing."""
     assert suggest(word, known) == answer
 
 
@@ -243,7 +231,6 @@ def test_suggestions(word, known, answer):
 
 
 def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):
-    """One entry point in the group is all it takes."""
     site = distribution(
         "acme-graders", {"acme": "acme_graders"}, {"acme_graders": module(shiny="acme_graders:X")}, "3.2"
     )
@@ -278,7 +265,6 @@ def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution)
     ],
 )
 def test_a_broken_installed_plugin_is_listed_as_broken(spawn, distribution, entry_points, modules, message):
-    """Every way a plugin can fail to load is told by name, distribution and version, and the others are listed."""
     site = distribution("sick-dist", entry_points, modules)
     out = plugins_of(spawn, site)
     (line,) = [line for line in out.splitlines() if line.startswith("broken") and "sick" in line]
@@ -288,7 +274,6 @@ def test_a_broken_installed_plugin_is_listed_as_broken(spawn, distribution, entr
 
 
 def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, write_lines, record):
-    """A run without it passes; a run that names its grader exits 4 and says what it said."""
     site = distribution("sick-dist", {"sick": "sick_one"}, {"sick_one": "raise ValueError('cannot start')"})
     runs = write_lines([record("a")])
     sound = spawn("grade", runs, "-o", "out", "--set", "reports=[]", "-q", paths=[site])
@@ -300,7 +285,6 @@ def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, w
 
 
 def test_one_entry_point_name_in_two_distributions_is_an_error(spawn, distribution, write_lines, record):
-    """Whichever stands first on the path, both are named, and nothing is graded."""
     first = distribution("dist-one", {"same": "same_one"}, {"same_one": module(alpha="a:B")})
     second = distribution("dist-two", {"same": "same_two"}, {"same_two": module(beta="a:B")})
     runs = write_lines([record("a")])
@@ -339,14 +323,12 @@ def test_plugins_can_be_limited(spawn, distribution):
 
 
 def test_the_limit_can_be_given_in_code(monkeypatch, toys):
-    """An argument wins over the environment."""
     monkeypatch.setenv("GRADESTACK_PLUGINS", "nothing_of_that_name")
     assert discover().names("grader") == discover(limit="").names("grader")
     assert issubclass(discover(limit="x").load("grader", "tau_partial"), Grader)
 
 
 def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
-    """A mistyped name in GRADESTACK_PLUGINS is a warning, not silence."""
     assert discover(limit="readers, nowhere,").unknown == ["nowhere"]
     assert discover(limit="").unknown == []
     said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")

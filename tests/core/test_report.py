@@ -20,7 +20,6 @@ def finished(run_lines, record):
 
 
 def test_figures_are_at_hand(finished):
-    """Name, metrics, states, aggregates, gates and verdict, without opening files."""
     assert finished.name == "toys"
     assert finished.metrics["total"] == 3
     assert finished.states["zeta"]["skipped"] == 1
@@ -63,7 +62,6 @@ def test_exit_codes(tmp_path, summary, code):
 
 
 def test_a_run_reads_back_equal(finished):
-    """The report of the directory is the report of the run."""
     loaded = load_report(finished.path)
     assert (loaded.summary, loaded.header) == (finished.summary, finished.header)
     assert list(loaded.rows()) == list(finished.rows())
@@ -89,7 +87,6 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
 
 
 def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, tmp_path):
-    """A run of another version is told with what to do."""
     run = run_lines([record("a", 1.0)], reports=["dump"])
     loaded = load_report(run.path)
     (reporter,) = [each for each in loaded.header["components"] if each["kind"] == "reporter"]
@@ -99,7 +96,6 @@ def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, 
 
 
 def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tmp_path):
-    """Both html and markdown."""
     run = run_lines([record("a", 1.0)])
     pages = rewrite_pages(load_report(run.path), registry, (), tmp_path / "pages")
     assert [page.name for page in pages] == ["report.html", "report.md"]
@@ -119,7 +115,6 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
 
 
 def test_pages_of_samples_without_an_output_are_temporary(registry):
-    """They are removed with the report."""
     with gradestack.grade([{"id": "a", "predicted": "x"}], ["toy"], reports=["markdown"], registry=registry) as report:
         (page,) = report.pages
         assert page.is_file()
@@ -127,7 +122,6 @@ def test_pages_of_samples_without_an_output_are_temporary(registry):
 
 
 def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
-    """Rows and summary are the same; only where they are differs."""
     given = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
     gate = {"kind": "simple", "metric_key": "toy", "aggregation": "p50", "op": "gte", "value": 0.0}
     with gradestack.grade(given, ["toy"], gate=gate, registry=registry) as held:
@@ -147,7 +141,6 @@ def test_a_kept_run_is_not_removed(finished):
 
 
 def test_what_is_no_run_directory(tmp_path, finished):
-    """Missing, a file, somebody's directory: each says so."""
     (tmp_path / "file").touch()
     (tmp_path / "theirs").mkdir()
     for name, message in [
@@ -177,7 +170,6 @@ def test_what_is_no_run_directory(tmp_path, finished):
     ],
 )
 def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
-    """The file is named."""
     place = shutil.copytree(finished.path, tmp_path / "copy")
     if text is None:
         (place / name).unlink()
@@ -190,7 +182,6 @@ def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
 
 @pytest.mark.parametrize("name", ["header.json", "summary.json"])
 def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
-    """One sentence that ends with what the system says, without its number or the path once more."""
     place = shutil.copytree(finished.path, tmp_path / "copy")
     (place / name).unlink()
     (place / name).mkdir()
@@ -200,7 +191,6 @@ def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
 
 
 def test_a_damaged_row_is_told_with_its_line(finished):
-    """Cut off by a full disk, say."""
     path = finished.path / "results.jsonl"
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(DataError, match=r"results\.jsonl:3: not JSON"):

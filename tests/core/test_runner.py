@@ -11,7 +11,6 @@ from tests.core.toy_components import DO_RAISE, DO_SKIP, Count
 
 
 def test_a_run_directory(run_lines, record, toys):
-    """Rows, summary, header; nothing else without pages and exporters, and nothing left beside it."""
     report = run_lines([record("a", 1.0), record("b", 0.25)])
     assert sorted(toys.files_of(report.path)) == ["header.json", "results.jsonl", "summary.json"]
     assert [path.name for path in report.path.parent.iterdir() if path.name != "runs.jsonl"] == ["out"]
@@ -73,7 +72,6 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
 
 
 def test_states_are_never_zeros(run_lines, record):
-    """Nothing could be graded: the average is null, the gate has no data and fails."""
     report = run_lines([record("a", **DO_SKIP), record("b", **DO_RAISE)], gate={"op": "lte", "value": 1})
     assert report.metrics["avg_score_attempted"] is None
     assert report.metrics["by_metric"]["quality"]["pass_rate"] is None
@@ -127,7 +125,6 @@ def test_several_graders(run_lines, record):
 
 
 def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
-    """Versions, options, fingerprints of the inputs; the one file that may differ between runs."""
     report = run_lines([record("a", 1.0)], graders={"q": {"kind": "toy", "factor": 2, "names": ["x"]}})
     header = report.header
     assert (header["generator"], header["suite_name"], header["version"]) == (
@@ -163,7 +160,6 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
 
 
 def test_a_rerun_replaces_the_run_whole(run_lines, record, toys):
-    """Nothing of the earlier run stays, wherever it came from."""
     first = run_lines([record("a", 1.0)], reports=["markdown"])
     (first.path / "mine.txt").write_text("x")
     second = run_lines([record("b", 1.0)])
@@ -172,7 +168,6 @@ def test_a_rerun_replaces_the_run_whole(run_lines, record, toys):
 
 
 def test_a_failing_rerun_leaves_the_earlier_run(run_lines, record, toys):
-    """Moved into place only when done."""
     place = run_lines([record("a", 1.0)]).path
     first = toys.files_of(place)
     with pytest.raises(DataError):
@@ -181,7 +176,6 @@ def test_a_failing_rerun_leaves_the_earlier_run(run_lines, record, toys):
 
 
 def test_somebody_elses_directory_is_refused(run_lines, record, tmp_path):
-    """Before anything is read."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out/data").touch()
     with pytest.raises(ConfigError, match="not empty and not a gradestack run"):
@@ -190,7 +184,6 @@ def test_somebody_elses_directory_is_refused(run_lines, record, tmp_path):
 
 
 def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines, record, registry):
-    """gradestack-runs/NAME/TIME below the working directory."""
     path = write_lines([record("a", 1.0)])
     monkeypatch.chdir(tmp_path)
     suite = {"name": "my suite", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}
@@ -201,7 +194,6 @@ def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines,
 
 
 def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path):
-    """The steps add up to the samples."""
     path = write_lines([record(str(number), 1.0) for number in range(100)])
     told = []
     suite = {"target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}

@@ -22,7 +22,6 @@ from tests.core.toy_components import DO_STOP
     ],
 )
 def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, said, small_shards):
-    """Rows and the other metrics are kept, and gates decide on the exit code."""
     small_shards(1)
     metrics = {"sick": {"kind": "toy_count", "fail": fail}}
     report = run_lines([record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5})
@@ -38,7 +37,6 @@ def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, sa
     ("target", "said"), [("BreaksAtRow", "RuntimeError: no row"), ("BreaksAtEnd", "RuntimeError: no end")]
 )
 def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
-    """The results are kept, the other exporter's file too."""
     using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
     name = f"exporter sick (gradestack {gradestack.__version__})"
@@ -49,7 +47,6 @@ def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target,
 
 
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
-    """The other page is there, and nothing in the message depends on the place."""
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
     assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere"}
     assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
@@ -77,7 +74,6 @@ def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path
 
 @pytest.mark.parametrize("where", ["index", "plan", "read", "yield"])
 def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where):
-    """With its name, and nothing written."""
     path = tmp_path / "x.numbers"
     path.write_text("numbers\n1\n")
     with pytest.raises(PluginError, match="reader Numbers"):
@@ -90,7 +86,6 @@ def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where):
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_an_interrupted_run_keeps_what_it_has(run_lines, record, small_shards, size, toys, with_echo):
-    """Rows and figures agree, the directory can be read, and says that it is incomplete."""
     small_shards(size)
     records = [record("a", 1.0), record("b", 0.0), record("c", **DO_STOP), record("d", 1.0)]
     report = run_lines(records, gate={"op": "gte", "value": 0.1}, reports=["markdown"], using=with_echo)
@@ -105,7 +100,6 @@ def test_an_interrupted_run_keeps_what_it_has(run_lines, record, small_shards, s
 
 
 def test_an_interrupt_at_the_first_sample_is_still_a_run(run_lines, record):
-    """Empty, incomplete, readable."""
     report = run_lines([record("a", **DO_STOP)])
     assert (report.metrics["total"], report.exit_code, ids(report)) == (0, 130, [])
 
@@ -117,7 +111,6 @@ def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, reco
 
 
 def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, record, toys):
-    """All figures are there, the page is not."""
     using = toys.make_registry(toys.component("reporter", "slow", "Interrupting"))
     report = run_lines([record("a", 1.0)], reports=["slow", "markdown"], using=using)
     assert (report.exit_code, report.metrics["total"], report.pages) == (130, 1, ())
@@ -125,7 +118,6 @@ def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, recor
 
 
 def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
-    """All rows are there, the run says it is incomplete."""
 
     def stop(self, summary):
         raise KeyboardInterrupt
@@ -139,7 +131,6 @@ def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines,
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):
-    """Whatever the system says, with the file it said it about."""
 
     def full(self, name, value):
         raise OSError(28, "No space left on device", str(self.path / name))

@@ -65,7 +65,6 @@ RICH = {
 
 
 def test_rerunning_gives_the_same_bytes(run_lines, toys, with_echo, noon):
-    """All files but the header, pages and native files included."""
     first = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
     second = toys.files_of(run_lines(LINES, output="again", using=with_echo, **RICH).path, "header.json")
     assert set(first) == {
@@ -81,7 +80,6 @@ def test_rerunning_gives_the_same_bytes(run_lines, toys, with_echo, noon):
 
 
 def test_where_the_input_lies_does_not_show(tmp_path, write_lines, toys, with_echo, monkeypatch, noon):
-    """Nothing but the header depends on directories, and no other file holds an absolute path."""
     found = []
     for place, relative in (("one", False), ("some/where/else", True)):
         path = write_lines(LINES, f"{place}/runs.jsonl")
@@ -96,7 +94,6 @@ def test_where_the_input_lies_does_not_show(tmp_path, write_lines, toys, with_ec
 
 @pytest.mark.parametrize("size", [1, 100, 333, 1000, 5000])
 def test_any_split_into_shards_gives_the_same_bytes(run_lines, small_shards, toys, with_echo, size, noon):
-    """One record per shard or all in one: rows, figures, pages and native files are the same."""
     whole = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
     small_shards(size)
     split = toys.files_of(run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json")
@@ -104,7 +101,6 @@ def test_any_split_into_shards_gives_the_same_bytes(run_lines, small_shards, toy
 
 
 def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, with_echo):
-    """Three files hold what one held: the same rows but for their places, the same metrics."""
     whole = run_lines(MIXED, using=with_echo, **RICH)
     paths = [str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)]
     parts = run_lines([], output="parts", using=with_echo, target={"paths": paths}, **RICH)
@@ -114,7 +110,6 @@ def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, wit
 
 
 def test_metrics_can_be_recomputed_from_the_rows_alone(run_lines, tmp_path, registry):
-    """Each aggregate of summary.json, exactly."""
     report = run_lines(LINES, **RICH)
     suite = load_suite({"target": {"paths": [str(tmp_path / "runs.jsonl")]}, **RICH}, registry=registry)
     assert len(suite.metrics) == 7
@@ -125,7 +120,6 @@ def test_metrics_can_be_recomputed_from_the_rows_alone(run_lines, tmp_path, regi
 
 
 def test_native_files_of_one_input(run_lines, record, with_echo):
-    """Framed, in input order, with the figures of the input."""
     report = run_lines([record("a", 1.0), "broken", record("b", **DO_SKIP)], using=with_echo)
     assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"bad",\n"b=None"\n]\n'
     figures = read(report, "native/figures.json")
@@ -133,7 +127,6 @@ def test_native_files_of_one_input(run_lines, record, with_echo):
 
 
 def test_native_files_of_several_inputs(run_lines, write_lines, record, with_echo, small_shards):
-    """One folder per input, each with its own figures, whatever an aggregator's merge takes over."""
     small_shards(1)
     one = write_lines([record("a", 1.0), record("b", 0.5)], "one.jsonl")
     two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
@@ -148,6 +141,5 @@ def test_native_files_of_several_inputs(run_lines, write_lines, record, with_ech
 
 
 def test_an_exporter_needs_its_reader_and_its_graders(run_lines, record, with_echo):
-    """Otherwise nothing native is written."""
     report = run_lines([record("a", 1.0)], using=with_echo, graders={"q": "tau_partial"})
     assert not (report.path / "native").exists()

@@ -57,7 +57,6 @@ def rows_of(path):
     "engine", [{"engine": "serial"}, {"engine": "processes", "workers": 2}], ids=["serial", "processes"]
 )
 def test_all_but_the_conversation_is_the_same(run, place, engine):
-    """Rows without their trajectory; summary and pages byte for byte, on any engine."""
     run("full")
     report = run("slim", rows="slim", **engine)
     assert rows_of(place / "slim") == [
@@ -85,7 +84,6 @@ def test_all_but_the_conversation_is_the_same(run, place, engine):
     ],
 )
 def test_an_option_goes_before_the_suite(run, suite, option, found):
-    """The three words, True and False; summary.json does not say which."""
     report = run("out", suite, rows=option)
     assert report.header["rows"] == found
     assert "rows" not in report.summary["config"]
@@ -93,7 +91,6 @@ def test_an_option_goes_before_the_suite(run, suite, option, found):
 
 
 def test_words_are_checked(run, registry):
-    """With a suggestion, in the suite and in Python; the schema names them."""
     with pytest.raises(
         ConfigError, match=r"^rows: expected one of full, slim, none; got 'slin' \(did you mean 'slim'\?\)"
     ):
@@ -121,7 +118,6 @@ def test_the_command_line(command, place, words, found):
 
 
 def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatch, tmp_path_factory):
-    """From another working directory, too."""
     run("full")
     run("slim", rows="slim")
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
@@ -133,7 +129,6 @@ def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatc
 
 @pytest.mark.parametrize("what", ["gone", "changed"])
 def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
-    """One sentence where the conversation would stand, one warning; conversations of other files are shown."""
     run("slim", rows="slim")
     file = place / "one.jsonl"
     file.unlink() if what == "gone" else file.write_text(file.read_text().replace("asked", "ASKED"))
@@ -148,7 +143,6 @@ def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
 
 
 def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
-    """Reporters get whole rows; without trajectories no input is read."""
     from gradestack.outcome.trajectories import with_trajectories
     from gradestack.registry import discover
 
@@ -177,7 +171,6 @@ def test_a_format_read_in_the_order_of_a_dataset(place, command):
 
 
 def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch):
-    """Slim rows are on record as such: full ones do not continue them."""
     from gradestack.rundir import journal
     from gradestack.rundir.place import RowsFile
 
@@ -202,7 +195,6 @@ def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypa
 
 
 def test_a_slim_run_graded_again_says_what_its_rows_lack(run, place, command):
-    """Once, and what to do; a full one says nothing."""
     for kept in ("full", "slim"):
         run(kept, rows=kept)
         done = command("grade", kept, "-o", f"again-{kept}", "--reader", "letta", "--grader", "exact_match")

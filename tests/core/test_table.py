@@ -53,7 +53,6 @@ def table(keys, grades, cuts=()):
 
 @pytest.mark.parametrize("cuts", [(), (7,), (0, 1, 30, 59), (60,)])
 def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
-    """With the parts that were asked for, odd texts and numbers beyond 64 bits as they were."""
     keys = samples(60)
     grades = [GRADES[number % len(GRADES)] for number in range(60)]
     found = table(keys, grades, cuts)
@@ -75,7 +74,6 @@ def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
 
 
 def test_tasks_are_clusters_else_ids():
-    """Each of all models, and of each model."""
     keys = [Key(id="a", model="m"), Key(id="a", model="n"), Key(id="b", cluster="a", model="m"), Key(id="b", model="m")]
     found = table(keys, [GRADES[0]] * 4)
     numbers = ([{"n": 1}], [0] * 4)
@@ -85,7 +83,6 @@ def test_tasks_are_clusters_else_ids():
 
 
 def test_a_table_of_nothing_has_no_tasks():
-    """Nor models."""
     assert Grades(Table(["g"]), "g", None, ([], [])).task_numbers() == ({}, {})
 
 
@@ -93,7 +90,6 @@ def test_a_table_of_nothing_has_no_tasks():
     st.lists(st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)), min_size=1), st.data()
 )
 def test_packed_numbers_add_up_exactly(numbers, data):
-    """Whatever their size and sign, and rounded once."""
     packing = Packing(numbers, 3 * len(numbers))
     drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
     total = sum(packing.packed[at] for at in drawn)
@@ -106,7 +102,6 @@ def test_packed_numbers_add_up_exactly(numbers, data):
 
 
 def test_rows_of_an_input_are_those_of_its_shards():
-    """Also where shards of another input stand between them."""
     columns = Columns(Wanted(parts={"g": ()}))
     columns.add([Key(id="a"), Key(id="b")], {"g": GRADES[:2]}, [True, False])
     found = Table(["g"])

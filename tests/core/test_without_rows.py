@@ -17,7 +17,6 @@ def suite(write_lines, record):
 
 
 def test_the_figures_are_the_same(suite, tmp_path, registry):
-    """summary.json does not depend on rows; there is no results.jsonl, and the header says so."""
     accuracy, simple = {"metric": "accuracy", "op": "gte", "value": 5}, {"kind": "simple", "aggregation": "p95"}
     suite["gates"] = [
         {"op": "gte", "value": 0.1, "per": "model"},
@@ -33,7 +32,6 @@ def test_the_figures_are_the_same(suite, tmp_path, registry):
 
 
 def test_pages_show_the_figures_and_say_why_there_are_no_samples(suite, tmp_path, registry):
-    """The headline is the suite's; the pages can be written again from the directory."""
     gradestack.run(suite, output=tmp_path / "out", registry=registry, rows=False)
     markdown, html = ((tmp_path / "out" / name).read_text() for name in ("report.md", "report.html"))
     assert "No rows were kept" in markdown
@@ -48,7 +46,6 @@ def test_pages_show_the_figures_and_say_why_there_are_no_samples(suite, tmp_path
 
 
 def test_rows_that_were_not_kept_cannot_be_read(suite, tmp_path, registry):
-    """A clear error, at once; so for a reporter that wants them, whose page is then missing."""
     report = gradestack.run(suite | {"reports": ["dump"]}, output=tmp_path / "out", registry=registry, rows=False)
     with pytest.raises(DataError, match=r"out: the run kept no rows \(rows: none\)"):
         report.rows()
@@ -61,7 +58,6 @@ def test_rows_that_were_not_kept_cannot_be_read(suite, tmp_path, registry):
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_runs_are_told_apart_by_their_rows(suite, tmp_path, registry, runs):
-    """Refused before any work is done."""
     with pytest.raises(ConfigError) as caught:
         gradestack.run(suite | {"num_runs": runs}, output=tmp_path / "out", registry=registry, rows=False)
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["num_runs"]
@@ -69,7 +65,6 @@ def test_runs_are_told_apart_by_their_rows(suite, tmp_path, registry, runs):
 
 
 def test_on_the_command_line(suite, tmp_path, command):
-    """--no-rows; the exit code of a refusal is 2."""
     paths = suite["target"]["paths"]
     assert command("grade", *paths, "--no-rows", "-o", tmp_path / "out", "--stack", "jsonl", "-q").code in (0, 2)
     said = command("grade", *paths, "--no-rows", "--num-runs", "2", "-o", tmp_path / "other")

@@ -39,7 +39,6 @@ REFUSED = (
     ids=" ".join,
 )
 def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
-    """With its place and both remedies; nobody is connected to."""
     said = command(arguments[0], suite, *arguments[1:])
     assert (said.code, said.out, said.err) == (2, "", REFUSED)
     with pytest.raises(BlockingIOError):
@@ -54,7 +53,6 @@ def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
     ],
 )
 def test_an_address_of_a_mapping_is_refused(here, registry, suite):
-    """As that of a file, in Python."""
     whole = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
     with pytest.raises(gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"):
         gradestack.run(whole, output="out", registry=registry)
@@ -75,7 +73,6 @@ NOBODY = "tcp://127.0.0.1:9"
     ids=["option", "engine", "allowed", "grade"],
 )
 def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger, here, arguments):
-    """So is one of a suite that is trusted."""
     (here / "near.yaml").write_text((here / suite).read_text().replace(stranger[1], NOBODY))
     said = command(*arguments, "--set", "engine.patience=0.2")
     assert said.code == 2
@@ -83,7 +80,6 @@ def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger
 
 
 def test_another_engine_needs_no_address(command, suite, here):
-    """The one of the suite is left out with its engine."""
     assert command("run", suite, "--engine", "serial", "-o", "out").code == 0
     assert (here / "out/summary.json").exists()
 

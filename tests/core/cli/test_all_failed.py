@@ -20,7 +20,6 @@ LINE = "error: all 3 grades failed, so nothing was graded; the first: runs.jsonl
 @pytest.mark.parametrize("quiet", [[], ["--quiet"]])
 @pytest.mark.parametrize("gate", ["null", "{op: gte, value: 0.5}", "{op: gte, value: 0.5, on_no_data: pass}"])
 def test_exit_3_goes_before_1(command, failing, gate, quiet):
-    """One line with the first reason; no verdict says that it passed; the run directory is written."""
     got = command("run", "suite.yaml", "-o", "out", "--set", f"gate={gate}", *quiet)
     assert got.code == 3
     assert got.err.splitlines()[-1].startswith(LINE)
@@ -34,7 +33,6 @@ def test_exit_3_goes_before_1(command, failing, gate, quiet):
 
 @pytest.mark.parametrize(("gate", "code"), [("null", 0), ("{op: gte, value: 0.5}", 1)])
 def test_it_can_be_switched_off(command, failing, gate, code):
-    """Then the gates decide; in a suite as on the command line."""
     for options in (["--allow-all-failed"], ["--set", "allow_all_failed=true"]):
         got = command("run", "suite.yaml", "-o", "out", "-q", "--set", f"gate={gate}", *options)
         assert (got.code, got.err) == (code, "")
@@ -56,7 +54,6 @@ def test_one_grade_is_enough(command, here, write_lines, record, records):
 
 
 def test_every_grader_must_have_failed(run_lines, record):
-    """One that graded something saves the run."""
     graders = {"quality": "toy", "said": {"kind": "exact_match"}}
     records = [record("a", expected="x", **RAISE), record("b", expected="x", **RAISE)]
     report = run_lines(records, graders=graders)
@@ -65,21 +62,18 @@ def test_every_grader_must_have_failed(run_lines, record):
 
 
 def test_upstream_has_no_such_rule(run_lines, record):
-    """The gates decide, as in the original."""
     report = run_lines([record("a", **RAISE)], profile="upstream", gate={"op": "lte", "value": 1})
     assert (report.all_failed, report.exit_code) == (None, 0)
 
 
 @pytest.mark.parametrize("rows", ["full", "slim", "none"])
 def test_the_reason_is_known_however_little_is_kept(run_lines, record, rows):
-    """From the rows, or without them from what the grader raised."""
     report = run_lines([record("a", **RAISE)], rows=rows)
     assert report.all_failed.startswith("the only grade failed, so nothing was graded; the first: ")
     assert "grader quality: ZeroDivisionError: cannot grade" in report.all_failed
 
 
 def test_a_long_reason_is_one_line(run_lines, record):
-    """However many it had, and cut."""
     report = run_lines([record("a", error="no\nanswer\n" * 200)])
     assert report.all_failed.startswith(
         "the only grade failed, so nothing was graded; the first: runs.jsonl:1, grader "
@@ -89,14 +83,12 @@ def test_a_long_reason_is_one_line(run_lines, record):
 
 
 def test_in_python_nothing_is_raised(registry, toys):
-    """The report has the sentence and the exit code; samples in memory have no line to name."""
     with gradestack.grade([{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry) as report:
         assert report.exit_code == 3
         assert "grader q: ZeroDivisionError: cannot grade" in report.all_failed
 
 
 def test_pages_say_so(command, failing):
-    """And never that the run passed."""
     suite = ["--set", "gate={op: lte, value: 0.5, on_no_data: pass}", "--set", "reports=[html, markdown]"]
     assert command("run", "suite.yaml", "-o", "out", *suite).code == 3
     for name in ("report.html", "report.md"):

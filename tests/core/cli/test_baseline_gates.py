@@ -100,7 +100,6 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
 
 @pytest.mark.parametrize("break_it", ["gone", "incomplete", "rows", "version", "expected"])
 def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, break_it):
-    """Exit code 3 and one sentence: gone, not finished, without rows, of another version, of other expectations."""
     run(two_in_three, "before", **({"expected": "z"} if break_it == "expected" else {}))
     before = tmp_path / "before"
     if break_it == "gone":
@@ -136,6 +135,5 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
     ],
 )
 def test_what_is_no_baseline_gate_is_refused(run, more, text):
-    """With exit code 2 and what is wrong with it."""
     code, said, _ = run(two_in_three, "out", GATE | more)
     assert (code, text in said) == (2, True), said

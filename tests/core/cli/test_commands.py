@@ -37,7 +37,6 @@ def test_help_imports_click_and_nothing_heavier():
 
 
 def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
-    """Nor does the list of components: names and summaries are all that is needed."""
     code = (
         "import sys\nfrom gradestack.cli import commands\n"
         "for arguments in (['--help'], ['plugins', 'list']):\n"
@@ -53,7 +52,6 @@ def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
 
 
 def test_help_names_commands_and_exit_codes(command):
-    """On standard output, exit 0."""
     for option in ("--help", "-h"):
         said = command(option)
         assert said.code == 0
@@ -63,14 +61,12 @@ def test_help_names_commands_and_exit_codes(command):
 
 @pytest.mark.parametrize("group", [[], ["plugins"], ["stacks"]])
 def test_a_group_without_a_command_shows_its_help(command, group):
-    """As --help prints it, line by line, with the exit code of a usage mistake."""
     said = command(*group)
     assert said.code == 2
     assert said.err.strip() == command(*group, "--help").out.strip()
 
 
 def test_every_command_has_help(command):
-    """One line of what it does, and its options."""
     for path in (["run"], ["grade"], ["report"], ["validate"], ["schema"], ["plugins", "list"], ["stacks", "show"]):
         said = command(*path, "--help")
         assert (said.code, said.err) == (0, "")
@@ -78,7 +74,6 @@ def test_every_command_has_help(command):
 
 
 def test_version(command):
-    """The number of the package."""
     assert command("--version").out == f"gradestack, version {gradestack.__version__}\n"
 
 
@@ -95,7 +90,6 @@ def test_version(command):
     ],
 )
 def test_usage_mistakes(command, arguments, message):
-    """Exit 2, on standard error, with what to do."""
     said = command(*arguments)
     assert (said.code, said.out) == (2, "")
     assert message.lower() in said.err.lower()
@@ -105,7 +99,6 @@ def test_usage_mistakes(command, arguments, message):
 
 
 def test_a_run_prints_the_results_block(command, here):
-    """Successes, figures and states, then where the files are, then the verdict; bad records are told."""
     said = command("run", "suite.yaml", "-o", "out")
     assert said.err == ""
     lines = said.out.splitlines()
@@ -132,7 +125,6 @@ def test_a_run_prints_the_results_block(command, here):
 
 
 def test_a_failed_gate_is_exit_1(command, here):
-    """And nothing but the verdict with --quiet."""
     said = command("run", "suite.yaml", "-o", "out", "--set", "gate.value=0.8", "--quiet")
     assert said == type(said)(1, "✗ FAILED\n", "")
     loud = command("run", "suite.yaml", "-o", "out", "--set", "gate.value=0.8")
@@ -141,7 +133,6 @@ def test_a_failed_gate_is_exit_1(command, here):
 
 
 def test_quiet_prints_the_verdict_only(command, here):
-    """Without a gate nothing at all."""
     assert command("run", "suite.yaml", "-o", "out", "-q").out == "✓ PASSED\n"
     said = command("grade", "runs.jsonl", "-o", "out", "-q", "--set", "graders={q: toy}", "--set", "reports=[]")
     assert said == type(said)(0, "", "")
@@ -156,7 +147,6 @@ def test_files_are_graded_without_a_suite(command, here):
 
 
 def test_directories_are_graded(command, here):
-    """What is not recognised in them is told, by its path below."""
     (here / "data/deep").mkdir(parents=True)
     (here / "x.numbers").rename(here / "data/deep/x.numbers")
     (here / "data/notes.txt").write_text("notes")
@@ -166,7 +156,6 @@ def test_directories_are_graded(command, here):
 
 
 def test_every_option_reaches_the_run(command, here, write_lines):
-    """Stack, reader, dataset, profile and --set."""
     write_lines([{"id": "a", "expected": [{"name": "f"}]}, {"id": "z", "expected": [{"name": "f"}]}], "gold.jsonl")
     write_lines([{"id": "a", "predicted": [{"name": "f"}]}], "odd.txt")
     options = ["--stack", "jsonl", "--reader", "jsonl", "--dataset", "gold.jsonl", "--profile", "upstream"]
@@ -180,7 +169,6 @@ def test_every_option_reaches_the_run(command, here, write_lines):
 
 
 def test_several_runs_can_be_asked_for(command, here, write_lines, record):
-    """--num-runs is checked against the recording."""
     write_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)])
     assert command("run", "suite.yaml", "-o", "out", "--num-runs", "2", "-q").code == 1
     assert (here / "out/run_2/summary.json").is_file()
@@ -190,7 +178,6 @@ def test_several_runs_can_be_asked_for(command, here, write_lines, record):
 
 
 def test_the_default_place(command, here):
-    """gradestack-runs/NAME/TIME, with a link to the latest."""
     said = command("run", "suite.yaml")
     assert said.code == 0
     (place,) = [line for line in said.out.splitlines() if line.startswith("Results: ")]
@@ -199,7 +186,6 @@ def test_the_default_place(command, here):
 
 
 def test_strict(command, here, write_lines, record):
-    """A bad record is exit 3, a raising grader exit 4; nothing is written. Without it a failed grade is recorded."""
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 3, "runs.jsonl:3: not JSON")
     write_lines([record("a", recorded={"do": "raise"})])
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 4, "grader 'quality' (toy 7) raised on runs.jsonl:1")
@@ -211,7 +197,6 @@ def test_strict(command, here, write_lines, record):
 
 
 def test_validate_says_what_would_run(command, here):
-    """And runs nothing."""
     said = command("validate", "suite.yaml", "--set", "gate={metric: accuracy, op: gte, value: 0.8}")
     assert said.code == 0
     for word in (
@@ -227,7 +212,6 @@ def test_validate_says_what_would_run(command, here):
 
 
 def test_report_writes_the_same_pages_again(command, here):
-    """From the run directory alone: the input may be gone."""
     command("run", "suite.yaml", "-o", "out", "--set", "reports=[html, markdown, dump]", "--set", "graders.alpha=toy")
     pages = {name: (here / "out" / name).read_bytes() for name in ("report.html", "report.md", "dump.json")}
     for name in ("runs.jsonl", "suite.yaml", "out/report.html"):
@@ -241,7 +225,6 @@ def test_report_writes_the_same_pages_again(command, here):
 
 
 def test_report_imports_no_yaml(command, here):
-    """The pages of a finished run are written without it: nothing they are made of is YAML."""
     command("run", "suite.yaml", "-o", "out", "--set", "reports=[html]")
     code = (
         "import sys\nfrom gradestack.cli import commands\n"
@@ -257,7 +240,6 @@ def test_report_imports_no_yaml(command, here):
 
 
 def test_report_mistakes(command, here):
-    """Not a run: 3. An unknown reporter, a place that cannot be written: 2. A broken reporter: 4."""
     command("run", "suite.yaml", "-o", "out", "--set", "reports=[{kind: dump}]")
     clean(command("report", "gone"), 3, "gone: no such directory")
     clean(command("report", "runs.jsonl"), 3, "runs.jsonl: not a directory")
@@ -274,7 +256,6 @@ def test_report_mistakes(command, here):
 
 
 def test_plugins_can_be_seen(command):
-    """Listed by kind, described by name."""
     said = command("plugins", "list")
     assert said.code == 0
     assert "toy_count" in said.out
@@ -286,7 +267,6 @@ def test_plugins_can_be_seen(command):
 
 
 def test_stacks_can_be_seen_and_pasted(command, here):
-    """What is printed is a suite's graders, metrics and gate."""
     assert "numbers" in command("stacks", "list").out
     said = command("stacks", "show", "numbers")
     shown = yaml.safe_load(said.out)
@@ -297,7 +277,6 @@ def test_stacks_can_be_seen_and_pasted(command, here):
 
 
 def test_schemas_are_printed(command, here):
-    """Valid JSON Schemas; the suite's accepts the suite, the sample's accepts the runs."""
     suite = json.loads(command("schema", "suite").out)
     jsonschema.validate(yaml.safe_load((here / "suite.yaml").read_text()), suite)
     sample = json.loads(command("schema", "sample").out)
@@ -306,7 +285,6 @@ def test_schemas_are_printed(command, here):
 
 
 def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
-    """--no-plugins asks for the built-in ones only."""
     asked, discover = [], gradestack.discover
 
     def found(limit=None):

@@ -30,7 +30,6 @@ def shown(tmp_path, **changes):
 
 
 def test_the_results_block(tmp_path):
-    """In the form of the letta document, line by line."""
     assert shown(tmp_path, gates=[GATE]) == [
         "━" * 40 + " 4/4 100%",
         "",
@@ -45,7 +44,6 @@ def test_the_results_block(tmp_path):
 
 
 def test_nothing_attempted_is_not_zero(tmp_path):
-    """n/a, and no percentage of nothing."""
     empty = METRICS | {"total_attempted": 0, "avg_score_attempted": None, "avg_score_total": None, "passed_attempts": 0}
     lines = shown(tmp_path, metrics=empty)
     assert "  Avg score: n/a (attempted: n/a)" in lines
@@ -60,12 +58,10 @@ def test_nothing_attempted_is_not_zero(tmp_path):
     ],
 )
 def test_gates_show_the_figure(tmp_path, gate, line):
-    """So that one need not look it up."""
     assert line in shown(tmp_path, gates=[gate])
 
 
 def test_several_graders_have_a_line_each(tmp_path):
-    """With their states."""
     metrics = METRICS | {
         "by_metric": {"quality": {"avg_score_attempted": 0.8333}, "b": {"avg_score_attempted": None}},
         "states": METRICS["states"] | {"b": {"graded": 0, "skipped": 1, "failed": 2, "missing": 1}},
@@ -76,7 +72,6 @@ def test_several_graders_have_a_line_each(tmp_path):
 
 
 def test_what_needs_attention_is_told(tmp_path):
-    """Bad records (the first three), warnings, an interruption; control characters cannot reach the terminal."""
     listed = [{"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"} for number in range(5)]
     lines = shown(
         tmp_path, bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x"
@@ -93,13 +88,11 @@ def test_what_needs_attention_is_told(tmp_path):
 
 
 def test_where_the_files_are(tmp_path):
-    """Run directory and pages."""
     report = Report(path=tmp_path, header={}, summary=SUMMARY, pages=(tmp_path / "report.html",))
     assert console.files(report) == f"Results: {tmp_path}\nReport:  {tmp_path}/report.html"
 
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
-    """One line at the start, and a plain line now and then on standard error."""
     monkeypatch.setattr(progress_line, "_PLAIN_EVERY", -1.0)
     with console.progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
@@ -136,19 +129,16 @@ def test_rate_and_remaining_time(monkeypatch):
     ("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")]
 )
 def test_durations(seconds, text):
-    """In the two largest units."""
     assert progress_line._duration(seconds) == text
 
 
 def test_progress_when_quiet(capsys):
-    """Nothing at all."""
     with console.progress("airline", quiet=True) as watch:
         watch(Progress(samples=64))
     assert capsys.readouterr() == ("", "")
 
 
 def test_progress_on_a_terminal(capsys, monkeypatch):
-    """A live line on standard error, gone at the end; standard output stays clean."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     with console.progress("airline", quiet=False) as watch:
@@ -157,12 +147,10 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
 
 
 def test_verdicts():
-    """One mark and one word."""
     assert (console.verdict(passed=True), console.verdict(passed=False)) == ("✓ PASSED", "✗ FAILED")
 
 
 def test_what_holds_of_many_graders_is_one_line(tmp_path):
-    """With how many, the first three, and where the others are; up to five have a line each."""
     few = [f"grader 'few{n}' graded no sample (2 skipped); the first: why" for n in range(5)]
     many = [f"grader 'many{n}' graded no sample (2 skipped); the first: because" for n in range(6)]
     others = ["ids made up", "grader 'many0': a figure is odd"]

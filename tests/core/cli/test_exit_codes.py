@@ -34,7 +34,6 @@ from tests.core.outcomes import clean
     ],
 )
 def test_unusable_input_is_exit_3(command, here, content, words):
-    """One message with the file and what to try."""
     name = "gone.jsonl"
     if content is not None:
         name = "data.jsonl"
@@ -44,7 +43,6 @@ def test_unusable_input_is_exit_3(command, here, content, words):
 
 
 def test_no_readable_record_is_exit_3(command, here):
-    """With the first reason."""
     (here / "data.jsonl").write_bytes(b'{"id": "a", "predicted": \n[1]\nnull\n')
     clean(
         command("grade", "data.jsonl", "--reader", "jsonl", "-o", "out"),
@@ -55,7 +53,6 @@ def test_no_readable_record_is_exit_3(command, here):
 
 
 def test_a_suite_with_five_mistakes_is_exit_2(command, here):
-    """All of them, each with its line and a suggestion."""
     (here / "bad.yaml").write_text(
         "nmae: x\n"
         "target: {paths: [runs.jsonl]}\n"
@@ -99,7 +96,6 @@ def test_a_suite_with_five_mistakes_is_exit_2(command, here):
     ],
 )
 def test_mistaken_options_are_exit_2(command, here, options, words):
-    """Placed on the command line, with a suggestion."""
     clean(command("grade", "runs.jsonl", "-o", "out", *options), 2, *words)
 
 
@@ -122,20 +118,17 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
 
 
 def test_a_place_the_system_refuses_is_exit_2(command, here):
-    """Even to root."""
     clean(
         command("run", "suite.yaml", "-o", "/proc/nowhere/out"), 2, "/proc/nowhere/out: cannot be written: No such file"
     )
 
 
 def test_a_missing_suite_is_exit_2(command, here):
-    """No traceback for a typo in a file name."""
     clean(command("run", "suit.yaml", "-o", "out"), 2, "suit.yaml: no such file")
     clean(command("run", ".", "-o", "out"), 2, "Is a directory")
 
 
 def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
-    """With its distribution and what it said; unused, it does not matter."""
     using = toys.make_registry(toys.component("grader", "sick", "Missing"))
     sick = Plugin(name="gone", distribution="gone-dist", version="9", error="ImportError: no libgone")
     command.use(Registry([*using.plugins, sick]))
@@ -154,7 +147,6 @@ def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
 
 
 def test_a_reporter_that_breaks_on_the_way_is_exit_4(command, here):
-    """The results are kept and the message is told, on standard error when quiet."""
     options, said = ["--set", "reports=[{kind: dump, breaks: true}]"], "reporter dump is broken"
     loud = command("run", "suite.yaml", "-o", "out", *options)
     assert loud.code == 4
@@ -175,7 +167,6 @@ def test_a_broken_reader_is_exit_4(command, here):
 
 
 def test_an_interruption_is_exit_130(command, here, write_lines, record):
-    """Partial results are kept, and said to be partial."""
     write_lines([record("a", 1.0), record("b", recorded={"do": "interrupt"}), record("c", 1.0)])
     said = command("run", "suite.yaml", "-o", "out")
     assert said.code == 130
@@ -186,7 +177,6 @@ def test_an_interruption_is_exit_130(command, here, write_lines, record):
 
 
 def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monkeypatch):
-    """Nothing is written, nothing is left behind."""
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -199,7 +189,6 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
 
 
 def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
-    """Exit 4, with advice; the file system's troubles are exit 3."""
 
     def fail(error):
         def failing(*_, **__):
@@ -216,7 +205,6 @@ def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
 
 
 def test_debug_shows_the_traceback_and_keeps_the_exit_code(command, here):
-    """In any place on the command line."""
     for arguments in (["--debug", "run", "gone.yaml"], ["run", "gone.yaml", "--debug"]):
         said = command(*arguments)
         assert said.code == 2

@@ -57,7 +57,6 @@ def shown(*figures, header=None, **changes):
 
 
 def test_success_says_its_rule_and_of_how_many():
-    """In the words of the run, of the samples that were graded; then the states by grader."""
     assert shown() == [
         "Results:",
         "  Solved: 1 of 3 (33.3%); rule: verdict of quality",
@@ -101,19 +100,16 @@ def test_success_says_its_rule_and_of_how_many():
     ],
 )
 def test_figures_of_the_headline(figure, line):
-    """With the interval and its confidence; undefined ones say why; long rows are cut."""
     assert shown({"label": "Plan", "figure": "a.b.c", **figure})[2] == f"  {line}"
 
 
 def test_figures_of_several_models_have_a_line_each():
-    """They are never pooled."""
     models = {"strong": {"value": 0.75}, "": {"value": None, "reason": "no gold plan"}}
     lines = shown({"label": "Plan", "figure": "a.b.c", "value": None, "reason": "several", "models": models})
     assert lines[2:5] == ["  Plan:", "    strong   0.750", "    unnamed  n/a (no gold plan)"]
 
 
 def test_models_are_told_in_the_words_of_the_run():
-    """How many of each model's samples are a success."""
     row = {"total": 4, "total_attempted": 3, "avg_score_attempted": 0.5, "passed_samples": 2, "model_name": "m"}
     outcome = OUTCOME | {"per_model": [{"model_name": "m", "passed": 1, "failed": 2}]}
     line = "  m  attempted 3/4  avg 0.50"
@@ -124,7 +120,6 @@ def test_models_are_told_in_the_words_of_the_run():
 
 
 def test_the_block_of_letta_evals():
-    """Line by line as its guide has it, then what passed means and a word for the average."""
     lines = shown(headline={"letta": True, "figures": [{"label": "x", "value": 1}]})
     assert lines == [*LETTA, "  Score band: very good (an interpretation)"]
 
@@ -134,19 +129,16 @@ def test_the_block_of_letta_evals():
     [(1.0, "perfect"), (0.999, "very good"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor")],
 )
 def test_score_bands_include_their_lower_bound(score, word):
-    """The average of the attempted samples falls in one of six."""
     headline, metrics = {"letta": True, "figures": []}, METRICS | {"avg_score_attempted": score}
     assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word} (an interpretation)"
 
 
 def test_upstream_has_the_letta_block_and_the_headline():
-    """The program's figures first, without a word for them; then successes and figures, states as ever."""
     lines = shown({"label": "Plan", "figure": "a.b.c", "value": 0.5}, header={"profile": "upstream"})
     assert lines[:8] == [*LETTA, "  Solved: 1 of 3 (33.3%); rule: verdict of quality", "  Plan: 0.500"]
 
 
 def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, record):
-    """Its reason and where the sample was read, once per grader; the states count them all."""
     records = [record("a", 1.0), *(record(name, recorded={"do": "raise"}) for name in "bc")]
     write_lines(records, "odd.jsonl")
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
@@ -164,7 +156,6 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
 
 
 def test_debug_adds_the_traceback(command, here, write_lines, record):
-    """Of the first error of every grader."""
     write_lines([record("a", recorded={"do": "raise"})], "odd.jsonl")
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--debug")
     assert "the first error of grader 'toy'" in said.err

@@ -122,7 +122,6 @@ def check_lines(text):
     ],
 )
 def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
-    """Whatever stands in records, suites, file names and arguments, on standard output and standard error."""
     place(hostile=True)
     given = [each.replace("\ud83d", "") for each in arguments]
     said = command(*given)
@@ -133,7 +132,6 @@ def test_what_a_command_prints_is_lines_that_do_nothing(place, command, argument
 
 
 def test_names_of_pages_stay_on_their_lines(place, command):
-    """`report` names each page on one line, whatever the directory is called."""
     place(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
     said = command("report", "out", "-o", FILE)
@@ -142,7 +140,6 @@ def test_names_of_pages_stay_on_their_lines(place, command):
 
 
 def test_samples_are_shown_as_lines_that_do_nothing(place, command):
-    """`show` lists and prints them whatever stands in them; a text's own lines are indented."""
     place(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q", "--set", "reports=[]")
     for name in ("id 1", "id failed"):
@@ -154,7 +151,6 @@ def test_samples_are_shown_as_lines_that_do_nothing(place, command):
 
 @pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show jsonl", "schema suite"])
 def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
-    """What a broken plugin said stands on its line."""
     place(hostile=True)
     sick = Plugin(name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}")
     command.use(Registry([*registry.plugins, sick]))
@@ -165,7 +161,6 @@ def test_lists_of_components_are_lines_that_do_nothing(place, command, registry,
 
 
 def test_warnings_from_python_are_one_line(place):
-    """Of a record that is none, with its reason."""
     here = place(hostile=True)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -219,7 +214,6 @@ class Tags(HTMLParser):
 
 
 def test_the_html_page_has_the_tags_of_plain_texts(written):
-    """And their attributes; what hides or reorders text is shown."""
     plain = Tags(written(hostile=False)["report.html"].decode())
     page = written(hostile=True)["report.html"].decode()
     assert Tags(page).found <= plain.found | {"br"}
@@ -228,7 +222,6 @@ def test_the_html_page_has_the_tags_of_plain_texts(written):
 
 
 def test_json_stays_data(written):
-    """Names stand in summary.json and results.jsonl as they were recorded."""
     found = written(hostile=True)
     summary, *_ = (json.loads(found[name]) for name in found if name.endswith(".json"))
     rows = [json.loads(line) for line in found["results.jsonl"].splitlines()]

@@ -82,7 +82,6 @@ def unharmed(home):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, kind):
-    """Whatever stands in the place of a page is replaced by the page; what it leads to is left alone."""
     for name in EVERY:
         put(graded / "runs" / name, kind)
     asked = [part for name in PAGES for part in ("--format", name)]
@@ -95,7 +94,6 @@ def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, ki
 
 
 def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
-    """``tables`` and ``report_data`` become folders of the run."""
     for name in ("tables", "report_data"):
         (graded / "runs" / name).symlink_to(graded / "mine")
     (graded / "header.json").write_text(json.dumps(header(graded, {"max_bytes": 0})))
@@ -151,14 +149,12 @@ def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind,
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_index_is_not_written_through_a_link(graded, call, kind):
-    """Only a link that leads nowhere is replaced; what is not ours is named."""
     put(graded / "index.html", kind)
     call("index", ".", code=0 if kind == "dangling" else 2)
     assert unharmed(graded)
 
 
 def test_links_to_pages_of_ours_are_replaced(graded, call):
-    """An index, a comparison and a report that lie elsewhere stay what they are."""
     (graded / "b").mkdir()
     names = ["report.html", "comparison.json", "comparison.html", "index.html"]
     call("report", "runs", "-o", "mine")
@@ -176,7 +172,6 @@ def test_links_to_pages_of_ours_are_replaced(graded, call):
 
 
 def test_a_run_replaces_a_directory_full_of_links(graded, call):
-    """None of them is followed, and none is left."""
     for name in [*EVERY, "results.jsonl", "summary.json", "native/x.json"]:
         put(graded / "runs" / name, "file")
     call("grade", "runs.jsonl", "-o", "runs", "--quiet")

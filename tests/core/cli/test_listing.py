@@ -8,7 +8,6 @@ from gradestack.registry import Plugin
 
 
 def test_every_component_has_a_line(registry):
-    """Kind, name, summary, distribution and version, sorted by kind and name."""
     lines = list(component_lines(registry))
     assert "grader      toy                        A grader for tests  [local 0]" in lines
     assert len(lines) == len(registry.components())
@@ -16,7 +15,6 @@ def test_every_component_has_a_line(registry):
 
 
 def test_one_kind_can_be_listed(registry):
-    """A typo is told."""
     lines = list(component_lines(registry, "stack"))
     assert lines
     assert all(line.startswith("stack ") for line in lines)
@@ -25,7 +23,6 @@ def test_one_kind_can_be_listed(registry):
 
 
 def test_panels_and_commands_are_listed_as_other_kinds():
-    """By their summaries, without what they show or do."""
     offered = [
         Component(kind=kind, name="curve", target="no_such_module:f", summary="How it falls")
         for kind in ("panel", "command")
@@ -39,14 +36,12 @@ def test_panels_and_commands_are_listed_as_other_kinds():
 
 
 def test_trouble_is_listed_too(registry):
-    """Broken plugins and conflicts, after the rest."""
     found = Registry([*registry.plugins, Plugin(name="sick", distribution="d", version="2", error="boom")])
     found.conflicts.append("a and b")
     assert list(component_lines(found))[-2:] == [f"broken      {'sick':<26} boom  [d 2]", "conflict    a and b"]
 
 
 def test_a_component_is_described(registry, toys):
-    """What it computes, what it needs, its options with types and defaults."""
     lines = list(describe_lines(registry, "toy"))
     assert lines[:3] == [
         "grader toy: A grader for tests",
@@ -71,7 +66,6 @@ def test_a_component_is_described(registry, toys):
 
 
 def test_all_components_of_a_name_are_described(registry):
-    """A reader and a stack, say."""
     lines = list(describe_lines(registry, "numbers"))
     assert [line for line in lines if line.startswith(("reader", "stack"))] == [
         "reader numbers: A reader for tests",
@@ -81,13 +75,11 @@ def test_all_components_of_a_name_are_described(registry):
 
 
 def test_every_built_in_component_can_be_described(registry):
-    """None stumbles."""
     for component, _ in registry.components():
         assert list(describe_lines(registry, component.name))
 
 
 def test_an_unknown_name_and_a_broken_component(make_registry_, toys):
-    """Advice for the one, the reason for the other."""
     found = make_registry_(toys.component("grader", "sick", "Missing"))
     with pytest.raises(ConfigError, match=r"no component is called 'toi' \(did you mean 'toy'\?\)"):
         list(describe_lines(found, "toi"))

@@ -78,7 +78,6 @@ def listening(path):
 @pytest.mark.parametrize("put", [fifo, device, listening])
 @pytest.mark.parametrize("name", FILES)
 def test_no_command_waits_for_what_is_no_file_of_a_run(command, runs, tmp_path, monkeypatch, name, put):
-    """Those that need it say so in one line, exit code 3; the others do without."""
     shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run" / name).unlink()
@@ -92,7 +91,6 @@ def test_no_command_waits_for_what_is_no_file_of_a_run(command, runs, tmp_path, 
 
 
 def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path, monkeypatch):
-    """It is left out, whoever reads the directory; a pattern that matches it is refused in words."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(runs / "log.jsonl", tmp_path / "log.jsonl")
     for name in ("pipe.jsonl", "suite.json", "results.json", "header.json"):

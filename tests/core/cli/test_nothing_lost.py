@@ -56,7 +56,6 @@ def written(place, *, comparison):
 
 @pytest.mark.usefixtures("runs")
 def test_pages_of_others_are_not_replaced():
-    """Pages and comparisons are written where nothing of that name stands but what gradestack wrote itself."""
     gradestack.grade_files(["runs.jsonl"], output="a")
     gradestack.grade_files(["runs.jsonl"], output="b")
     for name in ("comparison.json", "comparison.html", "report.html", "report.md"):
@@ -143,7 +142,6 @@ def test_a_reader_of_the_output_that_leaves_does_not_end_the_run(runs):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 def test_workers_leave_with_their_parent(held, until):
-    """A killed run leaves no worker process behind."""
     process = held.start("-o", "out", "--engine", "processes", "--workers", 2)
     held.stand_still(process, "out", workers=2)
     workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

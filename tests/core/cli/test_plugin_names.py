@@ -9,7 +9,6 @@ SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called t
 
 @pytest.mark.parametrize("command", [["validate", "suite.yaml"], ["run", "suite.yaml", "-q"], ["plugins", "list"]])
 def test_every_command_warns_of_an_unknown_name(spawn, here, command):
-    """On standard error, and goes on."""
     (here / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n")
     said = spawn(*command, GRADESTACK_PLUGINS="no_such_plugin")
     assert said.code == 0
@@ -17,7 +16,6 @@ def test_every_command_warns_of_an_unknown_name(spawn, here, command):
 
 
 def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
-    """As a warning of Python, wherever plugins are looked for; a registry that is handed over is taken as it is."""
     monkeypatch.setenv("GRADESTACK_PLUGINS", "no_such_plugin")
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "exact_match"}, "reports": []}
     sample = [{"id": "a", "expected": "x", "predicted": "x"}]

@@ -9,7 +9,6 @@ import gradestack
 
 
 def test_exit_codes_of_the_real_command(here, spawn, write_lines):
-    """0, 1, 2, 3 and 4 as a shell sees them, messages on standard error."""
     runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
     common = ["grade", runs, "-o", "out", "--quiet", "--set", "reports=[]", "--set"]
     assert spawn(*common, "gate={op: gte, value: 1}") == type(spawn("--version"))(0, "✓ PASSED\n", "")
@@ -30,7 +29,6 @@ def test_exit_codes_of_the_real_command(here, spawn, write_lines):
 
 
 def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines):
-    """Marks and odd file names are escaped where they cannot be written."""
     runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}], "läufe.jsonl")
     options = ["-o", "out", "--set", "reports=[]", "--set", "gate={op: gte, value: 1}"]
     said = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
@@ -64,7 +62,6 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback(here, spawn):
 
 
 def test_ctrl_c_keeps_partial_results(held):
-    """A real signal in the middle of a real run."""
     process = held.start("-o", "out", "--engine", "serial")
     held.stand_still(process, "out")
     process.send_signal(signal.SIGINT)

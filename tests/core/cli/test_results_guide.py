@@ -81,14 +81,12 @@ def test_the_console_block(recorded, capsys):
 
 @pytest.mark.parametrize(("value", "code", "line"), [("0.75", 0, "✓ PASSED\n"), ("0.9", 1, "✗ FAILED\n")])
 def test_the_quiet_line(recorded, capsys, value, code, line):
-    """--quiet prints the verdict alone."""
     recorded({"recorded": [_line(0, 1.0, 1.0), _line(1, 0.5, 1.0)]})
     assert _main("run", "suite.yaml", "--quiet", "--set", f"gate.value={value}", "-o", "results") == code
     assert capsys.readouterr().out == line
 
 
 def test_summary_and_header_have_the_documented_keys(recorded):
-    """Suite, config, metrics with by_metric, and the verdict, as the guide shows them for ten samples."""
     quality = [1.0, 1.0, 1.0, 0.8, 0.8, 0.8, 0.8, 0.7, 0.6, 0.5]
     lines = [_line(number, score, 0.0 if number == 3 else 1.0) for number, score in enumerate(quality)]
     place = recorded({"recorded": lines})
@@ -116,7 +114,6 @@ def test_summary_and_header_have_the_documented_keys(recorded):
 
 
 def test_per_model(recorded):
-    """Two models share results.jsonl and have a row each, with the row's own names."""
     lines = [_line(n, score, 1.0, model) for model in ("gpt-4o", "claude") for n, score in enumerate((1.0, 0.5))]
     lines[3] = _line(1, 0.9, 0.0, "claude")
     place = recorded({"recorded": lines})
@@ -150,7 +147,6 @@ def test_failures_by_metric_are_found_with_a_few_lines(recorded):
 
 
 def test_aggregate_statistics_over_runs(recorded):
-    """Nested blocks with sample deviations, run folders, and a confidence interval from a few lines."""
     scores = {1: (1.0, 0.8), 2: (0.9, 0.9), 3: (0.6, 0.7)}
     files = {
         f"recorded/run_{run}": [_line(number, score, 1.0) for number, score in enumerate(pair)]
@@ -183,7 +179,6 @@ def test_aggregate_statistics_over_runs(recorded):
     ("rule", "passed"), [("any", True), ("all", False), ("majority", True), (2, True), (3, False), (None, False)]
 )
 def test_how_many_runs_must_pass(recorded, rule, passed):
-    """The outcome over runs follows the rule; documented asks for all of them."""
     files = {f"recorded/run_{run}": [_line(0, score, 1.0)] for run, score in ((1, 1.0), (2, 0.9), (3, 0.1))}
     more = "num_runs: 3" + (f"\nruns_must_pass: {rule}" if rule is not None else "")
     place = recorded(files, more=more)

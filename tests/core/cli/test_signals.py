@@ -89,7 +89,6 @@ def test_a_second_ctrl_c_ends_the_grade_at_hand(held, hanging):
 
 @pytest.mark.faults
 def test_a_grader_that_takes_no_notice(held, hanging):
-    """The run ends within five seconds all the same, and what is on record can be continued."""
     run = hanging(STUBBORN)
     begun = time.monotonic()
     run.send_signal(signal.SIGTERM)
@@ -107,7 +106,6 @@ def test_a_grader_that_takes_no_notice(held, hanging):
 
 
 def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
-    """A process that a grader forks and terminates takes only itself along."""
     (tmp_path / "forks.py").write_text(
         "import os, signal, time\n\n"
         "def grade(sample):\n"

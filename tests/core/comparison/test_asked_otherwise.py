@@ -39,7 +39,6 @@ OTHERS = [f"Who was king in {n}?" for n in range(20)]
 
 @pytest.mark.parametrize("rows", ["full", "slim"])
 def test_shifted_ids_are_refused(graded, command, rows):
-    """With how many, the first of them and what to try; by force they are compared, and said to be shifted."""
     graded("a", lines(QUESTIONS), "--grader", "exact_match", "--rows", rows)
     graded("b", lines(["What is 99 + 99?", *QUESTIONS[:-1]]), "--grader", "exact_match", "--rows", rows)
     done = command("compare", "a", "b")
@@ -63,7 +62,6 @@ def test_some_ids_that_have_shifted_are_enough(graded, command):
 
 
 def test_shifted_places_are_refused_too(graded):
-    """Tasks matched by their place in the file."""
     a, b = graded("a", lines(QUESTIONS)), graded("b", lines(QUESTIONS[1:]))
     with pytest.raises(DataError) as caught:
         compare(a, b, match="ordinal")
@@ -114,7 +112,6 @@ def test_inputs_that_differ_between_trials_say_nothing(graded):
 
 
 def test_a_gate_refuses_a_baseline_of_shifted_ids(graded, command):
-    """The run ends as with a baseline of other expectations."""
     graded("before", lines(QUESTIONS))
     graded("now", lines(["What is new?", *QUESTIONS[:-1]]))
     gate = "gate={kind: baseline, metric_key: exact_match, baseline: before, not_worse_than: 0.5}"
@@ -141,7 +138,6 @@ FUNCTION = "from factor import FACTOR\n\n\ndef grade(sample):\n    return FACTOR
     ],
 )
 def test_a_grader_of_other_code_is_another(graded, command, options):
-    """Named as a class or offered by a file; header.json says which code it was."""
     for name, factor in (("a", 1), ("b", 0.5), ("c", 1)):
         Path("shout.py").write_text(SHOUT.format(factor=factor))
         graded(name, lines(QUESTIONS), *options, "--allow-code")
@@ -171,7 +167,6 @@ def header(name):
 
 
 def test_another_extractor_is_another_grader(graded, command):
-    """Its name or its options; header.json has both."""
     pattern = "graders={{g: {{kind: exact_match, extractor: pattern, extractor_config: {{pattern: {}}}}}}}"
     graded("a", lines(QUESTIONS), "--set", "graders={g: exact_match}")
     graded("b", lines(QUESTIONS), "--set", pattern.format("."))

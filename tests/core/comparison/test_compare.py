@@ -14,7 +14,6 @@ AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
 
 
 def test_a_run_that_is_better_is_said_to_be(made):
-    """By how much, with interval, p and what became of each task."""
     found = compare(made("a", BEFORE), made("b", AFTER))
     metric = found.data["metrics"]["g"]
     assert (metric["a"], metric["b"], metric["difference"]) == (0.5, 0.875, 0.375)
@@ -37,7 +36,6 @@ def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
 
 
 def test_no_difference_is_never_called_equal(made):
-    """What could have been seen is said instead."""
     mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
     other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}
     found = compare(made("a", mixed), made("b", other))
@@ -47,7 +45,6 @@ def test_no_difference_is_never_called_equal(made):
 
 
 def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
-    """With ranks and groups where there are three."""
     best = {task: [1, int(task != "0")] for task in BEFORE}
     run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
     found = compare(run)
@@ -84,7 +81,6 @@ def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
 
 
 def test_groups_are_neighbours_that_cannot_be_told_apart(made):
-    """Ranks of two in the middle overlap."""
     tasks = {
         "top": {str(task): [1] for task in range(40)},
         "left": {str(task): [task % 2] for task in range(40)},
@@ -109,7 +105,6 @@ def test_groups_are_neighbours_that_cannot_be_told_apart(made):
     ],
 )
 def test_what_was_graded_otherwise_is_refused(made, change, said):
-    """With what differs; by force it is compared, and said to differ."""
     a, b = made("a", BEFORE), made("b", AFTER, **change)
     with pytest.raises(DataError) as caught:
         compare(a, b)
@@ -119,7 +114,6 @@ def test_what_was_graded_otherwise_is_refused(made, change, said):
 
 
 def test_tasks_only_one_side_has_are_listed(made):
-    """They take no part in the difference."""
     a = made("a", {"1": [1], "2": [0], "3": [1]})
     metric = compare(a, made("b", {"2": [1], "3": [1], "4": [0]})).data["metrics"]["g"]
     assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
@@ -133,7 +127,6 @@ def test_tasks_only_one_side_has_are_listed(made):
 
 
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
-    """And samples without either are refused."""
     a = made("a", {"1": [1], "2": [0]})
     for match in ("input", "ordinal"):
         assert compare(a, made(match, {"1": [1], "2": [1]}), match=match).data["metrics"]["g"]["tasks"] == 2
@@ -157,7 +150,6 @@ def test_a_failed_trial_counts_as_nothing_right_unless_it_is_skipped(made, tmp_p
 
 
 def test_differences_within_a_facet_are_listed_worst_first(made):
-    """Each with its own interval."""
     worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
     groups = compare(made("a", BEFORE), made("b", worse), by="domain").data["by"]["groups"]
     assert [(each["group"], each["difference"], each["tasks"]) for each in groups] == [
@@ -184,13 +176,11 @@ def test_mcnemar_is_given_only_with_one_run_a_task(made):
     ],
 )
 def test_options_that_cannot_be_honoured_are_refused(made, options, said):
-    """Before anything is compared."""
     with pytest.raises(ConfigError, match=said):
         compare(made("a", BEFORE), made("b", AFTER), **options)
 
 
 def test_there_must_be_something_to_compare(made, tmp_path):
-    """One run of one model is none; a run without rows cannot be."""
     with pytest.raises(ConfigError, match="there is nothing to compare"):
         compare(made("a", BEFORE))
     with pytest.raises(ConfigError, match="it has no model 'x'"):
@@ -200,7 +190,6 @@ def test_there_must_be_something_to_compare(made, tmp_path):
 
 
 def test_the_command_writes_what_it_prints(made, command, tmp_path):
-    """Exit code 0 whatever the difference, 3 where runs cannot be compared."""
     a, b = made("a", BEFORE), made("b", AFTER)
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out"))
     assert said.code == 0
@@ -211,7 +200,6 @@ def test_the_command_writes_what_it_prints(made, command, tmp_path):
 
 
 def test_pages_say_what_the_data_say(made, tmp_path):
-    """Markdown of a few lines with details folded, HTML that stands alone, and nothing forged by names from data."""
     hostile = "m<script>alert(1)</script>\n::error::x|@you"
     run = made("r", None, models={hostile: BEFORE, "n": AFTER})
     found = compare(run, output=tmp_path / "out")
@@ -226,7 +214,6 @@ def test_pages_say_what_the_data_say(made, tmp_path):
 
 
 def test_pages_of_three_runs_have_every_pair(made, tmp_path):
-    """Also where no figure is compared beside the graders."""
     compare(made("a", BEFORE), made("b", AFTER), made("c", BEFORE), output=tmp_path / "out")
     page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
     pairs = ("b", "a"), ("c", "a"), ("c", "b")
@@ -236,7 +223,6 @@ def test_pages_of_three_runs_have_every_pair(made, tmp_path):
 
 
 def test_runs_are_called_by_the_last_part_of_their_place(made):
-    """As long as that tells them apart."""
     a, b = made("a", BEFORE), made("b", AFTER)
     assert [side.name for side in compare(a, b).sides] == ["a", "b"]
     again = made("other/a", BEFORE)
@@ -302,13 +288,11 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
 
 
 def test_the_sentence_counts_the_tasks_of_one_side(made):
-    """They are no part of the difference, and must not be overlooked."""
     said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
     assert said.endswith("; 2 tasks only in a")
 
 
 def test_one_is_singular(made, command, tmp_path):
-    """Of tasks, trials and runs, wherever they are counted."""
     a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
     assert said.startswith("no test of b against a on g (-1.000, 1 task x 1): one task; 1 task only in a")
@@ -322,13 +306,11 @@ def test_one_is_singular(made, command, tmp_path):
 
 
 def test_a_facet_that_no_task_has_is_refused(made):
-    """With the nearest."""
     with pytest.raises(ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"):
         compare(made("a", BEFORE), made("b", AFTER), by="domian")
 
 
 def test_ids_that_were_all_made_up_match_nothing(tmp_path):
-    """The refusal names the other ways to match."""
     line = {"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]}
     runs = []
     for name in "ab":
@@ -346,7 +328,6 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
 
 
 def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):
-    """Through the command line: figures of each model, one cluster a task over both, and which model is better."""
     monkeypatch.chdir(tmp_path)
     lines = [
         {"id": task, "run": run, "model": model, "expected": "x", "predicted": "x" if score else "y"}

@@ -45,7 +45,6 @@ def graded(out, scores, of, *, gate=None, models=None):
     ],
 )
 def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flips, tasks, outcome):
-    """On console, pages and in comparison.json, of the mean, of trials, of tasks, and of what passed."""
     a, b = (graded(tmp_path / name, scores, grader(better)) for name, scores in (("a", FEW), ("b", MANY)))
     data = compare(a, b, output=tmp_path / "out").data
     assert data["metrics"]["g"]["verdict"] == word
@@ -65,7 +64,6 @@ def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flip
 
 
 def test_tasks_that_changed_alike_are_listed_losing_ones_first(tmp_path):
-    """Where lower is better, those that rose."""
     scores = {"fell": [0.0], "rose": [1.0], "same": [1.0]}
     before = {"fell": [1.0], "rose": [0.0], "same": [1.0]}
     for better, first in (("higher", "fell"), ("lower", "rose")):
@@ -74,7 +72,6 @@ def test_tasks_that_changed_alike_are_listed_losing_ones_first(tmp_path):
 
 
 def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
-    """Trials pass as the grader says."""
     of = grader("lower", verdict=lambda score: score < 0.75)
     half = {task: [0.5, 0.5] for task in FEW}
     a, b, c = (graded(tmp_path / name, each, of) for name, each in (("a", FEW), ("b", half), ("c", MANY)))
@@ -83,7 +80,6 @@ def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
 
 
 def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
-    """With its ranks."""
     models = {"many": MANY, "few": FEW, "more": {task: [1.0, 1.0] for task in FEW}}
     for better, order in (("higher", ["more", "many", "few"]), ("lower", ["few", "many", "more"])):
         board = compare(graded(tmp_path / better, None, grader(better), models=models)).data["groups"]
@@ -96,7 +92,6 @@ def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
     [("higher", "passed", "passed"), ("lower", "failed", "failed"), ("neither", "undecided", "passed")],
 )
 def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
-    """Of a rise: of runs broken since, and of the margin."""
     before = graded(tmp_path / "before", FEW, grader(better))
     for name, rule, outcome in (("flips", {"max_flips": 0}, flips), ("margin", {"not_worse_than": 0.05}, margin)):
         gate = {"metric_key": "g", "baseline": str(before), **rule}
@@ -109,7 +104,6 @@ def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
     [("higher", 35, "g score >= 1"), ("lower", 5, "g score <= 0"), ("neither", 0, "verdict of g")],
 )
 def test_a_run_counts_successes_by_the_direction(tmp_path, better, passed, rule):
-    """As its rows have them."""
     report = load_report(graded(tmp_path / "run", MANY, grader(better)))
     assert (report.summary["outcome"]["passed"], report.summary["outcome"]["rule"]) == (passed, rule)
     assert sum(row["passed"] is True for row in report.rows()) == passed

@@ -145,7 +145,6 @@ def test_a_figure_that_some_tasks_do_not_have_is_undefined_among_them(tmp_path):
 
 
 def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
-    """With the nearest; of the headline, they are left out, and it is said why."""
     a, b = two
     with pytest.raises(ConfigError, match=r"a has no figure 'g.clasification.macro_f1'.*g.classification"):
         compare(a, b, figures=["g.clasification.macro_f1"])
@@ -258,7 +257,6 @@ def own(tmp_path, command, monkeypatch):
 
 @pytest.mark.parametrize("form", ["named", "offered"])
 def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command, form):
-    """Else the sentence names the option that allows it; a file that has changed since, or is gone, is not used."""
     runs = f"{form}-a", f"{form}-b"
     refused = compare(*runs).data["not_compared"]["g.h.rate"]
     assert refused.endswith("pass --allow-code if you trust own.py, which the run used")
@@ -313,7 +311,6 @@ class Middle(Aggregator):
 
 @pytest.mark.parametrize(("tasks", "reason"), [(20, None), (1200, "too many tasks to leave out each")])
 def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_are_few(tmp_path, tasks, reason):
-    """Of many there is the difference, and the reason why there is no test."""
     rng, medians = random.Random(3), []  # noqa: S311 - test data
     (tmp_path / "middle.py").write_text(MIDDLE)
     metrics = {"m": {"kind": f"{tmp_path}/middle.py:Middle", "of": "g"}}

@@ -47,7 +47,6 @@ def test_runs_of_other_numbers_are_still_put_side_by_side():
 
 
 def test_pages_have_both_sides(tmp_path):
-    """The page of a comparison shows them, comparison.json does not, and the same runs give the same bytes."""
     one, other = graded(lambda task, _: task > 0), graded(lambda *_: True)
     for name in ("first", "second"):
         gradestack.compare(one, other, output=tmp_path / name)

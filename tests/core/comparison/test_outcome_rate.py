@@ -23,7 +23,6 @@ def data(tmp_path):
 
 
 def test_the_outcome_is_compared_by_task(data):
-    """Its difference is the mean of the tasks' differences, with its own verdict."""
     rate = data["outcome"]
     assert (rate["grader"], rate["a"], rate["b"], rate["difference"]) == ("exact", 0.5, 0.75, 0.25)
     assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)
@@ -32,7 +31,6 @@ def test_the_outcome_is_compared_by_task(data):
 
 
 def test_it_stands_first_on_the_console(data):
-    """Before figures and means of scores."""
     text = lines(data)
     rows = [line for line in text if "difference" in line and line.startswith("  ")]
     assert rows[0].startswith("  The right text (exact)")

@@ -24,7 +24,6 @@ def test_the_same_model_against_itself_differs_by_chance():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_t_test_is_that_of_scipy(seed):
-    """Statistic, p and interval of differences of every size."""
     stats = pytest.importorskip("scipy.stats")
     rng = random.Random(seed)  # noqa: S311 - test data
     values = [rng.gauss(0.1, 0.3) for _ in range(rng.randrange(2, 60))]
@@ -37,7 +36,6 @@ def test_the_t_test_is_that_of_scipy(seed):
 @pytest.mark.parametrize("df", [1, 2, 5, 30, 199, 5000])
 @pytest.mark.parametrize("t", [0.0, 1e-6, 0.3, 1.0, 2.5, 12.0, 60.0])
 def test_tails_are_those_of_scipy(df, t):
-    """Two-sided, far out and near the middle; never 0."""
     stats = pytest.importorskip("scipy.stats")
     assert t_test(t, df) == pytest.approx(max(2 * float(stats.t.sf(t, df)), 5e-324), rel=1e-9)
     assert t_test(1e200, df) > 0
@@ -45,7 +43,6 @@ def test_tails_are_those_of_scipy(df, t):
 
 @pytest.mark.parametrize(("effect", "tasks"), [(0.05, 3), (0.2, 10), (0.5, 50), (1.0, 5), (0.1, 1000), (3.0, 2)])
 def test_power_is_that_of_the_noncentral_t(effect, tasks):
-    """By scipy's distribution."""
     stats = pytest.importorskip("scipy.stats")
     critical, shift = stats.t.ppf(0.975, tasks - 1), effect * math.sqrt(tasks)
     oracle = stats.nct.sf(critical, tasks - 1, shift) + stats.nct.cdf(-critical, tasks - 1, shift)
@@ -53,7 +50,6 @@ def test_power_is_that_of_the_noncentral_t(effect, tasks):
 
 
 def test_what_could_be_seen_has_that_power():
-    """A difference and a number of tasks at which it is found four times in five, and not before."""
     assert power(detectable(2.0, 30) / 2.0, 30) == pytest.approx(0.8, abs=1e-7)
     needed = tasks_needed(1.0, 0.2)
     assert power(0.2, needed - 1) < 0.8 <= power(0.2, needed)
@@ -93,7 +89,6 @@ def test_no_difference_at_all_is_not_certainty():
 
 
 def test_an_interval_of_bounded_scores_is_cut():
-    """At a difference of one."""
     assert difference([1.0, 0.0]).high == 1.0
     assert difference([1.0, 0.0], bounded=False).high > 1.0
 
@@ -107,7 +102,6 @@ def test_several_metrics_are_adjusted():
 
 @pytest.mark.parametrize(("fixed", "broken"), [(0, 1), (3, 3), (13, 15), (1, 9), (40, 10)])
 def test_mcnemar_is_the_binomial_test(fixed, broken):
-    """Of flips both ways."""
     stats = pytest.importorskip("scipy.stats")
     assert mcnemar(fixed, broken) == pytest.approx(stats.binomtest(fixed, fixed + broken).pvalue)
     assert mcnemar(0, 0) is None

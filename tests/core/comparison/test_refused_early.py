@@ -34,7 +34,6 @@ def file(tmp_path, monkeypatch):
     ],
 )
 def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, tmp_path, place, said):
-    """Somebody else's page, and what is no directory."""
     for name, page in (("foreign", "comparison.json"), ("page", "comparison.html"), ("notes", "comparison.md")):
         (tmp_path / name).mkdir()
         (tmp_path / name / page).write_text("mine", encoding="utf-8")
@@ -44,7 +43,6 @@ def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, t
 
 @pytest.mark.parametrize("model", ["", "::m"])
 def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_path, model):
-    """And a run without the model that is asked for, and a file that is not there."""
     run = made("run", SCORES)
     header = json.loads((run / "header.json").read_text(encoding="utf-8"))
     rows = header | {"rows": False}
@@ -56,7 +54,6 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
 
 
 def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
-    """Also of a run that is not written."""
     run = made("run", SCORES)
     header = json.loads((run / "header.json").read_text(encoding="utf-8"))
     (run / "header.json").write_text(json.dumps(header | {"rows": False}), encoding="utf-8")

@@ -24,7 +24,6 @@ def test_operators(op, below, equal, above):
 
 
 def test_average_is_the_default_metric():
-    """Compared with the mean of graded scores, a fraction."""
     assert told(op="gte", value=0.75, scores=(0.5, 1.0)) == {
         "metric_key": "q",
         "metric": "avg_score",
@@ -69,7 +68,6 @@ def test_the_rule_per_sample(options, score, expected):
 
 
 def test_without_a_gate_a_sample_passes_at_one():
-    """A full score, or more."""
     assert [passes(None, score) for score in (0.999, 1.0, 1.5)] == [False, True, True]
 
 

@@ -31,7 +31,6 @@ def told(run, gate, **suite):
 
 
 def test_all_gates_must_pass(run):
-    """Each is listed; the first one's rule and grader are the run's."""
     report = run(
         gates=[
             {"kind": "simple", "metric_key": "half", "op": "gte", "value": 0.25, "pass_threshold": 0.25},
@@ -46,7 +45,6 @@ def test_all_gates_must_pass(run):
 
 
 def test_gate_and_gates_together(run):
-    """The single one first."""
     report = run(gate={"op": "gte", "value": 0.1}, gates=[{"op": "gte", "value": 0.2}])
     assert [gate["value"] for gate in report.gates] == [0.1, 0.2]
 
@@ -88,7 +86,6 @@ def test_a_gate_per_model_sees_every_model(run, kind):
 
 
 def test_a_gate_per_facet(run):
-    """Values are named by their text, absent ones are a group of their own."""
     report = run(gate={"op": "gte", "value": 0.0, "per": "kind"})
     found = {name: each["actual"] for name, each in report.gates[0]["groups"].items()}
     assert found == {"True": 0.75, "False": 0.0, "none": None}
@@ -151,18 +148,15 @@ def test_a_gate_per_facet(run):
     ],
 )
 def test_mistakes_are_told_with_their_place(run, gate, problem):
-    """Whatever the form."""
     assert any(found.startswith(problem) for found in told(run, gate)), told(run, gate)
 
 
 def test_mistakes_in_several_gates(run):
-    """By position."""
     with pytest.raises(ConfigError, match=r"gates\[1\]\.op: expected one of"):
         run(gates=[{"op": "gte", "value": 1}, {"op": "x", "value": 1}])
 
 
 def test_percentages_that_look_like_fractions_are_suspicious(run):
-    """Also in the later forms."""
     gate = {"kind": "simple", "metric_key": "q", "aggregation": "pass_rate", "op": "gte", "value": 0.5}
     assert run(gate=gate).summary["warnings"] == ["suite: gate.value: 0.5 is a percentage here: 0.5% of the samples"]
 

@@ -42,7 +42,6 @@ def test_a_number_or_a_share(run, limit, passed, text, actual):
 
 
 def test_it_stands_beside_the_gates(run):
-    """As a gate of its own, the last; all must pass."""
     report = run(gate={"op": "gte", "value": 0.9}, max_failed=1)
     assert [(gate["text"], gate["passed"]) for gate in report.gates] == [
         ("quality >= 0.9", True),
@@ -62,7 +61,6 @@ def test_the_grader_that_lost_most_decides():
 
 
 def test_missing_samples_count(run_lines, record, write_lines):
-    """As failed ones do."""
     dataset = write_lines([{"id": name, "expected": "x"} for name in "abcd"], "tasks.jsonl")
     (found,) = run_lines([record("a", 1.0)], dataset=str(dataset), max_failed="50%").gates
     assert (found["actual"], found["missing"], found["passed"]) == (0.75, 3, False)
@@ -83,7 +81,6 @@ def test_every_run_of_several_has_it(run_lines, record):
 
 
 def test_no_rows_are_needed(run_lines, record):
-    """What failed is counted while grading."""
     report = run_lines([record("a", 1.0), record("b", **RAISE)], rows="none", max_failed=0)
     assert report.exit_code == 1
 
@@ -99,7 +96,6 @@ def test_limits_are_read_exactly(written, limit):
 
 @pytest.mark.parametrize("written", [-1, -0.5, 1.5, 20.0, "101%", "5", "%", "five", "", "1e1%", "-5%"])
 def test_what_is_no_limit_is_refused(run, written):
-    """With the two forms there are."""
     with pytest.raises(ConfigError) as caught:
         run(max_failed=written)
     (problem,) = caught.value.problems
@@ -108,6 +104,5 @@ def test_what_is_no_limit_is_refused(run, written):
 
 @pytest.mark.parametrize("written", [True, [5], {"share": 5}, float("nan")])
 def test_other_types_are_refused(run, written):
-    """With their place."""
     with pytest.raises(ConfigError, match=r"max_failed: expected"):
         run(max_failed=written)

@@ -103,11 +103,9 @@ def line(**gate):
     ],
 )
 def test_the_line(gate, text):
-    """Rule, verdict, value; what is left out, what does not hold, and why there is none."""
     assert line(**gate) == text
 
 
 def test_the_threshold_is_shown_whole(run_lines, record):
-    """Also where it has more digits than usual."""
     report = run_lines([record("a", 0.12345678)], gate={"op": "lt", "value": 0.12345678})
     assert gate_line(report.gates[0]) == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"

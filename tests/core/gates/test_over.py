@@ -72,7 +72,6 @@ def test_conditions_take_it_over(run_lines, records):
 
 @pytest.mark.parametrize("aggregation", ["avg_score", "min", "p95"])
 def test_averages_are_over_what_was_graded(run_lines, records, aggregation):
-    """With the number of those that were not beside it."""
     gate = {"kind": "simple", "metric_key": "quality", "aggregation": aggregation, "op": "gte", "value": 1}
     (found,) = run_lines(records, gate=gate).gates
     assert (found["actual"], found["passed"], *parts(found)) == (1.0, True, "graded", 10, 20)
@@ -141,7 +140,6 @@ def test_upstream_has_none_of_it(run_lines, records):
     ],
 )
 def test_mistakes(run_lines, records, gate, problem):
-    """Said with what it is for."""
     with pytest.raises(ConfigError) as caught:
         run_lines(records, gate=gate)
     assert any(problem in found for found in caught.value.problems), caught.value.problems

@@ -46,7 +46,6 @@ def test_where_a_path_leads(path, component, value):
     ],
 )
 def test_where_a_path_ends(path, text):
-    """Told with what there is."""
     with pytest.raises(NoFigure) as caught:
         figure_at(AGGREGATES, path.split("."), "pass_hat_k")
     assert str(caught.value) == text
@@ -66,7 +65,6 @@ def run(run_lines, record):
 @pytest.mark.parametrize("figure", ["quality.pass_hat_k.2", "quality.steady.2", ["quality", "pass_hat_k", 2]])
 @pytest.mark.parametrize(("op", "passed"), [("gte", True), ("gt", False)])
 def test_a_gate_on_a_figure(run, figure, op, passed):
-    """Compared as any other."""
     report = run(gate={"figure": figure, "op": op, "value": 0.5})
     (found,) = report.gates
     assert (found["actual"], found["passed"], report.exit_code) == (0.5, passed, 0 if passed else 1)
@@ -75,12 +73,10 @@ def test_a_gate_on_a_figure(run, figure, op, passed):
 
 
 def test_without_rows(run):
-    """The aggregators have it; no row is read."""
     assert run(rows="none", gate={"figure": "quality.pass_hat_k.1", "op": "gte", "value": 0.75}).exit_code == 0
 
 
 def test_among_conditions(run):
-    """Beside gates of scores; and every run has its own."""
     conditions = [
         {"figure": "quality.pass_hat_k.2", "op": "gte", "value": 0.9},
         {"metric_key": "quality", "aggregation": "max", "op": "gte", "value": 1},
@@ -124,7 +120,6 @@ def test_mistakes_are_found_before_grading(run, gate, problem):
 
 
 def test_a_figure_must_hold_in_every_group(run_lines, record):
-    """Computed of the samples of each model, also among conditions."""
     records = [record(name, score, run=trial, model="sure") for name, score, trial in RECORDS]
     records += [record(name, 0.0, model="lost") for name in "ab"]
     condition = {"figure": "quality.pass_hat_k.1", "op": "gte", "value": 0.5}

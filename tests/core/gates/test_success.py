@@ -67,7 +67,6 @@ def test_nothing_graded_has_no_share():
     ],
 )
 def test_a_rule_in_words(rule, text):
-    """What is compared with what: the same comparison that the rule makes."""
     assert rule_text("q", rule) == text
 
 

@@ -54,7 +54,6 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
 
 
 def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
-    """The line shows the interval and says nothing more; an unsure failure says so."""
     sure, unsure = gates(
         {"metric_key": "quality", "op": "gte", "value": 0.1}, {"metric_key": "quality", "op": "gte", "value": 0.8}
     ).gates
@@ -79,7 +78,6 @@ def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
 
 
 def test_an_undecided_gate_that_passes_is_a_warning_when_asked_for(gates):
-    """With ``warn``; the line says that it is undecided."""
     gate = {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95, "on_undecided": "warn"}
     report = gates(gate)
     assert "gate quality >= 0.6: undecided" in report.summary["warnings"]
@@ -135,7 +133,6 @@ def test_each_group_has_its_own_interval(gates):
 
 
 def test_a_figure_has_the_interval_of_its_aggregator(gates):
-    """At the confidence asked for, whatever the aggregator's own."""
     metrics = {"k": {"kind": "pass_hat_k", "of": "quality", "confidence": 0.8}}
     (found,) = gates({"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics).gates
     rows = [(task, run, f"m{run}", score) for task, run, _, score in SCORES]
@@ -150,7 +147,6 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
 
 
 def test_a_quantile_decides_by_its_value(gates):
-    """It has no interval, whatever the confidence asked for."""
     (found,) = gates(
         {
             "kind": "simple",
@@ -165,7 +161,6 @@ def test_a_quantile_decides_by_its_value(gates):
 
 
 def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
-    """There is no interval then; without ``confidence`` the value decides."""
     gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
     plain, sure = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}]).gates
     assert (plain["passed"], plain["sure"], plain["interval"]) == (True, None, {"reason": "one task"})
@@ -173,7 +168,6 @@ def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, recor
 
 
 def test_the_original_programs_gates_know_no_intervals(gates):
-    """Nothing of it stands in the profile upstream, and a confidence is without effect there."""
     report = gates({"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream")
     assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
     assert any("confidence: has no effect" in text for text in report.summary["warnings"])
@@ -187,7 +181,6 @@ def test_the_original_programs_gates_know_no_intervals(gates):
     ],
 )
 def test_a_confidence_that_cannot_be_is_refused(gates, gate, text):
-    """Equality, and what is no confidence."""
     with pytest.raises(ConfigError) as caught:
         gates({"metric_key": "quality", **gate})
     assert any(text in problem for problem in caught.value.problems)
@@ -195,7 +188,6 @@ def test_a_confidence_that_cannot_be_is_refused(gates, gate, text):
 
 @pytest.mark.parametrize(("value", "stderr", "share"), [(0.42, 0.05, True), (1.0, 0.0, True), (3.0, 0.5, False)])
 def test_an_interval_is_found_again_at_another_confidence(value, stderr, share):
-    """As if it had been asked for at first."""
     low, high, method = ends(value, stderr, 20, share=share)
     held = {"low": low, "high": high, "confidence": 0.95, "n": 20, "clusters": 20, "method": method}
     found = again(held, value, 0.8)

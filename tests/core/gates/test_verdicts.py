@@ -77,7 +77,6 @@ def test_accuracy_counts_scores_at_the_threshold():
 
 @pytest.mark.parametrize("how", ["avg_score", "accuracy", "min", "p95"])
 def test_nothing_has_no_figure(how):
-    """None, not zero."""
     assert figure([], how) is None
 
 
@@ -107,7 +106,6 @@ def test_quantiles_interpolate_linearly():
     ],
 )
 def test_a_simple_gate(options, expected):
-    """One metric, aggregated, compared."""
     actual, passed, outcome = told(SimpleGate(metric_key="q", **options))
     assert (actual, passed, outcome) == (pytest.approx(expected[0], rel=1e-15), *expected[1:])
 
@@ -127,7 +125,6 @@ def test_a_simple_gate_without_data(profile, options, expected):
 
 
 def test_texts_are_what_people_read():
-    """Key, aggregation, sign, value, percent."""
     assert whole(SimpleGate(metric_key="q", op="gte", value=0.5))["text"] == "q >= 0.5"
     gate = SimpleGate(metric_key="q", op="lt", value=50, aggregation="accuracy")
     assert whole(gate)["text"] == "q accuracy < 50%"
@@ -180,7 +177,6 @@ def test_a_weighted_average_aggregates_first():
 
 
 def test_a_weighted_average_needs_all_its_metrics():
-    """One without data leaves it undefined; upstream takes 0.0."""
     gate = WeightedGate(weights={"q": 1, "empty": 1}, aggregation="avg_score", op="gte", value=0.3)
     assert told(gate) == (None, False, "no_data")
     assert told(gate, "upstream") == (pytest.approx(0.3, rel=1e-15), True, "passed")
@@ -188,7 +184,6 @@ def test_a_weighted_average_needs_all_its_metrics():
 
 @pytest.mark.parametrize("weights", [{}, {"q": -1.0, "r": 2.0}, {"q": 0.0, "r": 0.0}])
 def test_weights_that_make_no_sense_are_refused(weights):
-    """None, negative ones, all zero."""
     with pytest.raises(ValueError, match="weights"):
         WeightedGate(weights=weights, aggregation="avg_score", op="gte", value=1)
 
@@ -211,7 +206,6 @@ HIGH, LOW = SimpleGate(metric_key="q", op="gte", value=0.5), SimpleGate(metric_k
     ],
 )
 def test_logical_gates(operator, conditions, passed):
-    """All or any, nested as deep as wanted, every condition listed with its own verdict."""
     found = whole(LogicalGate(operator=operator, conditions=conditions))
     assert (found["passed"], found["outcome"]) == (passed, "passed" if passed else "failed")
     assert len(found["conditions"]) == 2
@@ -225,7 +219,6 @@ def test_a_logical_gate_needs_a_condition():
 
 
 def test_keys_are_found_wherever_they_stand():
-    """With their places, for messages."""
     weighted = WeightedGate(weights={"a": 1, "b": 1}, aggregation="avg_score", op="gte", value=1)
     nested = LogicalGate(operator="and", conditions=(HIGH, LogicalGate(operator="or", conditions=(LOW,))))
     assert list(keys_of(weighted)) == [(("weights", "a"), "a"), (("weights", "b"), "b")]
@@ -255,7 +248,6 @@ def test_the_rule_per_sample(gate, score, passed):
 
 
 def test_a_gate_per_group_must_hold_in_every_one():
-    """A group in which nothing could be graded has no data, which fails."""
     gate = GateSpec(metric_key="q", op="gte", value=0.5, per="model")
     found = whole(gate, scores=scores_of(q=[1.0, 0.8, 0.2, None], models="aabc"))
     assert {name: (each["passed"], each["outcome"]) for name, each in found["groups"].items()} == {
@@ -270,7 +262,6 @@ def test_a_gate_per_group_must_hold_in_every_one():
 
 @pytest.mark.parametrize(("rule", "passed"), [("fail", False), ("pass", True)])
 def test_no_group_at_all(rule, passed):
-    """No data, as the gate says."""
     gate = SimpleGate(metric_key="q", op="gte", value=0.5, per="model", on_no_data=rule)
     found = whole(gate, scores=scores_of(q=[]))
     assert (found["passed"], found["outcome"]) == (passed, "no_data")

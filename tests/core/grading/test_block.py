@@ -33,7 +33,6 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
-    """Rows, native files, figures, keys, bad records and their order are the same for every size."""
     found = []
     for size in (1, 2, 5, 64, 1000):
         quick(size)
@@ -46,7 +45,6 @@ def test_the_size_of_blocks_changes_nothing(make_worker, quick, way):
 
 
 def test_without_rows_the_figures_are_the_same(make_worker, quick):
-    """All but the rows; nothing is written."""
     quick(64)
     given = [each for each in records() if isinstance(each, BadRecord) or "deep" not in each.facets]
     given = [each for each in given if isinstance(each, BadRecord) or each.recorded.get("do") != "set"]
@@ -60,7 +58,6 @@ def test_without_rows_the_figures_are_the_same(make_worker, quick):
 
 
 def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, toys):
-    """In blocks, too; and nothing is read far ahead."""
     quick(64)
     seen, read = [], []
 
@@ -85,7 +82,6 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
 
 
 def test_a_raising_grader_fails_its_sample_alone(make_worker, quick):
-    """In the middle of a block; the grades of the other graders stand."""
     quick(64)
     result = make_worker().process(SHARD, singly([sample(number) for number in range(45)]))
     found = dict(enumerate(rows(result)))
@@ -98,7 +94,6 @@ def test_a_raising_grader_fails_its_sample_alone(make_worker, quick):
 
 
 def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
-    """Whatever it is, with its place; nothing behind it was graded."""
     quick(64)
     fine = [sample(number) for number in (1, 2, 4)]
     worker = make_worker(strict=True)
@@ -119,7 +114,6 @@ def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
 
 
 def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
-    """Named as broken, whatever the size of blocks."""
     fine = [metric(key="mean", of="quality", aggregator=Mean())]
     broken = metric(key="broken", of="quality", aggregator=toys.Count(fail="numbers"))
     found = []
@@ -160,7 +154,6 @@ def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
 
 
 def test_quick_blocks_grow_to_the_largest(monkeypatch, make_worker):
-    """One, two, four, ... and no further."""
     sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, count=1000)
     assert sizes == [1, 2, 4, 8, 16, 32, *[64] * 14, 41]
 
@@ -172,7 +165,6 @@ def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):
 
 
 def test_few_samples_are_held_that_take_long_to_read(monkeypatch, make_worker):
-    """They are large for the most part."""
     assert max(sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, reading=0.004)) <= 4
 
 

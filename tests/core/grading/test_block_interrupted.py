@@ -65,7 +65,6 @@ def interrupted(make_worker, quick, toys):
 
 @pytest.mark.parametrize("at", [0, 1, 2, 40, 62, 63, 99])
 def test_an_interrupted_grader_keeps_the_samples_before(interrupted, at):
-    """Rows and figures, up to the sample it was at, wherever that is in its block."""
     result = interrupted(Interrupted(at={str(at): stop}))
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
@@ -74,7 +73,6 @@ def test_an_interrupted_grader_keeps_the_samples_before(interrupted, at):
 @pytest.mark.parametrize("at", [0, 40, 63])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at):
-    """Whichever of three graders is interrupted."""
     graders = [Interrupted(at={str(at): stop} if number == place else {}) for number in range(3)]
     result = interrupted(*graders)
     assert consistent(result) == [str(number) for number in range(at)]
@@ -114,7 +112,6 @@ def test_an_interruption_while_another_is_dealt_with_drops_the_block(interrupted
 
 @pytest.mark.parametrize("at", [0, 1, 40, 62])
 def test_the_first_ctrl_c_lets_the_block_be_finished(interrupted, at):
-    """No sample is lost, none is begun anew."""
     result = interrupted(Interrupted(at={str(at): ctrl_c()}))
     end = next(end for end in (1, 3, 7, 15, 31, 63) if end > at)
     assert consistent(result) == [str(number) for number in range(end)]
@@ -123,7 +120,6 @@ def test_the_first_ctrl_c_lets_the_block_be_finished(interrupted, at):
 
 @pytest.mark.parametrize("at", [0, 1, 40, 62])
 def test_the_second_ctrl_c_ends_at_once(interrupted, at):
-    """What was graded before is kept."""
     result = interrupted(Interrupted(at={str(at): ctrl_c(2)}))
     assert consistent(result) == [str(number) for number in range(at)]
     assert result.interrupted
@@ -145,7 +141,6 @@ def test_ctrl_c_while_reading_grades_what_was_read(interrupted):
 
 
 def test_ctrl_c_while_the_rest_is_graded_keeps_what_was_judged(interrupted):
-    """Behind the last record, where the last block is graded."""
     for press, end in ((ctrl_c(), 100), (ctrl_c(2), 99), (stop, 99)):
         result = interrupted(Interrupted(at={"99": press}))
         assert consistent(result) == [str(number) for number in range(end)]

@@ -32,7 +32,6 @@ def test_averages_over_attempted_and_over_total():
 
 
 def test_states_are_counted_one_by_one():
-    """Every outcome has its own number, also those that did not happen."""
     states = of(Grade(score=0.0), SKIP, SKIP, FAIL).states
     assert states == {"graded": 1, "skipped": 2, "failed": 1, "missing": 0}
 

@@ -43,7 +43,6 @@ def filled(numbers, size=7):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_repeated_ones_in_input_order(pieces, seed):
-    """All are counted, the first few are found, as by the plain way."""
     choose = random.Random(seed)  # noqa: S311 - a seed is wanted
     few = [choose.getrandbits(64) for _ in range(300)]
     numbers = [choose.choice(few) if choose.random() < 0.3 else choose.getrandbits(64) for _ in range(2_000)]
@@ -54,14 +53,12 @@ def test_repeated_ones_in_input_order(pieces, seed):
 
 
 def test_nothing_repeats(pieces):
-    """No sample, one, or different ones."""
     for numbers in ([], [5], [0, 1, 2**64 - 1, 2**63]):
         assert filled(numbers).repeated(10) == (0, [])
         assert filled(numbers).last_of_repeated() == {}
 
 
 def test_the_last_of_every_repeated_one(pieces):
-    """With its shard and its position there; what occurs once is not in it."""
     numbers = [1, 2, 3, 1, 2**60, 1, 2**60, 9]
     assert filled(numbers, 3).last_of_repeated() == {packed([1]): (1, 2), packed([2**60]): (2, 0)}
 
@@ -141,7 +138,6 @@ def test_places_from_rows_and_from_the_input(tmp_path):
 def test_duplicates_are_listed_with_and_without_rows(
     run_lines, record, rows, monkeypatch, registry, write_lines, tmp_path
 ):
-    """The first thousand in input order, all of them counted."""
     import gradestack
 
     path = write_lines([record(str(number % 700), 1.0) for number in range(2_000)])

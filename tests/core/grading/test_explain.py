@@ -142,7 +142,6 @@ def test_rows_hold_what_is_explained(grader):
 
 @pytest.mark.parametrize("how", list(ODD))
 def test_a_grade_that_cannot_be_explained_stays_and_says_so(how):
-    """Score, counts and figures are those of the grade."""
     report = run(Brief(how=how))
     assert [grade["score"] for grade in grades(report)] == [int(sample.text) / 2 for sample in SAMPLES]
     for grade in grades(report):
@@ -152,7 +151,6 @@ def test_a_grade_that_cannot_be_explained_stays_and_says_so(how):
 
 
 def test_a_strict_run_ends_at_a_grade_that_cannot_be_explained():
-    """The error names grader and record."""
     with pytest.raises(PluginError, match=r"'g' .* did not explain its grade of t0"):
         run(Brief(how="raises"), strict=True)
 
@@ -195,7 +193,6 @@ def test_equal_verdicts_with_other_items_are_told_apart(make_worker):
 
 
 def test_time_runs_while_a_grade_is_explained(monkeypatch):
-    """What takes too long leaves the grade as it is; the others are explained."""
     monkeypatch.setitem(ODD, "well", lambda: time.sleep(5))
     report = run(Brief(how="well"), limits={"seconds_per_grade": 0.2})
     assert {grade["rationale"].partition(": ")[2].partition(":")[0] for grade in grades(report)} == {"TimedOut"}

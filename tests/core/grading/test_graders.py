@@ -34,13 +34,11 @@ def sample(do=None, **fields):
 
 
 def test_a_grade_passes_through(slot):
-    """As the grader gave it, with no submission for graders that judge the sample."""
     grade, submission = grade_sample(slot, sample())
     assert (grade.outcome, grade.score, submission) == (Outcome.GRADED, 0.5, None)
 
 
 def test_a_raising_grader_gives_a_failed_grade(slot):
-    """With type, message without addresses, component and version."""
     grade, _ = grade_sample(slot, sample("raise"))
     assert (grade.outcome, grade.score) == (Outcome.FAILED, None)
     assert grade.fault == Fault(
@@ -60,7 +58,6 @@ def test_a_grader_may_end_the_run(slot):
 
 @pytest.mark.parametrize("parts", [None, (), 0, ""])
 def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
-    """Also where they are empty, and score and outcome are as they should be."""
     found = []
     guarded_grades(lambda _: Grade(score=1.0, parts=parts), slot, [sample()], found, strict=False)
     assert found[0].outcome is Outcome.FAILED
@@ -82,7 +79,6 @@ def test_parts_are_finite_one_by_one(slot, parts):
     ],
 )
 def test_a_grade_that_breaks_the_contract_is_a_failed_one(slot, do, message):
-    """It cannot poison what comes after."""
     grade, _ = grade_sample(slot, sample(do))
     assert (grade.outcome, grade.fault.code, grade.fault.message) == (Outcome.FAILED, "bad_grade", message)
     assert grade.fault.component == "toy 7"
@@ -90,14 +86,12 @@ def test_a_grade_that_breaks_the_contract_is_a_failed_one(slot, do, message):
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf"), 1e200, 10**400, "x", True, None])
 def test_scores_that_are_no_finite_numbers_fail(slot, score):
-    """NaN, infinity, text, truth values."""
     grade, _ = grade_sample(slot, Sample(id="a", recorded={"score": score}))
     assert grade.outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("do", ["raise", "nothing", "nan part"])
 def test_strict_stops(slot, do):
-    """The message names grader, version and record."""
     with pytest.raises(PluginError, match=r"grader 'quality' \(toy 7\) (raised|broke its contract) on f:3"):
         grade_sample(slot, sample(do), strict=True)
 
@@ -122,13 +116,11 @@ def test_runs_that_failed_are_not_graded(slot):
 
 
 def test_rows_nobody_answered_are_missing(slot):
-    """A state of its own."""
     grade, _ = grade_sample(slot, sample(status=Status.MISSING))
     assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.MISSING, None, "missing")
 
 
 def test_a_grader_may_handle_failed_runs_itself():
-    """Where its class says so."""
 
     class Tolerant(Grader):
         handles = frozenset({Status.OK, Status.FAILED})
@@ -194,7 +186,6 @@ def test_an_empty_submission(profile, outcome):
 
 
 def test_a_raising_extractor_is_a_failed_extraction():
-    """With type and message; under strict it ends the run."""
     grade, submission = grade_sample(text_slot(), talk(["raise"]))
     assert (grade.fault.category, grade.fault.type, submission) == ("extraction", "LookupError", "")
     with pytest.raises(PluginError, match="the extractor of 'q' raised on a"):
@@ -217,13 +208,11 @@ def test_a_list_of_references_is_graded_turn_by_turn():
 
 @pytest.mark.parametrize("given", [None, "one", ("one",), ("1", "2", "3")])
 def test_references_need_as_many_turns(given):
-    """Two references for another number of user turns is broken data, told as such."""
     grade, _ = grade_sample(text_slot(), talk(["x"], ["y"], truth=("a", "b"), input=given))
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "turn_mismatch")
 
 
 def test_turns_of_which_none_could_be_graded():
-    """Fail as a whole, with the first turn's fault."""
     grade, _ = grade_sample(text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2")))
     assert (grade.outcome, grade.fault.type, grade.fault.component) == (Outcome.FAILED, "RuntimeError", "length 1")
 
@@ -248,7 +237,6 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
 
 @pytest.mark.parametrize("fields", [{"counts": {"n": "x"}}, {"label": {1}}, {"gold": 3}, {"parts": {"a": "b"}}])
 def test_what_no_column_holds_fails_its_grade(slot, fields):
-    """Whatever else is right about it; also of a grade that failed already."""
     found = []
     for grade in (Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)):
         guarded_grades(lambda _, grade=grade: grade, slot, [sample()], found, strict=False)

@@ -24,7 +24,6 @@ def test_object_addresses_are_taken_out():
 
 
 def test_long_texts_are_cut():
-    """500 characters will do."""
     assert error_text(ValueError("x" * 1000)) == "ValueError: " + "x" * 500
 
 
@@ -49,7 +48,6 @@ def test_surprises_become_plugin_errors():
     ],
 )
 def test_a_reader_that_stumbles_is_named(tmp_path, toys, where, message):
-    """Wherever it does."""
     path = tmp_path / "x.numbers"
     path.write_text("numbers\n1\n2\n")
     reader = toys.Numbers(where=where)
@@ -86,7 +84,6 @@ def test_a_callers_own_handler_stays():
 
 
 def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
-    """Is the second one: the run ends, and nothing is said twice."""
     said = []
 
     def word():

@@ -90,7 +90,6 @@ def test_duplicates_are_kept_and_told(run_lines, record, small_shards, size):
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_the_last_duplicate_can_win(run_lines, record, small_shards, size):
-    """In its own place."""
     small_shards(size)
     report = run_lines(twice(record), duplicates="last")
     assert [(row["sample"]["id"], row["run"], row["grade"]["score"]) for row in report.rows()] == [
@@ -102,7 +101,6 @@ def test_the_last_duplicate_can_win(run_lines, record, small_shards, size):
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_path):
-    """With the place of the first and what to do; nothing is written."""
     small_shards(size)
     with pytest.raises(
         DataError, match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`"
@@ -115,7 +113,6 @@ def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_pa
 
 
 def test_bad_records_are_counted_and_listed(run_lines, record):
-    """They do not end the run, and are in no total."""
     report = run_lines([record("a", 1.0), "{oops", "[1]", record("b", 1.0)])
     assert report.summary["bad_records"] == {
         "count": 2,
@@ -134,7 +131,6 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
 
 
 def test_strict_stops_at_the_first_bad_record(run_lines, record, tmp_path):
-    """Nothing is written."""
     with pytest.raises(DataError, match=r"runs\.jsonl:2: not JSON"):
         run_lines([record("a"), "{oops", "[1]"], strict=True)
     assert not (tmp_path / "out").exists()
@@ -143,7 +139,6 @@ def test_strict_stops_at_the_first_bad_record(run_lines, record, tmp_path):
 
 
 def test_no_readable_record_is_unusable_input(run_lines, tmp_path):
-    """The first reason is told; nothing is written, an earlier run stays."""
     with pytest.raises(DataError) as caught:
         run_lines(["{oops", "[1]"])
     assert str(caught.value).startswith(f"{tmp_path}/runs.jsonl: no record could be read\n  - runs.jsonl:1: not JSON")

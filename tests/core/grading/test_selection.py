@@ -34,7 +34,6 @@ def test_the_first_tasks_with_all_their_runs(run, count, tasks):
 
 @pytest.mark.parametrize(("tags", "tasks"), [(["easy"], "ab"), (["short", "x"], "a"), (["hard"], "")])
 def test_samples_with_one_of_the_tags(run, tags, tasks):
-    """A list of texts or one text; nothing left is unusable input."""
     if not tasks:
         with pytest.raises(DataError, match=r"no sample is left after the suite's limits\n.*sample_tags: hard"):
             run(sample_tags=tags)
@@ -53,7 +52,6 @@ def test_tags_of_the_dataset_count(run_lines, record, write_lines):
 
 
 def test_a_dataset_is_cut_to_its_first_rows(run_lines, record, write_lines):
-    """And the recording to those."""
     gold = write_lines([{"id": name, "expected": "x"} for name in "zab"], "gold.jsonl")
     report = run_lines([record("a", 1.0), record("b", 1.0)], dataset=str(gold), max_samples=2)
     assert [(row["sample"]["id"], row["state"]) for row in report.rows()] == [("a", "graded"), ("z", "missing")]
@@ -64,12 +62,10 @@ def test_a_dataset_is_cut_to_its_first_rows(run_lines, record, write_lines):
     [(None, set()), ("x", {"x"}), (["x", 5, None, "y"], {"x", "y"}), (("x",), {"x"}), ({"x": 1}, set()), (5, set())],
 )
 def test_tags(tags, expected):
-    """Odd ones are none."""
     assert tags_of(Sample(id="a", facets={"tags": tags})) == expected
 
 
 def test_identities():
-    """Id, model and run tell samples apart, whatever characters they hold."""
     made = [
         Sample(id="a"),
         Sample(id="a", run=1),
@@ -84,7 +80,6 @@ def test_identities():
 
 
 def test_without_limits_everything_is_taken():
-    """An empty selection takes all."""
     assert Selection().takes(Sample(id="a"), (0, 0))
 
 
@@ -97,7 +92,6 @@ class Name(str):
 @pytest.mark.parametrize("text", ["a", "é\u2028\x7f", '"\\/\n\x1f', "\ud800", "x\udfff"])
 @pytest.mark.parametrize("run", [None, 0, -(10**30), 2**64, "0"])
 def test_one_identity_has_one_digest(text, run):
-    """Whatever class its texts are of, and whatever they hold."""
     plain = digest(Sample(id=text, model=text, run=run))
     assert digest(Sample(id=Name(text), model=Name(text), run=run)) == plain
     assert len(plain) == 8

@@ -58,7 +58,6 @@ def count(made, result):
 
 
 def test_a_shard_comes_to_rows_and_columns(make_worker):
-    """Duplicates and models are left to the merge."""
     made = make_worker()
     result = made.process(SHARD, singly([sample("a"), sample("b", 0.5, model="m", run=1)]))
     assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
@@ -97,14 +96,12 @@ def test_a_worker_and_its_result_can_be_pickled(make_worker):
 
 
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
-    """Every block once it grew to 64 samples, and the rest at the end."""
     told = []
     make_worker(progress=told.append).process(SHARD, singly(sample(str(number)) for number in range(130)))
     assert (sum(told), len(told)) == (130, 2)
 
 
 def test_remarks_are_added_up_with_the_first_place(make_worker):
-    """By kind, whatever the block a sample is in, and over the ranges of a run."""
     places = [Source(file="f", ordinal=n, line=n + 1) for n in range(3)]
     found = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
     given = [replace(sample(str(n)), source=places[n], remarks=found[n]) for n in range(3)]
@@ -116,7 +113,6 @@ def test_remarks_are_added_up_with_the_first_place(make_worker):
 
 
 def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
-    """With file, line and reason."""
     bad = [BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON") for n in range(1005)]
     made = make_worker()
     result = made.process(SHARD, singly([*bad, sample()]))
@@ -128,7 +124,6 @@ def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
 
 
 def test_a_raising_grader_costs_its_grade_only(make_worker):
-    """The trajectory stays, the next sample is graded."""
     result = make_worker().process(SHARD, singly([sample(recorded={"do": "raise"}, text="kept"), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
@@ -139,7 +134,6 @@ def test_a_raising_grader_costs_its_grade_only(make_worker):
 
 
 def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
-    """A set in the metadata is no reason to lose the run."""
     made = make_worker()
     result = made.process(SHARD, singly([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
     first, second = rows(result)
@@ -179,7 +173,6 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
 
 
 def test_odd_values_are_written_as_strict_json(make_worker):
-    """NaN, infinity, lone surrogates, huge integers."""
     odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
     result = make_worker().process(SHARD, singly([sample(agent_usage=odd)]))
     text = result.parts.rows.read_bytes()
@@ -188,7 +181,6 @@ def test_odd_values_are_written_as_strict_json(make_worker):
 
 
 def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
-    """Rows and figures agree on what that was."""
     made = make_worker()
     result = made.process(SHARD, singly([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
     assert result.interrupted
@@ -198,7 +190,6 @@ def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
 
 
 def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
-    """Once, with what it said; under strict it ends the run."""
     metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="numbers")), *make_worker().plan.metrics)
     made = with_plan(make_worker(), metrics=metrics)
     result = made.process(SHARD, singly([sample(), sample("b")]))
@@ -220,7 +211,6 @@ def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
 
 
 def test_a_raising_exporter_is_recorded(make_worker, toys):
-    """The grades are worth more."""
     made = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
     result = made.process(SHARD, singly([sample("bad"), sample("b")]))
     assert result.broken == {"sick": "RuntimeError: no row"}
@@ -228,7 +218,6 @@ def test_a_raising_exporter_is_recorded(make_worker, toys):
 
 
 def test_the_gate_decides_what_passes(make_worker):
-    """Per sample, None when there is no score."""
     made = make_worker(gate=GateSpec(op="gte", value=0.5))
     found = made.process(SHARD, singly([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
     assert [row["passed"] for row in rows(found)] == [True, False, None]
@@ -246,7 +235,6 @@ def test_samples_take_from_the_dataset_what_they_lack():
 
 
 def test_missing_rows_are_no_duplicates(make_worker):
-    """They are nobody's recording."""
     result = make_worker(dataset={}).process(
         SHARD, singly([sample(status=Status.MISSING), sample(status=Status.MISSING)])
     )
@@ -255,7 +243,6 @@ def test_missing_rows_are_no_duplicates(make_worker):
 
 
 def test_rows_are_single_lines_whatever_the_text(make_worker):
-    """Line separators inside texts are escaped or harmless."""
     result = make_worker().process(SHARD, singly([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
     lines = result.parts.rows.read_bytes().split(b"\n")
     assert [loads(line)["submission"] for line in lines[:2]] == ["a\nb\r\u2028c\x00", ""]

@@ -68,7 +68,6 @@ def test_ranges_hold_whole_elements(tmp_path):
 
 
 def test_a_small_file_is_one_range(tmp_path):
-    """Without looking at it, also when it is empty or no list."""
     path = tmp_path / "x.json"
     for text in ("", "x", "[" + "{}," * 100 + "{}]"):
         path.write_text(text)
@@ -232,7 +231,6 @@ def files(draw):
     files(), st.integers(0, 120), st.integers(1, 80), st.sampled_from([1, 20, 10**9]), st.sampled_from([-1, 40, 10**9])
 )
 def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size, piece, leap, at_once):
-    """Values, lines, ordinals, problems and what is fatal: the same, however odd the list and wherever it is cut."""
     path = tmp_path_factory.mktemp("ranges") / "x.json"
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
@@ -243,7 +241,6 @@ def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=6), st.integers(1, 60), st.sampled_from([None, 1]), st.booleans())
 def test_ranges_give_the_values_that_were_written(tmp_path_factory, values, size, indent, ascii_only):
-    """The ranges' elements, put together, are the list."""
     path = tmp_path_factory.mktemp("values") / "x.json"
     path.write_text(json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
     found = [element for part in list_ranges(path, size) for element in iter_list(path, part)]

@@ -79,7 +79,6 @@ def test_only_levels_count():
 
 
 def test_what_is_too_deep_is_not_shown():
-    """A message does not hold what no reader would read."""
     value = []
     for _ in range(3000):
         value = [value]
@@ -96,7 +95,6 @@ def test_what_is_too_deep_is_not_shown():
     ],
 )
 def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, monkeypatch):
-    """Those of Python 3.11, also where the decoder has those of 3.13."""
     with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
         loads(text)
 

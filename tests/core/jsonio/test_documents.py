@@ -16,7 +16,6 @@ def found(path):
 
 
 def test_a_document_is_one_record_that_cannot_be_read(tmp_path):
-    """Wherever it stands; the records around it are read."""
     path = tmp_path / "x.jsonl"
     path.write_text(f'{{"n": 1}}\n{DOCUMENT}\n{{"n": 2}}\n{{\n  "a": 1\n}}\n{{"n": 3}}\n')
     after = 3 + DOCUMENT.count("\n")

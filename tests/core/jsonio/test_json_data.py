@@ -94,7 +94,6 @@ NO_FORM = [Path("a/b.json"), {1}, frozenset({1}), b"x", dt.date(2020, 1, 2), obj
 
 @pytest.mark.parametrize("value", NO_FORM, ids=lambda value: type(value).__name__)
 def test_what_has_no_json_form_is_refused(value):
-    """By its type, at any depth; nothing of it is written by its repr."""
     for odd in (value, [value], {"x": value}, Options(where=[value])):
         with pytest.raises(TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"):
             json_data(odd)
@@ -129,7 +128,6 @@ def test_a_configuration_names_what_has_no_form(value, data):
 
 
 def test_too_deep_is_a_recursion_error():
-    """Not a crash."""
     value = ()
     for _ in range(50_000):
         value = (value,)

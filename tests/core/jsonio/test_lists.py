@@ -33,14 +33,12 @@ def shown(found):
 
 
 def test_a_list_is_read_element_by_element(tmp_path):
-    """Ordinals count from 0, lines from 1, values are json's."""
     found = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
     assert found == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
     assert elements(tmp_path / "x.json", " [ ] ") == []
 
 
 def test_odd_values_in_a_list_are_the_standard_librarys(tmp_path):
-    """NaN, infinities, surrogates and big integers, the same as json.loads on the whole."""
     assert repr([each.value for each in elements(tmp_path / "x.json", ODD)]) == repr(json.loads(ODD))
 
 
@@ -54,7 +52,6 @@ def test_odd_values_in_a_list_are_the_standard_librarys(tmp_path):
     ],
 )
 def test_what_is_no_list_is_refused(tmp_path, text, message):
-    """The message has file and line."""
     with pytest.raises(DataError) as caught:
         elements(tmp_path / "x.json", text)
     assert message in str(caught.value)
@@ -75,7 +72,6 @@ def test_what_is_no_list_is_refused(tmp_path, text, message):
     ],
 )
 def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
-    """The elements before the break are read; the last one says what is wrong, and that nothing can follow."""
     *good, last = elements(tmp_path / "x.json", text)
     assert [each.value for each in good] == values
     assert problem in last.problem
@@ -93,7 +89,6 @@ def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     ],
 )
 def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
-    """An element that is not JSON is skipped by its brackets; those inside texts do not count."""
     found = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
     assert [each.value for each in found] == [{"a": 1}, None, {"b": 2}]
     assert problem in found[1].problem
@@ -102,7 +97,6 @@ def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
 
 
 def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
-    """The others are read."""
     found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
     assert found == [Element(0, 1, problem="holds bytes that are not UTF-8"), Element(1, 1, {"b": "é"})]
 
@@ -124,7 +118,6 @@ BROKEN = [
 @pytest.mark.parametrize("text", BROKEN)
 @pytest.mark.parametrize("window", [1, 2, 3, 5, 7, 16, 17, 33])
 def test_the_window_does_not_show(tmp_path, monkeypatch, text, window):
-    """Wherever the text is cut for reading, sound and broken lists give the same elements."""
     whole = shown(elements(tmp_path / "x.json", text))
     assert shown(elements(tmp_path / "x.json", text, window, monkeypatch)) == whole
 
@@ -139,7 +132,6 @@ JSON = st.recursive(
 @settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=5), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
 def test_any_list_any_window(tmp_path_factory, values, window, indent, ascii_only):
-    """Elements equal the list that was written, however it was formatted and wherever it was cut."""
     path = tmp_path_factory.mktemp("list") / "x.json"
     with pytest.MonkeyPatch.context() as patch:
         found = elements(path, json.dumps(values, indent=indent, ensure_ascii=ascii_only), window, patch)
@@ -148,7 +140,6 @@ def test_any_list_any_window(tmp_path_factory, values, window, indent, ascii_onl
 
 
 def test_a_big_list_is_read_in_bounded_memory(tmp_path):
-    """A file of many windows never stands in memory whole."""
     path = tmp_path / "big.json"
     with path.open("w") as out:
         out.write("[")

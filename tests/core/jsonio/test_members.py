@@ -28,14 +28,12 @@ def _read(path, size):
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("size", [1, 60, 10_000])
 def test_any_cut_reads_the_same_values(tmp_path, indent, size):
-    """Whatever the layout and wherever lists are cut."""
     path = tmp_path / "x.json"
     path.write_text(json.dumps(WHOLE, indent=indent, ensure_ascii=False), encoding="utf-8")
     assert _read(path, size) == WHOLE
 
 
 def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
-    """Keys, values and elements may lie across any two pieces of the file."""
     path = tmp_path / "x.json"
     path.write_bytes(b"\xef\xbb\xbf " + json.dumps(WHOLE, indent=1).encode())
     for piece in (5, 7, 64):
@@ -44,7 +42,6 @@ def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
 
 
 def test_elements_keep_their_line_and_ordinal(tmp_path):
-    """In every range, of a list that does not begin the file."""
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1), encoding="utf-8")
     lines = path.read_text().split("\n")
@@ -56,7 +53,6 @@ def test_elements_keep_their_line_and_ordinal(tmp_path):
 
 
 def test_what_msgspec_refuses_is_walked_over(tmp_path):
-    """NaN and lone surrogates are values of Python's json."""
     path = tmp_path / "x.json"
     path.write_text('{"a": [NaN, {"b": "\\ud800"}], "c": -Infinity, "d": 1}')
     assert list(_read(path, 1)) == ["a", "c", "d"]
@@ -84,7 +80,6 @@ def test_what_is_broken_ends_the_members(tmp_path, text, keys):
 
 @pytest.mark.parametrize("text", ["", "  ", "[1]", "null"])
 def test_what_is_no_object_is_refused(tmp_path, text):
-    """With file and line."""
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(DataError, match=r"x\.json:1: (the file is empty|expected a JSON object)"):

@@ -74,7 +74,6 @@ FEW, MANY = [0] * 36 + [1] * 4, [0] * 12 + [1] * 28
 
 @pytest.mark.parametrize(("better", "word"), [("lower", "worse"), ("higher", "better"), ("neither", "higher")])
 def test_console_page_comparison_and_gate_follow_the_declared_direction(run, command, tmp_path, better, word):
-    """The same rise is worse, better or just higher, wherever it is said."""
     run("before", FEW, better=better)
     gate = "[{metric_key: slips, baseline: before, not_worse_than: 0.05}]"
     result, _ = run("after", MANY, better=better, gates=gate)
@@ -106,7 +105,6 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
     ],
 )
 def test_a_metric_that_is_wrong_costs_its_own_figures(run, numbers, estimate, said):
-    """The run stands with a warning that names it; with --strict it ends with exit code 4."""
     result, place = run(
         "wrong", FEW, numbers=numbers, estimate=estimate, gates="[{metric_key: slips, op: gte, value: 0}]"
     )
@@ -121,7 +119,6 @@ def test_a_metric_that_is_wrong_costs_its_own_figures(run, numbers, estimate, sa
 
 
 def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
-    """Its time is up, and the others have theirs."""
     monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
 
     @attrs.frozen
@@ -140,7 +137,6 @@ def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
 
 
 def test_an_aggregator_of_0_1_is_refused_with_what_to_write():
-    """By its methods, and by its generic base."""
 
     class Old(Aggregator):
         """Written for 0.1."""

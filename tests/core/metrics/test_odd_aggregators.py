@@ -50,7 +50,6 @@ def share(_self, n, hits):
     ],
 )
 def test_what_it_gives_is_checked(members, said):
-    """Each mistake is named."""
     with pytest.raises((ValueError, TypeError, KeyError), match=said):
         made(**members)
 
@@ -62,7 +61,6 @@ def test_a_task_has_all_numbers_also_those_that_are_zero():
 
 
 def test_numbers_that_never_end_are_ended(monkeypatch):
-    """As figures are."""
     monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
 
     def endless(_self, _grade):
@@ -85,7 +83,6 @@ def test_numbers_that_never_end_are_ended(monkeypatch):
     ],
 )
 def test_what_it_declares_is_checked_when_it_is_loaded(members, said):
-    """Before anything is graded."""
     assert said in flaw(type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator")
 
 
@@ -131,7 +128,6 @@ def test_what_a_metric_sees_it_cannot_change(where):
 @pytest.mark.parametrize("part", ["numbers", "estimate", "compute"])
 @pytest.mark.parametrize("error", ["GeneratorExit", "SystemExit(3)", "RecursionError"])
 def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, command, part, error):
-    """The run goes on, and says which is broken."""
     text = (
         "from gradestack import Aggregator, Figure\n\n\nclass Leaving(Aggregator):\n    figures = (Figure('w', 'W'),)\n"
     )

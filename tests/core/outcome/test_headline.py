@@ -53,30 +53,25 @@ def test_keys_may_have_dots_and_what_is_named_twice_need_not_be():
 
 
 def test_every_grader_has_an_average():
-    """Also where no aggregator was asked for."""
     assert entry("", "avg_score_attempted") == {"value": 0.25}
 
 
 def test_an_undefined_figure_says_why():
-    """By the reason beside it, or by its path."""
     assert entry("why", "beside") == {"value": None, "reason": "no case"}
     assert entry("why", "below.x") == {"value": None, "reason": "nothing"}
 
 
 @pytest.mark.parametrize("name", ["", "rates", "rate.x", "words", "flag", "empty", "list"])
 def test_what_is_no_figure_is_said_to_be_none(name):
-    """Null with that reason: no such name, or a text, a list, nothing."""
     for metric in ("count", "words"):
         assert entry(metric, name) == {"value": None, "reason": f"{metric} has no figure {name or metric!r}"}
 
 
 def test_a_broken_aggregator_says_so():
-    """With its own error."""
     assert entry("broken", "rate") == {"value": None, "reason": "ValueError: no"}
 
 
 def test_figures_of_several_models_stand_beside_each_other():
-    """Each with its own value or reason."""
     assert entry("models", "rate") == {
         "value": None,
         "reason": "several",

@@ -100,7 +100,6 @@ def test_the_rule(rule, passed, runs, expected):
 
 
 def test_runs_without_a_figure_are_left_out_of_the_mean():
-    """Not counted as zero; equal figures have a spread of 0."""
     metrics = [{"avg_score_attempted": value, "avg_score_total": 0.1, "by_metric": {}} for value in (None, 0.1, 0.1)]
     stats = statistics(metrics, [None, None, None])
     assert stats["avg_score_attempted"] == {"mean": 0.1, "std": 0.0, "min": 0.1, "max": 0.1}
@@ -127,7 +126,6 @@ def test_one_figure_has_no_spread(profile, spread):
     ],
 )
 def test_another_number_of_runs_is_refused(run, trials, asked, words):
-    """With the names of those there are, however odd."""
     with pytest.raises(DataError) as caught:
         run(trials, num_runs=asked)
     for word in words:
@@ -146,14 +144,12 @@ def test_a_model_that_lacks_a_run_is_named(run_lines, record):
 
 
 def test_one_run_writes_no_folder(run_lines, record):
-    """It only checks that there is one."""
     report = run_lines([record("a", 1.0)], num_runs=1)
     assert not (report.path / "run_1").exists()
     assert report.exit_code == 0
 
 
 def test_missing_rows_belong_to_every_run(run_lines, record, write_lines):
-    """A task nobody answered is missing in each."""
     gold = write_lines([{"id": "a", "expected": "x"}, {"id": "z", "expected": "x"}], "gold.jsonl")
     report = run_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)], num_runs=2, dataset=str(gold))
     for number in (1, 2):
@@ -188,13 +184,11 @@ def test_a_task_may_be_missing_from_one_run(run_lines, record, write_lines):
     ],
 )
 def test_numbers_that_make_no_sense(run, suite, problem):
-    """Refused when the suite is loaded."""
     with pytest.raises(ConfigError, match=problem):
         run(**suite)
 
 
 def test_rerunning_gives_the_same_bytes(run, toys):
-    """Folders and statistics included."""
     first = toys.files_of(run(gate={"op": "gte", "value": 0.5}).path)
     second = toys.files_of(run(gate={"op": "gte", "value": 0.5}).path)
     skip = {name for name in first if name.endswith("header.json")}

@@ -17,7 +17,6 @@ def test_a_formula_becomes_a_text(text, delimiter):
 
 
 def test_other_values_stay():
-    """Negative numbers are numbers, None is an empty cell, and a text with line ends is one cell."""
     assert csv_line("", "a=1", "'x", -1, -0.5, None, True, "1-2") == ",a=1,'x,-1,-0.5,,True,1-2\n"
     line = csv_line('a\n=1,"b"', "c")
     assert list(csv.reader(io.StringIO(line, newline=""))) == [['a\n=1,"b"', "c"]]

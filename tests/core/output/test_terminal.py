@@ -35,7 +35,6 @@ def test_what_a_terminal_or_log_would_obey_is_escaped(text, shown):
 
 @given(st.text(st.sampled_from(":# [ev\n\r\x1b\u2028\u3000\u202e\ud800")))
 def test_any_text_is_one_line_that_does_nothing(text):
-    """Printable, no command wherever a log looks for one, and safe lines stay as they are."""
     line = terminal_line(text)
     assert line.isprintable()
     assert not line.strip().startswith("::")
@@ -45,7 +44,6 @@ def test_any_text_is_one_line_that_does_nothing(text):
 
 
 def test_the_lines_of_a_traceback_are_its_own():
-    """What a message says on further lines stands behind a bar."""
     try:
         try:
             raise KeyError("inner")  # noqa: TRY301

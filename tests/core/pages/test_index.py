@@ -44,7 +44,6 @@ def content(index):
 
 
 def test_a_row_in_the_index():
-    """Who was graded, how well, and why points were lost; a reason counts once per sample, a fault as one."""
     index = index_of(report_of(row()))
     (entry,) = index.entries
     assert (entry.position, entry.id, entry.model, entry.run) == (0, "a", "m", "3")
@@ -91,7 +90,6 @@ def test_few_keys_say_what_the_whole_row_says(place):
 
 @pytest.mark.parametrize("key", list(ROW))
 def test_a_key_may_be_missing(key):
-    """A row of another version is an entry with what it has."""
     changed = {name: value for name, value in ROW.items() if name != key}
     quick = index_of(report_of(json.dumps(changed).encode()))
     whole = index_of(report_of(json.dumps(changed | {"odd": float("inf")}).encode()))
@@ -108,7 +106,6 @@ def test_rows_as_they_are_written_are_not_decoded_whole(monkeypatch, run_lines, 
 
 
 def test_repeated_keys_count_by_the_last():
-    """As the standard library reads them."""
     line = row()[:-1] + b', "run": "late", "grades": {"other": {"score": 1, "state": "graded"}}}'
     index = index_of(report_of(line))
     assert (index.entries[0].run, list(index.scores)) == ("late", ["other"])
@@ -135,7 +132,6 @@ def test_reasons_are_bounded():
 
 
 def test_blocks_do_not_show(monkeypatch):
-    """However many rows are taken up at once, and kinds of losses kept, the index is the same."""
     items = [{"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]} for n in (2, 1)]
     graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]
     grades = [{"a": graded[n % 4], "b": (GRADE, FAULT)[n % 2]} for n in range(40)]
@@ -158,7 +154,6 @@ def test_blocks_do_not_show(monkeypatch):
 
 
 def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, record):
-    """One pass over the rows, however many pages are written."""
     passes = []
     of = RowIndex.of
     monkeypatch.setattr(RowIndex, "of", lambda *args: passes.append(1) or of(*args))
@@ -167,7 +162,6 @@ def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, recor
 
 
 def test_rows_are_read_at_their_place(run_lines, record):
-    """In the order asked for; other rows are not read again."""
     run = run_lines([record(name, 1.0) for name in "abcd"])
     assert [entry.id for entry in index_of(run).entries] == ["a", "b", "c", "d"]
     path = run.path / "results.jsonl"
@@ -179,7 +173,6 @@ def test_rows_are_read_at_their_place(run_lines, record):
 
 
 def test_what_is_no_row_has_no_place():
-    """Blank lines and a byte-order mark: positions are those of the rows."""
     report = report_of(b"\xef\xbb\xbf" + row(sample={"id": "a"}), b"", row(sample={"id": "b"}))
     ids = ["a", "b"]
     assert [row["sample"]["id"] for row in report.rows()] == ids
@@ -198,13 +191,11 @@ def test_rows_are_read_beside_each_other():
     "line", [b"{", row()[:-9], row(error="\x00").replace(b"\\u0000", b"\xff"), b'{"trajectory":' + b"[" * 200_000]
 )
 def test_a_damaged_row_is_told_with_its_line(line):
-    """Cut off, not UTF-8 or nested too deeply, also in a part the index has no use for."""
     with pytest.raises(DataError, match=r"a row:2: (not JSON|not UTF-8|nested too deeply)"):
         _ = index_of(report_of(row(), line, row()))
 
 
 def test_rows_that_were_not_kept_have_no_index(tmp_path):
-    """It is an empty one; a row that is asked for is an error that says why."""
     report = Report(path=tmp_path, header={"rows": False}, summary={})
     assert index_of(report).entries == []
     with pytest.raises(DataError, match="the run kept no rows"):
@@ -212,13 +203,11 @@ def test_rows_that_were_not_kept_have_no_index(tmp_path):
 
 
 def test_a_run_read_back_has_the_same_index(run_lines, record):
-    """Pages written later from the directory are made from what the run's own pages were made from."""
     run = run_lines([record("a", 1.0), record("b", 0.25)])
     assert content(index_of(run)) == content(index_of(gradestack.load_report(run.path)))
 
 
 def test_bins_of_scores():
-    """Six bins between 0 and 1, the last of them 1 alone; what lies outside is counted apart."""
     bins = ScoreBins()
     for score in (0, -0.0, 0.2, 1, 1.0, 1.1, -0.1):
         bins.add(score)

@@ -90,7 +90,6 @@ def page(tmp_path):
 
 
 def test_a_row_for_every_run_the_newest_first(add, page):
-    """With date, samples, gate and figures with intervals; a link where there is a page."""
     add("b/old", 1, value=0.55)
     add("a", 3, page=True, value=0.7, gates_passed=True)
     add("c", 2, value=0.6)
@@ -106,7 +105,6 @@ def test_a_row_for_every_run_the_newest_first(add, page):
 
 
 def test_a_line_for_every_figure_from_the_oldest_to_the_newest(add, page):
-    """Its name says the values; a single run of a suite has no line."""
     add("one", 3, value=0.7)
     add("two", 1, value=0.55)
     add("other", 2, suite="weekly")
@@ -115,7 +113,6 @@ def test_a_line_for_every_figure_from_the_oldest_to_the_newest(add, page):
 
 
 def test_the_same_folder_gives_the_same_bytes(add, page, tmp_path):
-    """Whatever order the runs were written in, wherever the folder lies, and however often."""
     add("x", 1, value=0.55)
     add("y", 1, value=0.6)
     (tmp_path / "folder" / "bad").mkdir()
@@ -132,7 +129,6 @@ def test_the_same_folder_gives_the_same_bytes(add, page, tmp_path):
 
 
 def test_what_cannot_be_shown_is_named(add, page, tmp_path):
-    """Damaged, foreign, unfinished and interrupted runs, without where the folder lies; the others have their rows."""
     add("good")
     add("stopped", incomplete="interrupted by Ctrl-C")
     (add("torn") / "summary.json").write_text('{"suite": ')
@@ -161,7 +157,6 @@ def test_what_is_inside_a_run_is_part_of_it(add, tmp_path):
 
 
 def test_models_have_lines_of_their_own(add, page):
-    """A run of two models has two, with the figures of each."""
     each = {"figure": "quality.mean", "label": "Quality"}
     models = {name: {"value": value, "interval": None} for name, value in (("alpha", 0.25), ("beta", 0.75))}
     headline = {"letta": False, "figures": [each | {"value": 0.5, "models": models}]}
@@ -196,7 +191,6 @@ def test_comparisons_are_found_with_their_runs(add, page, tmp_path):
 
 
 def test_names_do_nothing(add, page):
-    """Directories, suites and figures are texts and links to files, whatever they are called."""
     add("plain", value=0.55)
     add("plain2", value=0.6)
     plain = page().tags
@@ -212,7 +206,6 @@ def test_names_do_nothing(add, page):
 
 
 def test_the_command_says_what_it_found(command, add, tmp_path):
-    """On standard output where the page is, on standard error what is not on it."""
     add("one")
     add("two", incomplete="interrupted")
     said = command("index", tmp_path / "folder")
@@ -221,7 +214,6 @@ def test_the_command_says_what_it_found(command, add, tmp_path):
 
 
 def test_where_there_is_no_run_nothing_is_written(command, tmp_path, add):
-    """Exit 3, with what is there; a page of somebody else is not written over, exit 2."""
     assert command("index", tmp_path / "nowhere").code == 3
     (tmp_path / "folder" / ".x.unfinished").mkdir()
     said = command("index", tmp_path / "folder")

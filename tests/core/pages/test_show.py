@@ -49,7 +49,6 @@ def show(runs, monkeypatch, command):
 
 
 def test_a_sample_is_shown_with_what_differs(show, runs):
-    """Verdict, arguments side by side, reasons, other calls, grades, conversation, long texts cut; no file changes."""
     before = files_of(runs)
     said = show("out", "task1.0")
     assert (said.code, said.err) == (0, "")
@@ -76,7 +75,6 @@ def test_a_sample_is_shown_with_what_differs(show, runs):
 
 
 def test_several_trials_are_listed_or_all_shown(show):
-    """A line each with what became of it, and how to see one; --all shows them one after the other."""
     assert show("out", "task1").out.splitlines() == [
         "task1.0  m  not all calls right  0.600",
         "task1.1  m  all calls right      1.000",
@@ -96,7 +94,6 @@ def test_a_task_whose_name_looks_like_a_trial_goes_first(show):
 
 
 def test_models_are_told_apart(show):
-    """Samples of two models are listed; --model picks one, and an unknown one is exit 2."""
     listed = show("two", "task1.0").out.splitlines()
     assert [line.split()[:2] for line in listed[:2]] == [["task1.0", "a"], ["task1.0", "b"]]
     assert listed[2] == "2 samples; name one (--model NAME), or --all shows them all"
@@ -120,20 +117,17 @@ def test_models_are_told_apart(show):
     ],
 )
 def test_what_is_not_there_is_said_with_what_is(show, task, message):
-    """Exit 2, on one line."""
     said = show("out", task)
     assert (said.code, said.out, said.err) == (2, "", f"error: {message}\n")
 
 
 def test_a_run_without_rows_says_so(show):
-    """Exit 3, in one sentence; so does what is no run."""
     said = show("none", "task1.0")
     assert (said.code, said.out, said.err) == (3, "", "error: none: the run kept no rows (rows: none)\n")
     assert show("nowhere", "task1.0").code == 3
 
 
 def test_a_slim_run_reads_its_input_again(show, runs):
-    """And says where the conversation would stand that it is gone, when the input is."""
     assert "A window, please." in show("slim", "task1.0").out
     (runs / "slim.jsonl").rename(runs / "moved.jsonl")
     said = show("slim", "task1.0")
@@ -144,7 +138,6 @@ def test_a_slim_run_reads_its_input_again(show, runs):
 
 
 def test_colours_only_where_a_terminal_shows_them(show, monkeypatch):
-    """None in a pipe; what is printed is the same but for them."""
     quiet = show("out", "task1.0").out
     assert "\x1b" not in quiet
     monkeypatch.setattr(showing, "_coloured", lambda: True)
@@ -155,13 +148,11 @@ def test_colours_only_where_a_terminal_shows_them(show, monkeypatch):
 
 @pytest.mark.parametrize(("columns", "widest"), [("30", 40), ("500", 120)])
 def test_lines_fit_the_terminal(show, monkeypatch, columns, widest):
-    """From 40 to 120 columns."""
     monkeypatch.setenv("COLUMNS", columns)
     assert max(map(len, show("out", "task1.0", "--full").out.splitlines())) == widest
 
 
 def test_a_trial_whose_name_has_dots_is_picked(tmp_path, registry, command):
-    """As `gradestack show` lists it, wherever the dots are."""
     path = tmp_path / "dots.jsonl"
     records = [{"id": "x", "run": run, "expected": [], "predicted": []} for run in ("a.b", "0")]
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))

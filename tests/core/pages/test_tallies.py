@@ -38,7 +38,6 @@ def test_an_argument_counts_once_a_sample():
 
 @pytest.mark.parametrize(("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")])
 def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
-    """With its escapes undone, ``~0`` last."""
     assert argument(pointer) == name
 
 
@@ -57,7 +56,6 @@ def test_one_grader_counts_the_calls():
 
 
 def test_scores_are_told_apart_by_outcome():
-    """For every grader, those of successes from the others; samples without an outcome are in neither."""
     index = index_of(row(passed=True, score=0.5), row(passed=True, score=1.0), row(passed=False, score=0.25), row())
     means = {key: (each.scores.count, each.scores.mean) for key, each in index.by_outcome.items()}
     assert means == {("calls", True): (2, 0.75), ("calls", False): (1, 0.25)}
@@ -71,7 +69,6 @@ def test_samples_that_expect_no_call_are_known():
 
 
 def test_rows_of_an_older_form_count_the_same():
-    """A row that is not quite as rows are written today is read all the same."""
     usual = row(item("find", 1.0, 0), item("book", 0.5, 1, "/day"), passed=True, expected={"calls": []})
     odd = {**usual, "run": 1.5}
     ours, theirs = index_of(usual), index_of(odd)
@@ -81,7 +78,6 @@ def test_rows_of_an_older_form_count_the_same():
 
 
 def test_reasons_are_known_row_by_row():
-    """Down to the argument, each once a row; rows without one have none."""
     first = row(item("book", 0.5, 0, "/day", "/day/0", "/seat"))
     second = row(key="reward", score=0.0)
     second["grades"]["reward"] |= {"reasons": [{"code": "late"}], "fault": {"code": "timed_out", "type": "Slow"}}
@@ -93,7 +89,6 @@ def test_reasons_are_known_row_by_row():
 
 
 def test_how_many_reasons_were_left_out_is_none_itself():
-    """Neither a kind of reason nor a trait of the samples."""
     only = row(key="reward", score=0.0)
     only["grades"]["reward"] |= {"reasons": [{"code": "late"}, {"code": "more_reasons", "message": "26 more"}]}
     index = index_of(only)

@@ -57,7 +57,6 @@ def test_traits_are_what_the_outcome_grader_found():
 
 
 def test_rows_of_other_forms_say_the_same():
-    """A verdict that is none is as if it were not there, whichever way a row is read."""
     odd = {"state": "graded", "score": 1.0, "passed": "no"}
     assert marks(index_of(row(a=odd, b=odd)), "b") == [("passed", "")]
 

@@ -81,7 +81,6 @@ def rows_in(page):
 
 
 def test_pages_of_a_run_and_nothing_written(full, runs):
-    """The list, a sample, its row as it stands in the file, and the whole report, of a run that has no page."""
     before = files_of(runs)
     status, _, page = full()
     assert (status, rows_in(page)) == (200, list(range(1, 51)))
@@ -120,7 +119,6 @@ def test_the_list_shows_what_was_asked_for(full, query, rows):
 
 
 def test_a_page_of_the_list_looks_at_a_bounded_number_of_rows(full, monkeypatch):
-    """And says how far it looked, with a link that looks further from there."""
     monkeypatch.setattr("gradestack_plugins.pages.view._FARTHEST", 10)
     _, _, page = full("?q=t5")
     assert rows_in(page) == []
@@ -130,7 +128,6 @@ def test_a_page_of_the_list_looks_at_a_bounded_number_of_rows(full, monkeypatch)
 
 
 def test_only_who_knows_the_address_is_answered(full):
-    """Another token, none, or another host: nothing of the run, whatever is asked for."""
     for options in (
         {"token": ""},
         {"token": "x" * 32},
@@ -156,7 +153,6 @@ def test_only_who_knows_the_address_is_answered(full):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "X"])
 def test_only_reading_is_possible(full, method):
-    """Any method but GET is refused."""
     status, headers, _ = full(method=method)
     assert (status, headers["Allow"]) == (405, "GET")
 
@@ -182,7 +178,6 @@ def test_only_reading_is_possible(full, method):
     ],
 )
 def test_there_is_nothing_else(full, address):
-    """Neither files of the run nor any other."""
     assert full(address)[0] == 404
 
 
@@ -205,13 +200,11 @@ def test_pages_may_do_nothing_but_be_shown(full):
 
 
 def test_a_slim_run_reads_its_input_again(runs, registry):
-    """As other pages do."""
     with served(runs / "slim", registry) as ask:
         assert "Bitte Nummer 3, schöne Grüße".encode() in ask("samples/4")[2]
 
 
 def test_a_run_without_rows_has_its_report(runs, registry):
-    """At the first address, too; there are no samples."""
     with served(runs / "none", registry) as ask:
         assert b'id="overview"' in ask()[2]
         assert ask("report.html")[0] == 200
@@ -219,7 +212,6 @@ def test_a_run_without_rows_has_its_report(runs, registry):
 
 
 def test_a_damaged_row_costs_its_page_only(runs, registry, tmp_path):
-    """It is named with its line; blank lines are no rows."""
     for name in ("header.json", "summary.json"):
         (tmp_path / name).write_bytes((runs / "full" / name).read_bytes())
     first, second, _, *others = (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)
@@ -232,7 +224,6 @@ def test_a_damaged_row_costs_its_page_only(runs, registry, tmp_path):
 
 
 def test_a_port_that_is_taken_is_said(command, runs):
-    """Exit 2, in one line; a run that is none is exit 3."""
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -245,7 +236,6 @@ def test_a_port_that_is_taken_is_said(command, runs):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
-    """Exit 0, after one line with the address; nothing is left listening, nor on the disk. SIGTERM does the same."""
     opened, folders = [], []
     original = ServedRun.close
     monkeypatch.setattr("webbrowser.open", opened.append)

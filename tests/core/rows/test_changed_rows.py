@@ -7,7 +7,6 @@ from gradestack_plugins.pages.rows import RowPlaces
 
 
 def test_a_row_that_is_no_longer_there_is_an_error(tmp_path):
-    """Neither half a row nor nothing is given out as the row."""
     path = tmp_path / "results.jsonl"
     path.write_text('{"a": 1}\n{"a": 2}\n')
     places = RowPlaces(Report(path=tmp_path, header={}, summary={}))

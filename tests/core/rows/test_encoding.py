@@ -125,7 +125,6 @@ KEYS = st.sampled_from(["quality", "b", "\ud800", "é"])
 @settings(max_examples=examples(120), deadline=None)
 @given(sample=SAMPLES, passed=st.none() | st.booleans())
 def test_a_row_says_what_the_sample_says(sample, passed):
-    """For any sample: the bytes and the row spelled out are the same."""
     grades = {"quality": SCORED}
     spelled = reference(sample, grades, "quality", passed, {})
     same(written(sample, grades, passed=passed), spelled)
@@ -134,7 +133,6 @@ def test_a_row_says_what_the_sample_says(sample, passed):
 @settings(max_examples=examples(120), deadline=None)
 @given(grades=st.dictionaries(KEYS, GRADES, min_size=1, max_size=2), data=st.data())
 def test_a_row_says_what_the_grades_say(grades, data):
-    """For any grades, headline and submissions; each grade alone is written in the same form."""
     headline = data.draw(st.sampled_from(sorted(grades)))
     submissions = data.draw(st.dictionaries(st.sampled_from(sorted(grades)), TEXTS, max_size=2))
     sample = Sample(id="a", text=data.draw(MAYBE), label=data.draw(MAYBE))

@@ -56,7 +56,6 @@ def line(sample, grades, *, success=None, strict=False, submissions=None):
 
 
 def test_what_can_be_written_is_written_as_it_is():
-    """The line is the row's, sample and grades are the very ones given."""
     _, sample, grades = line(SAMPLE, GRADES, strict=True, submissions={"quality": "said"})
     assert sample is SAMPLE
     assert all(grades[key] is grade for key, grade in GRADES.items())
@@ -94,7 +93,6 @@ TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to
 
 @pytest.mark.parametrize(("odd", "fault"), [({1}, BAD_GRADE), (nested(50_000), TOO_DEEP)], ids=["set", "deep"])
 def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
-    """Its fault says why; the sample and the other grades are written as they are."""
     grades = {**GRADES, "quality": Grade(score=1.0, metadata={"x": odd})}
     row, sample, kept = line(SAMPLE, grades, submissions={"quality": "said"})
     assert kept["quality"] == failed(fault)
@@ -182,7 +180,6 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
 
 @pytest.mark.parametrize("fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}])
 def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
-    """A text where a reason belongs fails the grade it stands in; the sample and other grades are written."""
     data, _, grades = line_and_kept(
         SAMPLE,
         {"good": Grade(score=1.0), "odd": Grade(score=1.0, **fields)},

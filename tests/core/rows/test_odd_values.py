@@ -46,7 +46,6 @@ GRADE_PLACES = {
     "value", [math.nan, math.inf, -math.inf, [1.0, math.nan], {"a": (math.inf,)}, [0.5] * 40 + [math.nan]]
 )
 def test_nothing_in_a_sample_becomes_null(place, value):
-    """NaN and infinities are written as texts, wherever they are."""
     sample = PLACES[place](value)
     same(written(sample), reference(sample, {"quality": SCORED}, "quality", None, {}))
     assert b"NaN" in json.dumps(written(sample)).encode() or b"Infinity" in json.dumps(written(sample)).encode()
@@ -55,7 +54,6 @@ def test_nothing_in_a_sample_becomes_null(place, value):
 @pytest.mark.parametrize("place", GRADE_PLACES)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_nothing_in_a_grade_becomes_null(place, value):
-    """Neither in numbers the kernel does not check."""
     grades = {"quality": GRADE_PLACES[place](value)}
     same(written(Sample(id="a"), grades), reference(Sample(id="a"), grades, "quality", None, {}))
 
@@ -79,7 +77,6 @@ NOT_JSON = [
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("value", NOT_JSON, ids=lambda value: type(value).__name__)
 def test_what_is_not_json_is_refused(place, value):
-    """Sets, bytes, dates and the like have no form of their own in a row, in company of NaN or not."""
     for odd in (value, [value, math.nan]):
         with pytest.raises(TypeError, match="JSON serializable"):
             row_bytes(PLACES[place](odd), {"quality": SCORED}, "quality", passed=None, submissions={})
@@ -88,7 +85,6 @@ def test_what_is_not_json_is_refused(place, value):
 @pytest.mark.parametrize("place", [place for place in GRADE_PLACES if place != "item score"])
 @pytest.mark.parametrize("value", NOT_JSON, ids=lambda value: type(value).__name__)
 def test_a_grade_that_is_not_json_is_refused(place, value):
-    """In its row and alone."""
     grade = GRADE_PLACES[place](value)
     with pytest.raises(TypeError, match="JSON serializable"):
         row_bytes(Sample(id="a"), {"quality": grade}, "quality", passed=None, submissions={})
@@ -115,7 +111,6 @@ def test_a_grade_that_is_not_json_is_refused(place, value):
     ],
 )
 def test_odd_kinds_of_data_have_one_form(value, data):
-    """Whatever stands beside them, in samples and in grades."""
     for beside in (0, math.nan, "\ud800"):
         assert written(PLACES["usage"]([value, beside]))["agent_usage"][0] == data
         found = written(Sample(id="a"), {"quality": GRADE_PLACES["metadata"]([value, beside])})
@@ -125,7 +120,6 @@ def test_odd_kinds_of_data_have_one_form(value, data):
 
 
 def test_too_deep_is_a_recursion_error():
-    """Not a crash, and not a row nobody can read."""
     value = []
     for _ in range(5000):
         value = [value]
@@ -144,7 +138,6 @@ def test_line_ends_inside_texts_are_escaped():
 
 
 def test_objects_met_again_are_told_from_their_likes():
-    """Whatever is kept of one grade or reference is not taken for another's, however many there are."""
     for round_ in range(3):
         shared = Expectation(calls=(ToolCall(name=f"again {round_}", arguments={"n": round_}),))
         grade = Grade(score=0.5, counts={"n": round_})

@@ -65,14 +65,12 @@ def test_a_row_without_anything_new_has_the_keys_it_always_had():
     ],
 )
 def test_what_was_recorded_of_a_run_is_in_its_row(field, value, row):
-    """And only that."""
     bare = written(Sample(id="a"))
     assert field not in bare
     assert written(Sample(id="a", **{field: value})) == bare | row
 
 
 def test_states_stand_where_they_belong():
-    """The expected one with what was expected, the one it ended in with what was predicted."""
     row = written(Sample(id="a", state={"db": 1}, expected=Expectation(state=[2])))
     assert (row["predicted"]["state"], row["expected"]["state"]) == ({"db": 1}, [2])
 
@@ -98,7 +96,6 @@ def test_details_of_calls_are_in_the_row():
 
 
 def test_a_reference_is_in_the_row_as_the_form_writes_it():
-    """Names, rules, alternatives, forbidden tools; defaults are left out."""
     expected = Expectation(
         calls=(
             ExpectedCall(names=("f", "g"), rules={"x": Rule(any_of=(1, "1"), compare="number")}, optional=True),
@@ -123,7 +120,6 @@ def test_a_reference_is_in_the_row_as_the_form_writes_it():
 
 
 def test_reasoning_is_in_the_conversation():
-    """Where there was any."""
     turns = ((Message(role="assistant", content="x", reasoning="because"),),)
     assert written(Sample(id="a", turns=turns))["trajectory"] == [
         [{"role": "assistant", "content": "x", "reasoning": "because"}]
@@ -143,6 +139,5 @@ def test_reasoning_is_in_the_conversation():
     ids=["seconds", "cost", "tolerance"],
 )
 def test_numbers_that_are_none_do_not_become_null(sample, value):
-    """NaN and infinities in numbers of the model are written as texts, as everywhere else."""
     line = row_bytes(sample(value), {"q": Grade(score=1.0)}, "q", passed=True, submissions={})
     assert (b'"NaN"' if math.isnan(value) else b'"Infinity"') in line

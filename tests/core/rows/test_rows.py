@@ -66,7 +66,6 @@ def through_json(grade):
     "grade", [Grade(score=1.0), Grade(score=0), RICH, skipped("no_tools", "none"), Grade(outcome=Outcome.MISSING)]
 )
 def test_grades_read_back_equal(grade):
-    """Everything a grade says survives the file, absent apart from null."""
     assert through_json(grade) == grade
 
 
@@ -86,7 +85,6 @@ def test_an_ungraded_score_is_written_as_the_document_says_beside_its_state():
 
 
 def test_the_error_type_of_a_fault_without_exception_is_its_code():
-    """So that the field is never empty."""
     assert grade_to_json(failed(Fault(category="data", code="cut_off")))["metadata"] == {
         "error": "",
         "error_type": "cut_off",
@@ -122,7 +120,6 @@ SAMPLE = Sample(
 
 
 def test_a_row_holds_the_letta_form_and_more():
-    """Every field, spelled out."""
     grades = {"q": Grade(score=1.0), "r": failed(FAULT)}
     row = written(SAMPLE, grades, "q", passed=True)
     assert row == {
@@ -168,7 +165,6 @@ def test_a_row_holds_the_letta_form_and_more():
 
 
 def test_nothing_known_is_written_as_null():
-    """Not recorded calls are null, not an empty list; the state of the headline is the row's."""
     row = written(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
     assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
     assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == (
@@ -189,12 +185,10 @@ def test_the_submission_is_the_answer_or_the_label(sample, submission):
 
 
 def test_what_a_text_grader_judged_is_its_submission():
-    """By grader key, and the headline's at the top."""
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True, submissions={"q": "taken out", "r": "other"})
     assert (row["submission"], row["submissions"]) == ("taken out", {"q": "taken out", "r": "other"})
 
 
 def test_keys_read_back_equal():
-    """All an aggregator knows of a sample stands in its row."""
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
     assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})

@@ -28,7 +28,6 @@ KEY = {"position": 0, "id": "7", "model": "m", "run": "1"}
 
 
 def test_the_columns_are_a_contract():
-    """Names and their order, whatever the data."""
     key = "position id model run"
     assert {name: " ".join(columns) for name, columns in COLUMNS.items()} == {
         "samples": f"{key} cluster facets status ended state score passed n_calls requests input_tokens "
@@ -87,7 +86,6 @@ def test_a_score_is_null_unless_graded(report):
 
 
 def test_samples(report):
-    """What was recorded of each, and its headline grade; what was not recorded is null."""
     first, second = report.table("samples").rows()
     assert first == KEY | {
         "cluster": "c",
@@ -123,7 +121,6 @@ def test_samples(report):
 
 
 def test_grades(report):
-    """One row for each sample and grader."""
     table = report.table("grades")
     assert (len(table), table["grader"], table["position"]) == (4, ["one", "two", "one", "two"], [0, 0, 1, 1])
     graded = {"state": "graded", "score": 0.25, "passed": False, "label": "a", "gold": "b"}
@@ -131,7 +128,6 @@ def test_grades(report):
 
 
 def test_items_and_reasons(report):
-    """Of grades and of what was graded inside them."""
     items = list(report.table("items").rows())
     assert items[0] == KEY | {
         "grader": "one",
@@ -150,7 +146,6 @@ def test_items_and_reasons(report):
 
 
 def test_calls(report):
-    """Expected and made, and which answers which as far as a grader says so."""
     found = [tuple(row.values())[4:] for row in report.table("calls").rows()]
     assert found == [
         ("expected", 0, "f", 1, 0.5, None, None),
@@ -161,7 +156,6 @@ def test_calls(report):
 
 
 def test_an_unknown_table_is_refused(report):
-    """With the names there are."""
     with pytest.raises(
         ConfigError, match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: samples"
     ):
@@ -169,13 +163,11 @@ def test_an_unknown_table_is_refused(report):
 
 
 def test_a_run_that_kept_no_rows_has_no_tables(run_lines, record):
-    """It says so."""
     with pytest.raises(DataError, match="kept no rows"):
         run_lines([record("a", 1.0)], rows="none").table("grades")
 
 
 def test_no_rows_are_empty_tables():
-    """With all their columns."""
     for name, columns in COLUMNS.items():
         table = table_of(name, [])
         assert (len(table), tuple(table.columns), list(table.rows())) == (0, columns, [])

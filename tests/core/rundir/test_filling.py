@@ -19,7 +19,6 @@ def test_errors_name_files_where_they_were_going_to_be(tmp_path):
 
 
 def test_what_was_written_before_an_error_is_not_put_there(tmp_path):
-    """All files of a page come together or not at all."""
     (tmp_path / "page").write_text("before")
 
     def fill():
@@ -42,7 +41,6 @@ def test_files_have_the_rights_of_any_new_file(tmp_path):
 
 
 def test_a_folder_in_the_place_of_a_page_is_left_alone(tmp_path):
-    """It may be anybody's."""
     (tmp_path / "page").mkdir()
     with pytest.raises(IsADirectoryError) as there, filling(tmp_path) as new:
         (new / "page").write_text("")

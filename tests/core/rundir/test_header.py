@@ -18,7 +18,6 @@ def suite(write_lines, record, tmp_path):
 
 
 def test_checksums(suite, tmp_path, registry):
-    """Of every input file, with its size."""
     paths = [Path(path) for path in suite["target"]["paths"]]
     assert gradestack.run(suite, output=tmp_path / "out", registry=registry).header["inputs"] == [
         {
@@ -31,7 +30,6 @@ def test_checksums(suite, tmp_path, registry):
 
 
 def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
-    """Its checksum is not known; everything else is there."""
 
     def progress(found):
         if found.phase == "native files":

@@ -76,7 +76,6 @@ def test_what_is_not_json_is_refused(state):
 
 
 def test_what_changed_is_named():
-    """One line per topic; texts with both values."""
     old = {"same": 1, "version": "1", "grader a": {"x": 1}, "gone": 1}
     new = {"same": 1, "version": "2", "grader a": {"x": 2}, "more": 1}
     assert differences(old, new) == [
@@ -124,7 +123,6 @@ def test_ctrl_c_comes_after_a_thread_has_begun(tmp_path, monkeypatch):
 
 
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
-    """The second is refused after a while; the first goes on."""
     monkeypatch.setattr(place, "PATIENCE", 0.1)
     monkeypatch.setattr(place.lock, "__defaults__", (0.1,))
     first = Staging(tmp_path / "out")
@@ -136,7 +134,6 @@ def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
 
 
 def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):
-    """Nothing that is not ours is removed."""
     (tmp_path / ".out.unfinished").mkdir()
     (tmp_path / ".out.unfinished/thesis.tex").touch()
     with pytest.raises(ConfigError, match=r"holds thesis\.tex, which is not ours"):

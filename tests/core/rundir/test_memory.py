@@ -27,7 +27,6 @@ def run(tmp_path, write_lines, record, registry, monkeypatch):
 
 
 def test_what_fits_is_graded(run, monkeypatch):
-    """Also where the system does not say how much there is."""
     monkeypatch.setattr(recorder, "free_memory", lambda: 10**9)
     assert run().metrics["total"] == 500
     monkeypatch.setattr(recorder, "free_memory", lambda: None)
@@ -35,7 +34,6 @@ def test_what_fits_is_graded(run, monkeypatch):
 
 
 def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
-    """With the samples, the memory, and what to do; nothing is left behind."""
     monkeypatch.setattr(recorder, "free_memory", lambda: 20_000)
     with pytest.raises(ConfigError) as caught:
         run()
@@ -84,7 +82,6 @@ def test_the_advice_helps(run, monkeypatch):
     ids=["nothing known", "the machine's", "group without a limit", "the group's", "an inner group's", "nonsense"],
 )
 def test_available_memory(tmp_path, monkeypatch, files, expected):
-    """The least of what machine and control groups leave."""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -95,7 +92,6 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only this library gives memory back when asked")
 def test_memory_that_was_let_go_of_is_given_back():
-    """Between texts that stay, too."""
     texts = [f"{number} {'x' * 3000}" for number in range(10_000)]
     kept = texts[::100]
     del texts
@@ -106,7 +102,6 @@ def test_memory_that_was_let_go_of_is_given_back():
 
 
 def test_pages_are_written_without_what_grading_has_let_go_of(run, monkeypatch):
-    """What grading took is given back before a page is made."""
     happened = []
     monkeypatch.setattr("gradestack.runner.give_back_memory", lambda: happened.append("given back"))
     monkeypatch.setattr("gradestack.runner.write_pages", lambda *_: happened.append("pages") or Pages())

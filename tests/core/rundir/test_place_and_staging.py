@@ -22,7 +22,6 @@ def make_run(path, **files):
 
 @pytest.mark.parametrize("header", [None, "", "[]", "{", '{"generator": "other"}', "[" * 10_000])
 def test_only_our_own_directories_are_runs(tmp_path, header):
-    """A header of another program, a broken one or none is not ours."""
     if header is not None:
         (tmp_path / HEADER).write_text(header)
     assert not is_run(tmp_path)
@@ -42,13 +41,11 @@ def test_only_our_own_directories_are_runs(tmp_path, header):
     ],
 )
 def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
-    """Below gradestack-runs whatever the suite is called, by UTC time."""
     monkeypatch.chdir(tmp_path)
     assert default_place(name, NOON).as_posix() == f"gradestack-runs/{folder}/20310203T120005Z"
 
 
 def test_two_runs_within_a_second_both_stay(tmp_path, monkeypatch):
-    """The second is numbered."""
     monkeypatch.chdir(tmp_path)
     default_place("x", NOON).mkdir(parents=True)
     assert default_place("x", NOON).name == "20310203T120005Z-2"
@@ -57,7 +54,6 @@ def test_two_runs_within_a_second_both_stay(tmp_path, monkeypatch):
 
 
 def test_free_places(tmp_path):
-    """What does not exist, an empty directory, an earlier run."""
     (tmp_path / "empty").mkdir()
     make_run(tmp_path / "run")
     for name in ("new", "deep/er/new", "empty", "run"):
@@ -78,7 +74,6 @@ def test_free_places(tmp_path):
     ],
 )
 def test_places_that_are_refused(tmp_path, monkeypatch, name, message):
-    """A file, a path below one, somebody's directory, a dangling link, the working directory and those around it."""
     (tmp_path / "file").touch()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/data").touch()
@@ -101,7 +96,6 @@ def test_a_directory_that_may_not_be_written(tmp_path, monkeypatch):
 
 
 def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
-    """A new directory appears whole, its pieces gone."""
     staging = Staging(tmp_path / "out/run")
     (staging.parts / "piece").touch()
     staging.write_json("x.json", {"b": 1, "a": "é"})
@@ -114,7 +108,6 @@ def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
 
 
 def test_an_earlier_run_is_replaced_whole(tmp_path):
-    """Nothing of it stays behind, beside it neither."""
     place = make_run(tmp_path / "run", old="x")
     staging = Staging(place)
     staging.write_json(HEADER, {"generator": GENERATOR, "new": True})
@@ -124,7 +117,6 @@ def test_an_earlier_run_is_replaced_whole(tmp_path):
 
 
 def test_a_discarded_run_leaves_everything_as_it_was(tmp_path):
-    """The earlier run is still there."""
     place = make_run(tmp_path / "run", old="x")
     Staging(place).discard()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -132,7 +124,6 @@ def test_a_discarded_run_leaves_everything_as_it_was(tmp_path):
 
 
 def test_latest_points_at_the_last_run(tmp_path):
-    """A link beside the runs; what is no link is left alone."""
     for name in ("one", "two"):
         link_latest(make_run(tmp_path / name))
     assert (tmp_path / "latest").resolve() == tmp_path / "two"

@@ -116,7 +116,6 @@ def test_a_full_disk_keeps_what_is_finished(run, fill, tmp_path, pieces, rows, m
 
 
 def test_several_ends_and_other_engines(run, fill, tmp_path):
-    """A run may end early more than once, and be continued by another engine."""
     run("whole")
     for pieces in (3, 4, 5):
         empty = fill(pieces)
@@ -148,7 +147,6 @@ def test_a_line_that_was_not_written_to_its_end(run, fill, tmp_path, cut):
 
 
 def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
-    """Everything was graded by then; continuing grades nothing."""
     from gradestack_plugins.pages.html import HtmlReporter
 
     run("whole")
@@ -184,7 +182,6 @@ def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, fill):
 
 
 def test_a_disk_that_is_really_full(run, suite, tmp_path):
-    """A small file system of its own; skipped where none may be mounted."""
     small = tmp_path / "small"
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)]
@@ -265,7 +262,6 @@ def test_a_range_changed_behind_its_time_stamp(run, fill, tmp_path):
 
 
 def test_code_a_grader_imports_counts(fill, tmp_path, write_lines, record, monkeypatch):
-    """A file named in an option is part of the fingerprint."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 1.0\n")
     write_lines([{"id": str(n), "expected": "x", "predicted": "x"} for n in range(200)])

@@ -98,7 +98,6 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
     ],
 )
 def test_partial_results_can_be_completed(held, number, engine):
-    """Ctrl-C, SIGTERM and SIGHUP keep partial results in their place (exit 130); --resume grades the rest."""
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("the tests were started with this signal ignored (nohup), and so is what they start")
     run = functools.partial(held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", HELD))
@@ -125,7 +124,6 @@ def test_partial_results_can_be_completed(held, number, engine):
 
 @pytest.mark.faults
 def test_a_limit_on_file_sizes(recording):
-    """What the system refuses to write ends the run with one message and exit 3; with more room it is continued."""
     here, expected, _ = recording
     limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1_300_000, resource.RLIM_INFINITY))\n"
     done = _run(here, "limited", *ENGINES["serial"], script=limit + SCRIPT)

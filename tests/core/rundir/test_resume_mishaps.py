@@ -44,7 +44,6 @@ def run(write_lines, record, registry):
 
 
 def test_machines_that_are_gone_cost_nothing(run, tmp_path):
-    """What they had finished is kept, also by a second attempt that fares no better."""
     run("whole")
     with pytest.raises(LostEngineError, match="gone") as caught:
         run(engine={"kind": "fading", "after": 3})
@@ -58,7 +57,6 @@ def test_machines_that_are_gone_cost_nothing(run, tmp_path):
 
 
 def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
-    """All ranges are on record: the continued run only writes the pages."""
     run("whole", reports=["markdown"])
     broken_off = run(reports=["interrupted"])
     assert broken_off.exit_code == 130
@@ -87,7 +85,6 @@ def _stop(run):
     ],
 )
 def test_a_damaged_record_counts_for_nothing(run, tmp_path, line, damage, kept):
-    """From the damaged line on everything is graded again; when nothing is left that is said."""
     run("whole")
     _stop(run)
     journal = tmp_path / ".out.unfinished/journal.jsonl"
@@ -102,7 +99,6 @@ def test_a_damaged_record_counts_for_nothing(run, tmp_path, line, damage, kept):
 
 
 def test_every_line_of_the_record_is_json(run, tmp_path):
-    """With its checksum."""
     _stop(run)
     lines = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()
     contents = [json.loads(line) for line in lines]
@@ -111,7 +107,6 @@ def test_every_line_of_the_record_is_json(run, tmp_path):
 
 
 def test_a_refused_attempt_leaves_nothing_behind(run, tmp_path):
-    """The record stays, and no directory is added to it."""
     _stop(run)
     before = sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir())
     for _ in range(3):
@@ -121,7 +116,6 @@ def test_a_refused_attempt_leaves_nothing_behind(run, tmp_path):
 
 
 def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, tmp_path, monkeypatch):
-    """The earlier attempt's work is still there for the next one."""
     _stop(run)
     monkeypatch.setattr(jsonl.JsonLines, "blocks", _unseen)
     with pytest.raises(DataError, match="not to be seen"):

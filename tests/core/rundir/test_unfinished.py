@@ -23,7 +23,6 @@ main(sys.argv[1:])
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_a_hidden_directory_that_was_removed(held, engine):
-    """The run ends with its name; nothing is promised that nobody can keep."""
     run = held.start(
         "-o", "out", "--engine", engine, "--workers=1" if engine == "processes" else "-q", program=("-c", ON_RECORD)
     )
@@ -37,7 +36,6 @@ def test_a_hidden_directory_that_was_removed(held, engine):
 
 
 def test_what_is_taken_over_is_said_once(capsys):
-    """As soon as all of it is known; not for runs that take nothing over."""
     with console.progress("x", quiet=False) as note:
         for samples, resumed in ((10, 10), (20, 20), (30, 20), (40, 20)):
             note(Progress(samples=samples, resumed=resumed))

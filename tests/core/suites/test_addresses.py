@@ -154,7 +154,6 @@ def test_no_library_sees_an_address_of_another_kind(command, web, place, tempora
 
 
 def test_other_names_of_a_kind_are_corrected(command):
-    """As the advice has it."""
     for given, meant in {
         "gcs://b/x": "gs://",
         "abfs://c/x": "az://",
@@ -253,7 +252,6 @@ def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name
 
 
 def test_a_suite_itself_is_a_local_file(command, web):
-    """As a recorded run is."""
     for arguments in (["run", f"{web.address}/s?k=s3cret"], ["run", "x.yaml", "--cached", f"{web.address}/r?k=s3cret"]):
         said = command(*arguments)
         assert said.code == 2
@@ -302,7 +300,6 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
     "path", ["/none", "/moved?to=file:///etc/passwd", "/moved?to=/none", "/odd", "/*.jsonl", "/half"]
 )
 def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch, path):
-    """One line says what went wrong, with exit code 3; so do tracebacks."""
     monkeypatch.setattr(copying, "SILENCE", 0.2)
     web.pages["/odd"] = b"odd"
     address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
@@ -317,7 +314,6 @@ def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch
 
 
 def test_a_redirect_to_the_web_is_followed(command, web, place):
-    """The name that was given stays."""
     assert command("grade", f"{web.address}/moved?to=/log.jsonl", "-o", "out", "--set", "reports=[]").code == 0
     report = gradestack.load_report("out")
     assert [each["path"] for each in report.header["inputs"]] == [f"{web.address}/moved"]
@@ -334,7 +330,6 @@ def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
 
 @pytest.mark.parametrize("path", ["/silent", "/half"])
 def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
-    """Before its first byte, or after some."""
     monkeypatch.setattr(copying, "SILENCE", 0.2)
     said = command("grade", f"{web.address}{path}")
     assert said.code == 3
@@ -342,7 +337,6 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, m
 
 
 def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monkeypatch):
-    """So is one that is connected to and never says who it is."""
     monkeypatch.setattr(copying, "CONNECT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"https://127.0.0.1:{listening.getsockname()[1]}/log.jsonl"
@@ -465,7 +459,6 @@ def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "a//x", "./x"])
 def test_no_file_of_a_directory_leads_out_of_its_copy(tmp_path, temporary, bucket, name):
-    """However the storage calls it."""
     bucket |= {f"b/{name}": LINES, "b/y": LINES}
     with pytest.raises(DataError, match=r"s3://b: holds .*, which no local file can be called"):
         expand(["s3://b"])
@@ -501,7 +494,6 @@ main()
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
 @pytest.mark.parametrize("what", ["grade", "validate", "unpack"])
 def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporary, until, what, number):
-    """A file that is being fetched, whoever asked for it, or unpacked."""
     (place / "log.jsonl.gz").write_bytes(gzip.compress(LINES))
     file = suite(place, target={"paths": [f"{web.address}/half"]})
     arguments = {
@@ -525,7 +517,6 @@ def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporar
 
 
 def test_ctrl_c_is_obeyed_whatever_library_fetches(bucket, monkeypatch):
-    """Also by one that has no tasks to end."""
     bucket["b/log.jsonl"] = LINES
     monkeypatch.delitem(sys.modules, "fsspec.asyn", raising=False)
     monkeypatch.setattr(copying, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))

@@ -42,7 +42,6 @@ def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
 
 @pytest.mark.parametrize("way", ["fork", "forkserver", "spawn"])
 def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
-    """However processes are started: a class, a function and what a file under `plugins` offers."""
     (shapes / "more.py").write_text(
         "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Helped", "helper.SCORE")
     )
@@ -94,19 +93,16 @@ def test_a_class_a_function_and_options(shapes, registry):
 
 
 def test_a_function_of_a_submission_grades_texts(shapes, registry):
-    """With the extractor of text graders."""
     assert average(graded("shapes.py:pair", registry=registry), "pair") == 1.0
 
 
 def test_results_do_not_say_where_the_code_lies(shapes, registry):
-    """summary.json is the same for a file named by its full path."""
     for place in (shapes, "."):
         graded(f"{place}/shapes.py:Share", registry=registry, output=f"out-{place == '.'}", overrides=[])
     assert files_but_headers(shapes / "out-True") == files_but_headers(shapes / "out-False")
 
 
 def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
-    """Reader, extractor, engine and reporter, with their options."""
     (shapes / "kinds.py").write_text(
         "import attrs\n"
         "from gradestack import Engine, Extractor, Reader, Reporter, Sample, Shard\n"
@@ -144,7 +140,6 @@ def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
 
 
 def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, monkeypatch):
-    """On the command line to the current folder."""
     (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\nreports: []\n")
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     report = gradestack.run(shapes / "suite.yaml", output="out", allow_code=True, registry=registry)
@@ -197,7 +192,6 @@ class Empty(Grader): ...
 
 @pytest.mark.parametrize(("reference", "message"), MISTAKES, ids=[str(each) for each, _ in MISTAKES])
 def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, message):
-    """Exit 2, one line: the place in the suite, what is wrong, and where in the user's code."""
     (shapes / "odd.py").write_text(ODD)
     (shapes / "broken.py").write_text("VALUE = 1\nf(\n")
     (shapes / "raising.py").write_text("def f(sample): ...\n1 / 0\n")
@@ -238,7 +232,6 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
 
 
 def test_a_suite_with_code_can_be_checked(shapes, command):
-    """`validate --allow-code` imports it."""
     (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n")
     said = command("validate", "suite.yaml", "--allow-code")
     assert said.code == 0
@@ -246,7 +239,6 @@ def test_a_suite_with_code_can_be_checked(shapes, command):
 
 
 def test_graders_take_the_place_of_a_stack(shapes, command, registry):
-    """Beside a stack they are refused, and so are two of one key, with what to do instead."""
     said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "jsonl")
     assert (said.code, "leave out the stack 'jsonl'" in said.err) == (2, True)
     said = command(
@@ -259,7 +251,6 @@ def test_graders_take_the_place_of_a_stack(shapes, command, registry):
 
 
 def test_two_files_of_one_name_are_told_apart(shapes, command):
-    """What results would call the same is refused, with both places."""
     (shapes / "sub").mkdir()
     (shapes / "sub/shapes.py").write_text(SHAPES)
     said = command(
@@ -298,7 +289,6 @@ class Empty(Grader):
 
 
 def test_samples_are_graded_by_functions_and_classes(shapes, registry):
-    """By the names they have; a file needs leave, what is at hand does not."""
 
     def made_a_call(sample):
         return bool(sample.calls)
@@ -327,7 +317,6 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
 
 
 def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command):
-    """The grader is called like the file where it has no name of its own."""
     said = command("grade", "runs.jsonl", "--grader", "./shapes.py")
     assert (said.code, len(said.err.splitlines())) == (2, 2)
     assert "graders.shapes: ./shapes.py is Python code, and no grader of it is named (./shapes.py:NAME)" in said.err

@@ -69,7 +69,6 @@ def test_content_decides_and_not_the_name(tmp_path):
 
 
 def test_members_behind_one_another_are_one_file(tmp_path):
-    """As gzip itself has it."""
     (tmp_path / "a.gz").write_bytes(gzip.compress(LINES[:30]) + gzip.compress(LINES[30:]))
     assert graded(tmp_path / "a.gz", output=tmp_path / "out").metrics["total"] == 3
 
@@ -77,7 +76,6 @@ def test_members_behind_one_another_are_one_file(tmp_path):
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
 @pytest.mark.parametrize("damage", ["cut off", "broken"])
 def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, damage):
-    """With its own name, and nothing is left behind of what was unpacked."""
     content = {"gzip": gzip.compress, "zstd": zstd}[kind](LINES * 99)
     path = tmp_path / "a.jsonl.gz"
     half = len(content) // 2
@@ -89,7 +87,6 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, da
 
 
 def test_errors_name_the_packed_file(tmp_path):
-    """Not its copy, whoever raises them: a reader, or what looks for one."""
     for name, content in (("odd", b"xx\n"), ("empty", b""), ("broken", b"{")):
         (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(content))
         for reader in (None, "jsonl", "tau_bench", "letta"):
@@ -123,7 +120,6 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
 
 
 def test_a_dataset_may_be_packed(tmp_path):
-    """It is joined as the plain one is, and shown by its own name."""
     (tmp_path / "gold.jsonl.gz").write_bytes(gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n'))
     (tmp_path / "runs.jsonl").write_bytes(b'{"id": "0", "predicted": "x"}\n')
     report = graded(
@@ -137,7 +133,6 @@ def test_a_dataset_may_be_packed(tmp_path):
 
 
 def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
-    """Whatever its spelling, and it is unpacked once."""
     path = tmp_path / "runs.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
     report = graded([path, tmp_path / "x/../runs.jsonl.gz"][:1] * 2, output=tmp_path / "out")
@@ -147,7 +142,6 @@ def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
 
 
 def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
-    """The page reads them again."""
     path = tmp_path / "log.jsonl.gz"
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
     path.write_bytes(gzip.compress(json.dumps({"id": "a", "messages": talk}).encode()))
@@ -170,7 +164,6 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
 
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
-    """As an empty file is; and so is that there is none at all."""
     standard_input(monkeypatch, b"")
     with pytest.raises(DataError, match=r"^-: the file is empty"):
         graded("-", output=tmp_path / "out")
@@ -181,7 +174,6 @@ def test_empty_standard_input_is_said(tmp_path, monkeypatch):
 
 
 def test_a_file_that_is_called_like_an_address_is_a_file(tmp_path, monkeypatch):
-    """What is there comes first."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s3:").mkdir()
     (tmp_path / "s3:/a.jsonl").write_bytes(LINES)
@@ -200,7 +192,6 @@ def test_made_up_ids_and_names_leave_all_suffixes_out(tmp_path):
 
 
 def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
-    """Bytes do not depend on the number of workers."""
     (tmp_path / "runs.jsonl.gz").write_bytes(gzip.compress(LINES * 300))
     for workers in (1, 2):
         graded(tmp_path / "runs.jsonl.gz", engine="processes", workers=workers, output=tmp_path / f"out{workers}")
@@ -225,7 +216,6 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
 
 
 def test_a_stream_of_a_packed_file_names_it(tmp_path):
-    """Also in what is raised while it is read."""
     path = tmp_path / "runs.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
     assert [sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)] == ["0", "1", "2"]

@@ -35,7 +35,6 @@ GOLD = json.dumps([{"name": "refund", "arguments": {"ticket": "T-3"}}]).replace(
 
 
 def test_ids_without_a_counterpart_are_counted_on_both_sides(tmp_path):
-    """With the first three of each, and none where all have one."""
     rows = [{"id": name, "expected": []} for name in "abcdefg"]
     gold = str(written(tmp_path, rows, "gold.jsonl"))
     report = graded(tmp_path, [talk(name) for name in "azyxwb"], gold)
@@ -46,7 +45,6 @@ def test_ids_without_a_counterpart_are_counted_on_both_sides(tmp_path):
 
 
 def test_a_table_is_a_dataset_by_a_mapping_of_its_own(tmp_path):
-    """Expectations of any form are joined with logs of another."""
     (tmp_path / "gold.csv").write_text(f'task,gold\na,"{GOLD}"\nb,[]\n')
     dataset = {
         "path": str(tmp_path / "gold.csv"),
@@ -70,7 +68,6 @@ def test_questions_of_bfcl_are_a_dataset(tmp_path):
 
 
 def test_options_alone_keep_the_recognised_format(tmp_path):
-    """As for the reader of the runs."""
     gold = written(tmp_path, [{"id": "x", "expected": [], "facets": {"task": "a"}}], "gold.jsonl")
     report = graded(tmp_path, [talk("a")], {"path": str(gold), "reader": {"ids": "$.facets.task"}})
     assert report.states["calls"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 0}
@@ -80,7 +77,6 @@ def test_options_alone_keep_the_recognised_format(tmp_path):
     "dataset", [{}, {"path": 1}, {"path": "x", "reader": 1}, {"path": "x", "kind": "jsonl"}, {"reader": "jsonl"}]
 )
 def test_a_dataset_without_a_path_is_a_mistake(tmp_path, dataset):
-    """Said with its place in the suite."""
     with pytest.raises(ConfigError) as caught:
         graded(tmp_path, [talk("a")], dataset)
     assert any("dataset" in each and "path" in each for each in caught.value.problems)
@@ -94,7 +90,6 @@ def test_a_dataset_of_no_known_format_is_refused_with_what_to_write(tmp_path):
 
 
 def test_a_reader_that_joins_its_dataset_itself_takes_no_other(tmp_path):
-    """Nothing is ignored without a word."""
     dataset = {"path": str(written(tmp_path, [talk("a")], "gold.jsonl")), "reader": "jsonl"}
     with pytest.raises(ConfigError) as caught:
         graded(tmp_path, [talk("a")], dataset, reader="deepfabric")

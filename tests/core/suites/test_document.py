@@ -23,7 +23,6 @@ graders:
     [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
 )
 def test_places_read_as_people_write_them(place, text):
-    """Dots for keys, brackets for positions."""
     assert show_place(place) == text
 
 
@@ -39,12 +38,10 @@ def test_places_read_as_people_write_them(place, text):
     ],
 )
 def test_every_value_knows_its_line(place, line):
-    """Keys, flow mappings and list entries all have one."""
     assert parse_yaml(TEXT, "s.yaml").where(place) == f"s.yaml:{line}: {show_place(place)}"
 
 
 def test_a_value_without_a_line_is_placed_by_what_is_around_it():
-    """A missing key is told with the line of its mapping; nothing at all, at the top."""
     document = parse_yaml(TEXT, "s.yaml")
     assert document.where(("graders", "two", "missing", "deeper")) == "s.yaml:5: graders.two.missing.deeper"
     assert document.where(()) == "s.yaml: top level"
@@ -123,7 +120,6 @@ def test_a_key_given_twice_is_refused():
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    """Missing, a directory, not UTF-8: each says so."""
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
     (tmp_path / "wide.yaml").write_bytes("name: x".encode("utf-16"))
     for name, message in [
@@ -185,7 +181,6 @@ def test_overrides(data, assignment, expected):
     ],
 )
 def test_overrides_that_make_no_sense(assignment, message):
-    """Each names the assignment and what is wrong with it."""
     document = Document(data={"n": 5, "list": [1]}, origin="s")
     with pytest.raises(ConfigError) as caught:
         apply_override(document, assignment)
@@ -194,7 +189,6 @@ def test_overrides_that_make_no_sense(assignment, message):
 
 
 def test_a_problem_with_an_override_is_placed_on_the_command_line():
-    """Not at a line of the file that says something else."""
     document = parse_yaml(TEXT, "s.yaml")
     apply_override(document, "graders.one.factor=x")
     assert document.where(("graders", "one", "factor")) == "--set graders.one.factor"

@@ -32,7 +32,6 @@ def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, f
 
 
 def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):
-    """By its name, or by kind with options; its name stands in the configuration, its version in the header."""
     using = foreign(echo="Echo")
     for reference in ("echo", {"kind": "echo"}):
         report = run_lines([record("a", 1.0)], using=using, exporters=[reference])
@@ -42,7 +41,6 @@ def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):
 
 
 def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command, foreign):
-    """``--export`` and ``exporters`` add to what the suite names."""
     using = foreign(echo="Echo")
     command.use(using)
     said = command("run", "suite.yaml", "--export", "echo", "-o", "out", "-q")
@@ -81,6 +79,5 @@ def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(run_lines, 
     ],
 )
 def test_an_exporter_that_cannot_write_the_run_is_refused(run_lines, record, foreign, exporters, problem):
-    """A mistake of the suite, told before anything is read."""
     with pytest.raises(ConfigError, match=problem):
         run_lines([record("a", 1.0)], using=foreign(echo="Echo"), graders={"q": "tau_partial"}, exporters=exporters)

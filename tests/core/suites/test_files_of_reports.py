@@ -24,7 +24,6 @@ class Line(Reporter):
 
 
 def test_what_a_file_offers_is_added(tmp_path):
-    """Its classes, panels as any other kind."""
     (tmp_path / "shown.py").write_text(PANEL)
     found = with_files(discover(limit=""), [str(tmp_path / "shown.py")], allow_code=True)
     assert "line" in found.names("reporter")
@@ -32,7 +31,6 @@ def test_what_a_file_offers_is_added(tmp_path):
 
 
 def test_two_files_cannot_offer_one_panel(tmp_path):
-    """As with any other component, both are named."""
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(PANEL.partition("class Line")[0])
     with pytest.raises(PluginError) as caught:
@@ -41,7 +39,6 @@ def test_two_files_cannot_offer_one_panel(tmp_path):
 
 
 def test_code_has_to_be_allowed_and_sound(tmp_path):
-    """A file is not looked at without --allow-code; what is wrong in it is said with its name."""
     with pytest.raises(ConfigError, match=r"gone\.py is Python code; pass --allow-code"):
         with_files(discover(limit=""), ["gone.py"], allow_code=False)
     with pytest.raises(ConfigError, match=r"gone\.py: no such Python file"):

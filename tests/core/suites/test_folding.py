@@ -7,7 +7,6 @@ from gradestack import ConfigError, Grade, figures
 
 
 def test_aggregators_fold_rows_of_task_run_model_and_grade():
-    """Tuples and mappings, grades and scores; several metrics, with options."""
     rows = [
         ("a", 0, "m", Grade(score=1.0)),
         {"task": "a", "run": 1, "model": "m", "grade": 0.0},
@@ -22,7 +21,6 @@ def test_aggregators_fold_rows_of_task_run_model_and_grade():
 
 
 def test_they_are_those_of_a_run():
-    """The same aggregator over the same grades."""
     samples = [
         {"id": task, "run": run, "expected": "x", "predicted": "x" if task == "a" else "y"}
         for task in "ab"
@@ -43,7 +41,6 @@ def test_they_are_those_of_a_run():
     ],
 )
 def test_what_cannot_be_folded_is_refused(metrics, rows, said):
-    """With what and where."""
     with pytest.raises(ConfigError) as caught:
         figures(metrics, rows)
     assert said in " ".join([str(caught.value), *caught.value.problems])

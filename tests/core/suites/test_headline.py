@@ -58,7 +58,6 @@ def test_the_first_grader_decides_where_nothing_else_does(suite):
 
 
 def test_a_suite_names_its_outcome(suite):
-    """By the key of a grader, or none; another key is refused with its place."""
     graders = {"first": "exact_match", "second": "contains"}
     assert outcome_of(suite(graders=graders, outcome="second")) == ("second", None)
     assert outcome_of(suite(graders=graders, outcome="none")) is None
@@ -109,7 +108,6 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
 
 
 def test_a_stack_may_have_no_outcome(suite):
-    """Then nothing passes or fails, unless the suite names an outcome grader."""
     registry = stack_of({**FRAGMENT, "outcome": "none"})
     assert outcome_of(suite(registry, stack="theirs")) is None
     assert outcome_of(suite(registry, stack="theirs", outcome="a")) == ("a", None)
@@ -124,13 +122,11 @@ def test_a_stack_may_have_no_outcome(suite):
     ],
 )
 def test_a_figure_nobody_computes_is_refused(suite, path, said):
-    """With its place and what may be meant."""
     with pytest.raises(ConfigError, match=rf"headline\.figures\.Mine: .*{said}"):
         suite(graders={"first": "exact_match"}, headline={"figures": {"Mine": path}})
 
 
 def test_a_broken_headline_of_a_stack_is_told(suite):
-    """Where the stack was asked for."""
     registry = stack_of({**FRAGMENT, "headline": {"figurs": {}}})
     with pytest.raises(ConfigError, match=r"theirs: headline\.figurs: unknown key"):
         suite(registry, stack="theirs")
@@ -160,7 +156,6 @@ def test_success_is_counted_and_written_into_rows(run_lines, record):
 
 
 def test_without_an_outcome_no_row_passes_or_fails(run_lines, record):
-    """Null in every row and in the summary."""
     report = run_lines([record("a", 1.0), record("b", 0.5)], graders={"toy": "toy"}, outcome="none")
     assert [row["passed"] for row in report.rows()] == [None, None]
     assert read(report)["outcome"] is None

@@ -59,7 +59,6 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("content", "said"), UNKNOWN.values(), ids=UNKNOWN)
 def test_what_a_file_of_no_known_format_looks_like(file, content, said):
-    """Its kind, the keys of its first record, and what keeps it from being of the format it nearly is of."""
     with pytest.raises(DataError, match=r"x\.jsonl: the format is not recognised: ") as caught:
         recognise([file(content)], gradestack.discover(), None)
     assert said in str(caught.value)
@@ -103,7 +102,6 @@ def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
 
 
 def test_records_of_another_format_are_said_once(file, tmp_path):
-    """With the line of the first; each of them is a bad record, and the others are graded."""
     report = gradestack.grade_files(file(GOOD * 2 + TAU * 3), output=tmp_path / "out")
     assert (report.metrics["total"], report.summary["bad_records"]["count"]) == (2, 3)
     said = [each for each in report.summary["warnings"] if "format" in each]
@@ -111,7 +109,6 @@ def test_records_of_another_format_are_said_once(file, tmp_path):
 
 
 def test_a_document_among_records_is_one_bad_record(file, tmp_path):
-    """Whatever the number of its lines, in front of records, between them and behind them."""
     document = b'[\n  {\n    "task_id": 1,\n    "traj": [\n    ]\n  },\n  {"reward": 1}\n]\n'
     report = gradestack.grade_files(file(GOOD + document + GOOD + document), output=tmp_path / "out")
     assert report.metrics["total"] == 2

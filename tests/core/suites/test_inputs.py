@@ -34,14 +34,12 @@ def names(paths, base):
 
 
 def test_patterns_are_expanded_in_sorted_order(place):
-    """Relative to the base, in the order given."""
     found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
     assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
     assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
-    """What exists is meant literally."""
     (place / "odd[1].jsonl").write_text(LINE)
     assert names(expand(["odd[1].jsonl"], place), place) == ["odd[1].jsonl"]
 
@@ -59,14 +57,12 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
     ],
 )
 def test_paths_that_lead_nowhere(place, given, message):
-    """One message that names the path."""
     with pytest.raises(DataError) as caught:
         expand([given], place)
     assert message in str(caught.value)
 
 
 def test_a_path_that_leads_nowhere_names_the_file_it_may_have_meant(tmp_path):
-    """One beside it whose name is nearly the same."""
     (tmp_path / "openai.jsonl").write_text("{}")
     for given, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
         with pytest.raises(DataError) as caught:
@@ -126,7 +122,6 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
 
 
 def test_the_format_is_recognised(place, registry):
-    """By the file's head."""
     assert recognise(expand(["x.numbers"], place), registry, None)[0] == "numbers"
 
 
@@ -156,7 +151,6 @@ def test_a_named_reader_is_believed(place, registry):
     ],
 )
 def test_what_is_not_recognised(place, registry, given, message):
-    """Each with advice."""
     with pytest.raises(DataError) as caught:
         recognise(expand(given, place), registry, None)
     assert message in str(caught.value)
@@ -164,7 +158,6 @@ def test_what_is_not_recognised(place, registry, given, message):
 
 @pytest.mark.parametrize(("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")])
 def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
-    """What was asked for is not advised again."""
     run_lines(place / "runs/a.jsonl", output="run")
     (place / "run/results.jsonl").unlink()
     said = {
@@ -177,20 +170,17 @@ def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
 
 
 def test_a_run_that_kept_no_rows_is_not_read_again(place, registry, run_lines):
-    """The message says that it was asked not to keep them."""
     run_lines(place / "runs/a.jsonl", output="run", rows="none")
     with pytest.raises(DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"):
         recognise([place / "run"], registry, None)
 
 
 def test_several_formats_at_once_are_refused(place, registry):
-    """They have different stacks."""
     with pytest.raises(ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"):
         recognise(expand(["runs/a.jsonl", "x.numbers"], place), registry, None)
 
 
 def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):
-    """The user decides."""
     using = make_registry_(toys.component("reader", "numbers2", "Numbers"))
     with pytest.raises(ConfigError, match="could be numbers or numbers2; name the format with --reader"):
         recognise([place / "x.numbers"], using, None)
@@ -213,7 +203,6 @@ def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, to
 
 
 def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatch):
-    """Relative, absolute, with a dot, by a link, by a pattern, and inside a directory: the first spelling counts."""
     monkeypatch.chdir(place)
     (place / "link.jsonl").symlink_to("runs/a.jsonl")
     given = ["runs/a.jsonl", "./runs/a.jsonl", "runs/../runs/a.jsonl", str(place / "runs/a.jsonl"), "link.jsonl"]
@@ -226,7 +215,6 @@ def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatc
 
 
 def test_a_file_given_twice_is_said_once(place, registry, monkeypatch):
-    """In the warnings, by its short name; two files of the same content stay two."""
     monkeypatch.chdir(place)
     report = gradestack.grade_files(
         ["runs/a.jsonl", str(place / "runs/a.jsonl"), "runs/b.jsonl"], output="out", registry=registry

@@ -15,7 +15,6 @@ from tests.core.code_samples import average, graded, grader_text
 
 
 def test_the_code_of_a_run_is_in_its_header(shapes, registry):
-    """SHA-256 of the file and of what it imports from its folder."""
     (shapes / "parts").mkdir()
     (shapes / "parts/__init__.py").write_text("")
     (shapes / "parts/score.py").write_text("SCORE = 0.5\n")
@@ -31,7 +30,6 @@ def test_the_code_of_a_run_is_in_its_header(shapes, registry):
 
 @pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
 def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, changed):
-    """A change of the file, or of one it imports, is told by name."""
     (here / "helper.py").write_text("SCORE = 0.5\n")
     (here / "mine.py").write_text(
         "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Mine", "helper.SCORE")
@@ -60,7 +58,6 @@ def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, cha
 
 
 def test_changed_code_is_loaded_again(tmp_path):
-    """The file's and that of what it imports; unchanged code is the same module."""
     (tmp_path / "helper.py").write_text("A = 1\n")
     (tmp_path / "mine.py").write_text("from helper import A\nB = 1\n")
     first = load_file(tmp_path / "mine.py")
@@ -116,7 +113,6 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
 
 
 def test_an_error_names_the_line_it_came_from(shapes, registry):
-    """File and line of the user's own code, without the folder."""
     report = graded("shapes.py:torn", registry=registry)
     faults = [row["grade"]["fault"] for row in report.rows()]
     assert [(fault["message"], fault["component"]) for fault in faults] == [

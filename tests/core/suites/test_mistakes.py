@@ -16,7 +16,6 @@ def refused(load, text, *overrides, using=None, error=ConfigError):
 
 
 def test_many_mistakes_are_told_at_once(load):
-    """Each with its line, its path and a suggestion."""
     assert sorted(
         refused(
             load,
@@ -75,7 +74,6 @@ def test_many_mistakes_are_told_at_once(load):
     ],
 )
 def test_every_section_is_checked(load, line, expected):
-    """One line added to a sound suite gives a problem at that line, and none elsewhere."""
     found = refused(load, BASE + line + "\n")
     assert found[0].startswith(f"suite.yaml:4: {expected}")
     assert all(problem.startswith("suite.yaml:4: ") for problem in found)
@@ -96,13 +94,11 @@ def test_every_section_is_checked(load, line, expected):
     ],
 )
 def test_graders_are_checked(load, graders, expected):
-    """Keys, kinds, options, ranges and what a grader needs."""
     found = refused(load, f"target: {{paths: [runs.jsonl]}}\nreader: jsonl\ngraders: {graders}\n")
     assert any(problem.startswith(f"suite.yaml:3: {expected}") for problem in found), found
 
 
 def test_no_grader_and_no_default_stack(load, tmp_path, toys, make_registry_):
-    """Without graders the format's own stack is used, and where it has none that is said."""
     assert [stage.key for stage in load("target: {paths: [runs.jsonl]}").graders] == ["partial"]
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}")
@@ -126,7 +122,6 @@ def test_no_grader_and_no_default_stack(load, tmp_path, toys, make_registry_):
     ],
 )
 def test_targets_are_checked(load, target, expected):
-    """What to grade must be said, and be recorded."""
     found = refused(load, f"graders: {{quality: toy}}\n{target}\n")
     assert any(problem.startswith(expected) for problem in found), found
 
@@ -156,14 +151,12 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
 
 
 def test_a_conflict_stops_everything(load, registry):
-    """Two plugins of one name are settled before any work."""
     found = Registry(registry.plugins)
     found.conflicts.append("grader 'x' comes from both a and b")
     assert refused(load, BASE, using=found, error=PluginError) == ["grader 'x' comes from both a and b"]
 
 
 def test_a_mistaken_override_is_placed_on_the_command_line(load):
-    """Not at a line of the file."""
     assert refused(load, BASE, "graders.quality.facter=1") == [
         "--set graders.quality.facter: unknown key (did you mean 'factor'?)"
     ]
@@ -183,14 +176,12 @@ def test_aliases_nine_levels_deep_are_refused_at_once(load):
 
 
 def test_very_many_mistakes_are_counted(load):
-    """A hundred are shown, and the message stays readable."""
     found = refused(load, BASE + "".join(f"k{number}: 1\n" for number in range(2000)))
     assert found[0] == "suite.yaml:4: k0: unknown key; known: " + found[0].partition("known: ")[2]
     assert (len(found), found[-1]) == (101, "and 1900 more")
 
 
 def test_a_long_text_makes_no_long_message(load):
-    """Of a name of a million characters the beginning is shown, and what is wrong with it."""
     (problem,) = refused(load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n")
     assert problem.startswith("suite.yaml:3: graders.q: unknown grader 'xxx")
     assert len(problem) < 2100

@@ -38,7 +38,6 @@ def test_a_file_is_used_as_if_it_were_installed(here, registry):
 
 
 def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
-    """As an installed plugin does; without the decorator that is told."""
     hook = (
         "from gradestack import Component, Grade, Grader, hookimpl\n"
         + grader_text("Mine", 0.5)
@@ -54,7 +53,6 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
 
 
 def test_a_plugin_file_that_cannot_be_used(here, registry):
-    """One that offers nothing, one that is gone, and one whose component has the name of an installed one."""
     (here / "empty.py").write_text("VALUE = 1\n")
     (here / "clash.py").write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
     for file, problem in (("empty.py", "has no component"), ("gone.py", "no such Python file")):
@@ -69,7 +67,6 @@ def test_a_plugin_file_that_cannot_be_used(here, registry):
 
 
 def test_plugins_may_be_set_on_the_command_line(here, command):
-    """As any key."""
     (here / "graders.py").write_text("from gradestack import Grade, Grader\n" + grader_text("Half", 0.5))
     options = ["--set", "plugins=[graders.py]", "--grader", "half", "--set", "reports=[]", "--allow-code"]
     said = command("grade", "runs.jsonl", *options)
@@ -87,14 +84,12 @@ def test_plugins_may_be_set_on_the_command_line(here, command):
     ids=["plugin", "reference", "function"],
 )
 def test_a_path_holds_no_nul_character(here, registry, entry):
-    """A mistake of the suite, told with its place."""
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **entry}
     with pytest.raises(ConfigError, match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character"):
         gradestack.load_suite(suite, allow_code=True, registry=registry)
 
 
 def test_a_home_that_does_not_exist_is_a_part_of_a_file_name(here, registry):
-    """As a shell takes it."""
     with pytest.raises(ConfigError, match=r"~no_such_user_here/x\.py: no such Python file"):
         gradestack.load_suite(
             plugin_suite("~no_such_user_here/x.py", graders={"q": "toy"}), allow_code=True, registry=registry

@@ -36,7 +36,6 @@ def write(tmp_path):
 
 
 def test_stacks_are_made_by_functions(found):
-    """A stack gives a mapping; one that raises or gives something else is its plugin's fault."""
     assert stack_for(found, "numbers")["graders"]["number"]["kind"] == "toy"
     for name, message in [("raising", "raised LookupError: no stack here"), ("listed", "is list, not a mapping")]:
         with pytest.raises(PluginError, match=message):
@@ -56,7 +55,6 @@ def test_a_stack_may_depend_on_the_inputs(found, write):
 
 @pytest.mark.parametrize("own", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}])
 def test_gates_of_its_own_take_the_place_of_the_stack_s(found, write, own):
-    """A suite that has a say on gates gets none from its stack."""
     paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
     suite = gradestack.load_suite(
         {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own}, registry=found
@@ -76,7 +74,6 @@ def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write)
 
 
 def test_a_grader_may_refuse_a_recording(found, write):
-    """What it refuses is a mistake of its entry, told with every other grader's."""
     suite = {
         "target": {"paths": [write("a.jsonl", {})], "reader": "jsonl"},
         "graders": {"x": "adapting", "y": "adapting"},

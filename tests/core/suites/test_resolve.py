@@ -10,7 +10,6 @@ from tests.core.toy_components import BASE
 
 
 def test_a_small_suite(load, toys, tmp_path):
-    """Sniffed format, default aggregators, default pages, no gate."""
     suite = load(BASE)
     assert (suite.name, suite.profile, suite.main, suite.gates) == ("x", "documented", "quality", ())
     assert suite.reader.name == "jsonl"
@@ -24,7 +23,6 @@ def test_a_small_suite(load, toys, tmp_path):
 
 
 def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
-    """Wherever the command is run; so are the path options of components."""
     monkeypatch.chdir("/")
     suite = load(BASE + "profile: upstream\n", "graders.quality={kind: toy, place: side/file}")
     assert suite.inputs.data[0].path == tmp_path / "runs.jsonl"
@@ -32,14 +30,12 @@ def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
 
 
 def test_the_profile_is_inherited_and_can_be_overridden(load):
-    """By every component that has one."""
     suite = load(BASE + "profile: upstream\n", "graders.mine={kind: toy, profile: documented}")
     assert [stage.component.profile for stage in suite.graders] == ["upstream", "documented"]
     assert suite.profile == "upstream"
 
 
 def test_the_name_defaults_to_the_files(load):
-    """suite.yaml without a name is called suite."""
     assert load(BASE.replace("name: x\n", "")).name == "suite"
 
 
@@ -92,14 +88,12 @@ def test_a_stack_is_the_ground_a_suite_stands_on(load, tmp_path):
 
 
 def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
-    """A function that raises is no traceback."""
     using = make_registry_(toys.component("stack", "raising", "raising_stack"))
     with pytest.raises(PluginError, match=r"stack 'raising' of plugin toys .* raised LookupError: no stack here"):
         load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
 
 
 def test_overrides_reach_every_part(load):
-    """Graders, metrics, gate, reader, also of the stack that is laid under later."""
     suite = load(
         "target: {paths: [runs.jsonl]}\n",
         "graders.partial.no_expected=skip",
@@ -116,7 +110,6 @@ def test_overrides_reach_every_part(load):
 
 @pytest.mark.parametrize("reader", ["reader: {kind: numbers}", "target: {paths: [x.numbers], reader: numbers}", ""])
 def test_reader_options_can_be_set_however_the_reader_is_named(load, tmp_path, reader):
-    """At the top, inside the target, or sniffed."""
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     target = "" if "target" in reader else "target: {paths: [x.numbers]}\n"
     suite = load(f"{target}{reader}\ngraders: {{quality: toy}}\n", "reader.where=plan")
@@ -124,7 +117,6 @@ def test_reader_options_can_be_set_however_the_reader_is_named(load, tmp_path, r
 
 
 def test_one_path_needs_no_list(load):
-    """paths: FILE is understood."""
     assert len(load("target: {paths: runs.jsonl}\ngraders: {quality: toy}\n").inputs.data) == 1
 
 
@@ -149,7 +141,6 @@ def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path
 
 
 def test_odd_yaml_values_do_not_end_up_in_files_that_are_json(load):
-    """A date where anything goes is written as text."""
     suite = load(BASE, "graders.quality={kind: toy, anything: {when: 2024-05-20, 5: !!set {a}}}")
     assert suite.config["graders"]["quality"]["anything"] == {"when": "2024-05-20", "5": ["a"]}
 
@@ -162,14 +153,12 @@ def test_warnings_do_not_say_where_the_suite_lies(load):
 
 
 def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):
-    """Overrides and stacks work on a copy."""
     given = {"target": {"paths": str(write_lines([record("a")]))}, "graders": {"q": {"kind": "toy"}}}
     load_suite(given, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
     assert given == {"target": {"paths": str(tmp_path / "runs.jsonl")}, "graders": {"q": {"kind": "toy"}}}
 
 
 def test_files_without_a_suite(tmp_path, registry, write_lines, record):
-    """Named after the first file, its format's stack, options as given."""
     path = write_lines([record("a")], "my runs.jsonl")
     options = RunOptions(registry=registry, overrides=["reports=[]"])
     suite = files_suite(path, options, profile="upstream")
@@ -186,7 +175,6 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
 
 
 def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
-    """Expectations and tools may come from it; it is read by its own format."""
     (tmp_path / "gold.jsonl").write_text('{"id": "0", "expected": "x"}\n')
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}\ndataset: gold.jsonl\n")

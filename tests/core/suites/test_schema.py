@@ -52,12 +52,10 @@ def schema(registry):
     ],
 )
 def test_types(kind, expected):
-    """Every supported form of annotation; what is not known allows anything."""
     assert type_schema(kind) == expected
 
 
 def test_classes(toys):
-    """Fields are the only properties, with their defaults; those without are required."""
 
     @attrs.frozen(kw_only=True)
     class Needy:
@@ -79,7 +77,6 @@ def test_classes(toys):
 
 
 def test_a_sound_suite_is_valid(schema):
-    """With options of components in it."""
     jsonschema.validate(yaml.safe_load(SUITE), schema)
 
 
@@ -100,7 +97,6 @@ def test_a_sound_suite_is_valid(schema):
     ],
 )
 def test_every_other_form_is_valid_too(schema, line):
-    """Gates of every kind, one path, options on top of a stack, code, several runs."""
     jsonschema.validate(yaml.safe_load(line), schema)
 
 
@@ -129,6 +125,5 @@ def test_mistakes_are_not(schema, old, new):
 
 
 def test_a_component_that_cannot_be_loaded_is_left_to_the_loader(make_registry_, toys):
-    """Its name is known, its options are not; the schema is there all the same."""
     found = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
     jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, found)

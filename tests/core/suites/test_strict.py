@@ -78,7 +78,6 @@ def problems(data, kind=Options):
 
 
 def test_right_values_are_taken_as_they_are():
-    """Whole numbers are numbers, lists become tuples, mappings become classes."""
     data = {
         "flag": True,
         "number": 3,
@@ -155,7 +154,6 @@ def test_wrong_values_are_refused_with_their_place(data, place, message):
 
 
 def test_everything_wrong_is_told_at_once():
-    """Unknown keys with a suggestion, nested mistakes with their full place."""
     found = problems({"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0})
     assert {place for place, _ in found} == {
         ("numbr",),
@@ -180,7 +178,6 @@ def test_keys_that_are_no_text_are_unknown_keys():
 
 
 def test_a_missing_option_is_named():
-    """Options without a default are required."""
     assert problems({}, Needy) == [(("wanted",), "missing")]
 
 
@@ -191,7 +188,6 @@ def test_a_generic_class_may_leave_its_types_open():
 
 
 def test_relative_paths_are_taken_from_the_base(tmp_path):
-    """Absolute ones stay, without a base they are taken as they are."""
     assert structure({"path": "a/b"}, Options, tmp_path).path == tmp_path / "a/b"
     assert structure({"path": "/a"}, Options, tmp_path).path == Path("/a")
     assert structure({"path": "a"}, Options).path == Path("a")

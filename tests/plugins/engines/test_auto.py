@@ -29,12 +29,10 @@ def _four_cores_and_a_clock(monkeypatch):
 
 
 def test_little_work_is_done_in_this_process(shards):
-    """However many shards there are."""
     assert set(Auto().map(_process, shards(90))) == {os.getpid()}
 
 
 def test_much_data_is_spread_from_the_start(shards, monkeypatch):
-    """By its size alone; no more processes than asked for."""
     monkeypatch.setattr(auto, "LARGE", 20)
     assert os.getpid() not in set(Auto().map(_process, shards(20)))
     assert set(Auto().map(_process, shards(19))) == {os.getpid()}
@@ -55,7 +53,6 @@ def test_slow_work_that_is_nearly_done_is_not(shards):
 
 
 def test_one_worker_is_this_process(shards, monkeypatch):
-    """None is started, whatever the size."""
     monkeypatch.setattr(auto, "LARGE", 1)
     assert set(Auto(workers=1).map(_process, shards(9))) == {os.getpid()}
     assert set(Auto().map(_process, shards(1))) == {os.getpid()}

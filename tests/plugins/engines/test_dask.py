@@ -40,7 +40,6 @@ def _twice():
 
 
 def test_a_cluster_that_is_there(cluster, shards, capfd):
-    """It is used by its address, shard by shard in order, and stays as it is."""
     address, workers = cluster
     for count in (0, 1, 30):
         expected = [(2 * n, True) for n in range(count)]
@@ -60,7 +59,6 @@ def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, t
 
 
 def test_errors_cross(cluster, shards):
-    """Ours as they are, others in words with a hint; each when its shard is due."""
 
     def ours(shard):
         from gradestack import DataError
@@ -83,7 +81,6 @@ def test_errors_cross(cluster, shards):
 
 
 def test_a_scheduler_that_is_not_there(shards, capfd):
-    """Its address is named; while it is waited for, that is said, once."""
     with pytest.raises(ConfigError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
         list(Dask(address="tcp://127.0.0.1:9", patience=0.6).map(_twice(), shards(2)))
     assert capfd.readouterr().err.count("waiting up to 0.6 s for the dask scheduler at tcp://127.0.0.1:9 (") == 1
@@ -92,14 +89,12 @@ def test_a_scheduler_that_is_not_there(shards, capfd):
 
 
 def test_a_scheduler_without_workers(shards):
-    """It is waited for them, and not for ever."""
     expected = r"has had no worker for 1\.5 seconds\n  - start workers, or wait longer"
     with _scheduler() as address, pytest.raises(ConfigError, match=expected):
         list(Dask(address=address, patience=1.5).map(_twice(), shards(2)))
 
 
 def test_a_scheduler_that_goes_away(shards, tmp_path):
-    """The run ends with an error, not in waiting."""
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(_scheduler())
         workers = LocalWorkers(address, 1, None, tmp_path)
@@ -115,7 +110,6 @@ def test_a_scheduler_that_goes_away(shards, tmp_path):
 
 
 def test_without_dask(shards, monkeypatch):
-    """The message names what to install."""
     monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"needs dask\.distributed.*\n.*pip install 'gradestack\[dask\]'"):
         list(Dask().map(_twice(), shards(1)))
@@ -133,7 +127,6 @@ def test_without_dask(shards, monkeypatch):
     ],
 )
 def test_options_that_make_no_sense(options, message):
-    """They are refused."""
     with pytest.raises(ValueError, match=message):
         Dask(**options)
 
@@ -157,7 +150,6 @@ def test_what_is_sent_is_small_and_read_once(order, tmp_path):
 
 
 def test_a_worker_that_cannot_see_the_data(order):
-    """The message names the path and the machine, and says what is needed."""
     sent, shard = order
     shard.input.path.write_bytes(b"")
     with pytest.raises(DataError, match=r"/data: the dask worker on .* sees 0 bytes of it, there were 100"):
@@ -168,7 +160,6 @@ def test_a_worker_that_cannot_see_the_data(order):
 
 
 def test_a_worker_that_cannot_see_the_run(order, tmp_path):
-    """The same for the run's directory."""
     sent, shard = order
     sent.remove()
     with pytest.raises(DataError, match=f"{tmp_path}: the dask worker on .* cannot see it: No such file"):
@@ -176,14 +167,12 @@ def test_a_worker_that_cannot_see_the_run(order, tmp_path):
 
 
 def test_a_worker_of_another_version(order):
-    """Both versions are named."""
     sent, shard = order
     with pytest.raises(ConfigError, match=rf"has gradestack {__version__}, this is 9\.9"):
         Task(attrs.evolve(sent, version="9.9"), shard)()
 
 
 def test_workers_that_never_join(tmp_path, monkeypatch):
-    """After some tries that is an error, with the last thing they said."""
     workers = LocalWorkers("tcp://127.0.0.1:9", 1, None, tmp_path)
     workers._command = [*workers._command[:1], "-c", "raise SystemExit('no luck')"]
 
@@ -200,7 +189,6 @@ def test_workers_that_never_join(tmp_path, monkeypatch):
 
 
 def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capfd):
-    """Neither files nor log lines; loggers are as they were."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
@@ -225,7 +213,6 @@ def test_an_address_that_is_none(shards, address, capfd, monkeypatch):
 
 
 def test_errors_that_are_no_exceptions_cross(cluster, shards):
-    """They end the run with their name, instead of being waited for."""
 
     def cancelled(shard):
         raise asyncio.CancelledError
@@ -270,7 +257,6 @@ def test_what_dask_itself_raises_is_no_disk_error(error):
 
 
 def test_memory_that_runs_out_around_the_graders(cluster, shards):
-    """It is an error with its place, as in a single process."""
 
     def large(shard):
         raise MemoryError
@@ -292,7 +278,6 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_while_the_directory_is_removed(tmp_path, monkeypatch):
-    """It is removed all the same, and then the interruption goes on."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     remove, calls = dask_local.shutil.rmtree, []
 

@@ -47,14 +47,12 @@ def run(tmp_path, monkeypatch, registry):
     ids=["processes", "auto", "one", "three"],
 )
 def test_every_engine_gives_what_the_serial_one_gives(run, engine):
-    """Rows and figures, byte for byte."""
     serial = run("serial", "serial")
     assert serial["results.jsonl"].count(b"\n") == 119
     assert run("other", engine) == serial
 
 
 def test_errors_cross_process_borders(run, registry, tmp_path):
-    """A strict run ends with the same message on every engine."""
     said = []
     for number, engine in enumerate(("serial", {"kind": "processes", "workers": 2})):
         suite = {"target": {"paths": [str(tmp_path / "runs.jsonl")]}, "graders": {"q": "tau_partial"}, "engine": engine}
@@ -67,6 +65,5 @@ def test_errors_cross_process_borders(run, registry, tmp_path):
 
 @pytest.mark.parametrize("workers", [0, -1])
 def test_a_number_of_workers_that_makes_no_sense(run, workers):
-    """Refused with its place."""
     with pytest.raises(ConfigError, match=r"engine: workers must be at least 1, got"):
         run("x", {"kind": "processes", "workers": workers})

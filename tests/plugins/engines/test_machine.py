@@ -24,13 +24,11 @@ from gradestack_plugins.engines import machine
     ],
 )
 def test_sizes(text, size):
-    """Decimal and binary units, in any case."""
     assert machine.parse_size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "2 G iB", "-1", "1e9", "GiB", "0", "0MB", "12 apples"])
 def test_what_is_no_size(text):
-    """It is refused, with what would be one."""
     with pytest.raises(ValueError, match=r"expected a size such as 2GiB or 500MB, or none"):
         machine.parse_size(text)
 
@@ -49,7 +47,6 @@ def test_every_worker_gets_an_equal_share(monkeypatch):
     ("limit", "cores"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", 64), ("", 64), (None, 64)]
 )
 def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
-    """Its limit counts, rounded up, where there is one."""
     if limit is not None:
         (tmp_path / "cpu.max").write_text(limit)
     monkeypatch.setattr(machine, "_GROUP_CPUS", tmp_path / "cpu.max")
@@ -59,7 +56,6 @@ def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_limit_counts_from_what_is_there():
-    """A process may take what it was given beyond what it had, and no more."""
     script = """
 from gradestack_plugins.engines.machine import allocated, be_expendable, limit_memory, threads
 before = allocated()

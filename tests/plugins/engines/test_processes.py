@@ -78,7 +78,6 @@ class Unpicklable(Exception):
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
 @pytest.mark.parametrize("engine", [Serial(), Processes(workers=1), Processes(workers=2), Processes(), Auto()])
 def test_results_come_in_shard_order(engine, count, shards):
-    """Every engine yields one result per shard, in order, and leaves no process behind."""
     assert list(engine.map(_ordinal, shards(count))) == list(range(count))
     assert multiprocessing.active_children() == []
 
@@ -94,14 +93,12 @@ def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
 
 
 def test_several_processes_take_part(shards):
-    """Two workers are two processes, neither of them this one."""
     found = set(Processes(workers=2).map(_process, shards(40)))
     assert len(found) == 2
     assert os.getpid() not in found
 
 
 def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
-    """Also those at work: their results are not wanted any more, and not waited for."""
     monkeypatch.setattr(pool, "_SECONDS_TO_END", 600.0)
     results = Processes(workers=2).map(Noted(tmp_path, dict.fromkeys(range(1, 40), _for_ever)), shards(40))
     next(results)
@@ -114,7 +111,6 @@ def test_leaving_early_ends_the_processes(tmp_path, shards, monkeypatch):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_dead_process_costs_only_the_shard_it_was_at(tmp_path, shards, workers):
-    """That one is done again, every other shard once."""
     work = Noted(tmp_path, {3: _die, 10: _die})
     assert list(Processes(workers=workers).map(work, shards(20))) == list(range(20))
     assert [work.calls(n) for n in range(20)] == [2 if n in (3, 10) else 1 for n in range(20)]
@@ -144,7 +140,6 @@ def _raise(shard):
 
 
 def test_an_error_comes_when_its_shard_is_due(shards):
-    """With its class and text, and the place it was raised at as its cause."""
     results = Processes(workers=2).map(_raise, shards(6))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DataError, match=r"^three$") as caught:
@@ -154,7 +149,6 @@ def test_an_error_comes_when_its_shard_is_due(shards):
 
 
 def test_an_error_that_cannot_cross_is_told_in_words(shards):
-    """Its type and text stand in a plugin error."""
     with pytest.raises(PluginError, match="data: Unpicklable: four"):
         list(Processes(workers=2).map(_raise, shards(6)[4:]))
 
@@ -171,7 +165,6 @@ def _unreadable(shard):
 
 
 def test_a_result_that_cannot_cross_is_an_error(shards):
-    """It is said so."""
     with pytest.raises(PluginError, match="the result of a worker process cannot be read: ValueError"):
         list(Processes(workers=1).map(_unreadable, shards(1)))
 
@@ -195,7 +188,6 @@ def served(monkeypatch):
 
 
 def test_processes_need_not_be_forked(served, shards):
-    """The same where forking is not safe."""
     assert list(Processes(workers=2).map(_ordinal, shards(20))) == list(range(20))
     assert len(set(Processes(workers=2).map(_process, shards(40)))) == 2
 
@@ -211,7 +203,6 @@ class Unloadable:
 
 
 def test_processes_that_never_get_ready(served, shards):
-    """After some tries the run ends with an error."""
     with pytest.raises(PluginError, match="worker processes end before they are ready"):
         list(Processes(workers=2).map(Unloadable(), shards(4)))
     assert multiprocessing.active_children() == []
@@ -227,13 +218,11 @@ def test_processes_that_never_get_ready(served, shards):
     ],
 )
 def test_options_that_make_no_sense(engine, options, message):
-    """They are refused."""
     with pytest.raises(ValueError, match=message):
         engine(**options)
 
 
 def test_it_has_no_state():
-    """Options only."""
     assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301
 
 

@@ -41,7 +41,6 @@ def attempt(work, shard):
 
 
 def test_only_the_records_that_end_workers_are_left_out():
-    """All of them, and no other."""
     expected = dict.fromkeys([(4, 2), (4, 3), (4, 9)], "worker_died")
     assert alone(Work(frozenset({2, 3, 9})), SHARD, attempt) == expected
     assert alone(Work(), SHARD, attempt) == {}
@@ -93,13 +92,11 @@ def test_a_record_whose_reading_kills():
 
 
 def test_a_strict_run_ends_with_the_record():
-    """It is named by its place in the file."""
     with pytest.raises(PluginError, match=r"runs\.jsonl: grading record 105 ends its worker process"):
         alone(Work(frozenset({5}), strict=True), SHARD, attempt)
 
 
 def test_work_that_cannot_be_watched():
-    """There are no records to look for."""
     with pytest.raises(PluginError, match=r"ends every worker process$"):
         alone(len, SHARD, attempt)
 

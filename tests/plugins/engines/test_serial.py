@@ -11,7 +11,6 @@ def shards(count):
 
 
 def test_results_come_in_shard_order():
-    """One per shard."""
     assert list(Serial().map(lambda shard: shard.ordinal * 2, shards(4))) == [0, 2, 4, 6]
     assert list(Serial().map(lambda shard: shard, [])) == []
 
@@ -26,5 +25,4 @@ def test_a_shard_is_worked_on_when_its_result_is_asked_for():
 
 
 def test_it_has_no_state():
-    """Options only, and there are none."""
     assert pickle.loads(pickle.dumps(Serial())) == Serial()  # noqa: S301

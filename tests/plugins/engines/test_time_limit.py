@@ -68,7 +68,6 @@ def states(report):
 
 @pytest.mark.parametrize("how", HANGS)
 def test_a_grade_that_takes_too_long_fails(how):
-    """Alone, by the code `timed_out`; samples before and behind it keep their grades."""
     report = gradestack.grade(samples("", how, "", how), [Hangs()], limits=LIMITS)
     assert UNDER_WAY == {}
     assert states(report) == ["graded", "failed", "graded", "failed"]
@@ -83,7 +82,6 @@ def test_a_grade_that_takes_too_long_fails(how):
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_only_the_grader_that_takes_too_long_fails(place, monkeypatch):
-    """The others grade the same sample, in blocks of many."""
     monkeypatch.setattr(block, "QUICK_BLOCK", 1e9)
 
     def quick(sample):
@@ -115,7 +113,6 @@ TEXTS = ["x", "pattern", "y", "z"]
 
 @pytest.mark.parametrize("seconds", ["none", None])
 def test_there_may_be_no_limit(seconds):
-    """`none` switches it off."""
     assert not gradestack.grade(samples(""), [Hangs()], limits={"seconds_per_grade": seconds}).header.get("timed_out")
     suite = gradestack.load_suite(
         {"target": {"paths": ["examples/quickstart/runs.jsonl"]}, "limits": {"seconds_per_grade": seconds}}
@@ -125,20 +122,17 @@ def test_there_may_be_no_limit(seconds):
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.05, "at least 0.1 s"), ("fast", "a number"), (True, "a number")])
 def test_a_limit_that_makes_no_sense(seconds, said):
-    """It is refused, with its place."""
     with pytest.raises(gradestack.ConfigError, match=rf"limits\.seconds_per_grade: expected .*{said}"):
         gradestack.grade(samples(""), [Hangs()], limits={"seconds_per_grade": seconds})
 
 
 def test_a_strict_run_ends_with_the_grade():
-    """As with a grader that raises."""
     with pytest.raises(gradestack.PluginError, match=r"grader 'Hangs' .* raised on t1") as caught:
         gradestack.grade(samples("", "loop"), [Hangs()], limits=LIMITS, strict=True)
     assert caught.value.problems == (f"TimedOut: {SAID}",)
 
 
 def test_what_takes_long_outside_a_grade_is_not_cut():
-    """Reading, counting and writing may take their time."""
 
     def slowly():
         for sample in samples("", ""):
@@ -149,7 +143,6 @@ def test_what_takes_long_outside_a_grade_is_not_cut():
 
 
 def test_many_grades_may_take_long_together():
-    """Looks count for one grade only."""
 
     def slow(sample):
         time.sleep(0.05)
@@ -201,7 +194,6 @@ def test_the_raised_is_no_exception():
 
 
 def test_the_record_a_worker_was_ended_at():
-    """It is named at its first death where it was too long at it, with the reason."""
 
     @attrs.frozen
     class Slow(Work):
@@ -268,7 +260,6 @@ if __name__ == "__main__":
     ],
 )
 def test_native_code_that_never_returns(tmp_path, engine, how):
-    """Its worker is ended, and the sample found as one that crashes; the others keep their grades."""
     (tmp_path / "native.py").write_text(NATIVE)
     texts = ["", "", how, "", ""]
     rows = [json.dumps({"id": f"t{number}", "predicted": text}) for number, text in enumerate(texts)]

@@ -41,7 +41,6 @@ def recorded(letta, tmp_path):
 @PROFILES
 @pytest.mark.parametrize(("value", "code", "verdict"), [(0.6, 0, "✓ PASSED"), (0.7, 1, "✗ FAILED")])
 def test_regrading_with_a_gate(letta, tmp_path, recorded, profile, value, code, verdict):
-    """Recorded results are graded again, the old grades unused, and the gate sets the exit code."""
     # mentions: documented 1, 1, 0 of three graded = 2/3; upstream 1, 1, 0, 0, 0 and the failed run's 0, = 1/3
     value = value if profile == "documented" else value - 0.3
     text = f"profile: {profile}\n{GRADERS}gate: {{metric_key: mentions, op: gte, value: {value}}}\n"
@@ -67,7 +66,6 @@ def test_regrading_with_a_gate(letta, tmp_path, recorded, profile, value, code, 
 
 
 def test_a_silent_agent_is_a_failed_extraction(letta, tmp_path, recorded):
-    """Documented calls an empty submission a failed extraction and keeps the conversation."""
     assert letta.run(["run", suite(tmp_path, GRADERS), "-o", "out"], tmp_path).returncode == 0
     row = letta.rows(tmp_path / "out")[4]
     assert (row["grade"]["state"], row["grade"]["fault"]["code"]) == ("failed", "empty_submission")
@@ -105,7 +103,6 @@ def test_a_dataset_gives_the_references(letta, tmp_path, recorded, name):
 
 
 def test_a_bad_dataset_row_ends_the_run(letta, tmp_path, recorded):
-    """A blank line in the dataset is an error with its place, exit code 3."""
     (tmp_path / "gold.jsonl").write_text('{"input": "a"}\n\n{"input": "b"}\n', encoding="utf-8")
     done = letta.run(["run", suite(tmp_path, f"dataset: gold.jsonl\n{GRADERS}"), "-o", "out"], tmp_path)
     assert done.returncode == 3
@@ -187,7 +184,6 @@ gate: {{metric_key: mentions, metric: accuracy, op: gte, value: 40}}
 
 
 def test_cached_takes_the_place_of_a_live_target(letta, tmp_path, recorded):
-    """An unchanged suite of a live agent grades a recorded directory with --cached; without, it says what to do."""
     (tmp_path / "live.yaml").write_text(LIVE, encoding="utf-8")
     gold = [{"input": "Capital?", "ground_truth": "Oslo"}] * 7
     (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in gold), encoding="utf-8")
@@ -201,7 +197,6 @@ def test_cached_takes_the_place_of_a_live_target(letta, tmp_path, recorded):
 
 
 def test_cached_refuses_another_dataset(letta, tmp_path, recorded):
-    """The same id with another input is refused, exit code 3."""
     (tmp_path / "live.yaml").write_text(LIVE, encoding="utf-8")
     (tmp_path / "gold.jsonl").write_text('{"input": "Something else?", "ground_truth": "x"}\n', encoding="utf-8")
     done = letta.run(["run", "live.yaml", "--cached", "recorded", "-o", "out"], tmp_path)
@@ -225,7 +220,6 @@ def test_grading_turn_by_turn(letta, tmp_path, profile):
 
 
 def test_several_models_and_runs(letta, tmp_path):
-    """run_N folders are runs, models are told apart; a run directory per run and the statistics are written."""
     for number, answers in ((1, ("Oslo", "Oslo")), (2, ("Oslo", "Bergen")), (10, ("Bergen", "Bergen"))):
         records = [letta.result(0, answer, model_name=model) for answer, model in zip(answers, "ab", strict=True)]
         letta.write(tmp_path / "recorded" / f"run_{number}" / "results.jsonl", records)
@@ -275,7 +269,6 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
     ],
 )
 def test_mistakes_are_told_when_the_suite_is_loaded(letta, tmp_path, recorded, grader, place, message):
-    """Unknown extractors, functions and bad options are refused with their place, exit code 2."""
     done = letta.run(["run", suite(tmp_path, f"graders: {{g: {grader}}}\n"), "-o", "out"], tmp_path)
     assert done.returncode == 2
     assert place in done.stderr
@@ -296,7 +289,6 @@ def test_mistakes_are_told_when_the_suite_is_loaded(letta, tmp_path, recorded, g
     ],
 )
 def test_every_extractor_on_a_recorded_trajectory(letta, tmp_path, extractor, config, submission):
-    """The extractor table holds on what the reader makes of a recorded trajectory."""
     turn = [
         letta.spoken("Let me see."),
         letta.called("add", {"a": 3, "b": 4}),

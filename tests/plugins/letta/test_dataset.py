@@ -30,7 +30,6 @@ CSV = 'input,ground_truth,rubric_vars\nCapital of Norway?,Oslo,\n"Sum, please: 1
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
 def test_reader_keeps_the_contract(letta, tmp_path, name):
-    """Recognised, repeatable and sound on files that are cut off or garbled."""
     if name.endswith(".csv"):
         path = written(tmp_path / name, CSV)
     else:
@@ -41,7 +40,6 @@ def test_reader_keeps_the_contract(letta, tmp_path, name):
 
 
 def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):
-    """The field's dataset file: every row has an input and a reference, and its number as id."""
     assert recognise([reference_dataset], REGISTRY, None).reader == "letta_dataset"
     raw = [json.loads(line) for line in reference_dataset.read_text(encoding="utf-8").splitlines()]
     for profile in ("documented", "upstream"):
@@ -81,14 +79,12 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
     ],
 )
 def test_sniffing(tmp_path, name, line, sure):
-    """Datasets are recognised by their columns or keys, and results of other forms are not claimed."""
     path = tmp_path / name
     path.write_text(line if isinstance(line, str) else json.dumps(line), encoding="utf-8")
     assert LettaDataset.sniff(path, path.read_bytes()) == sure
 
 
 def test_a_byte_order_mark_is_no_matter(letta, tmp_path):
-    """Files that begin with a byte-order mark are recognised and read."""
     path = written(tmp_path / "d.csv", "\ufeff" + CSV)
     assert LettaDataset.sniff(path, path.read_bytes()) == 0.8
     assert len(rows(letta, path)) == 2
@@ -170,7 +166,6 @@ def test_references_that_are_no_text(letta, tmp_path, truth, expected):
     ],
 )
 def test_bad_json_rows(letta, tmp_path, profile, line, reason):
-    """A row that cannot be used is told with its line and what is wrong; a blank line is an error."""
     path = letta.write(tmp_path / "d.jsonl", [{"input": "good"}, line])
     good, bad = rows(letta, path, profile)
     assert good.input == "good"
@@ -179,7 +174,6 @@ def test_bad_json_rows(letta, tmp_path, profile, line, reason):
 
 
 def test_a_file_that_goes_away_is_told(letta, tmp_path):
-    """A file removed before or after planning is an input that cannot be used, named by its path."""
     path = letta.write(tmp_path / "d.jsonl", [{"input": "a"}])
     inputs = Inputs(data=name_inputs([path]))
     (shard,) = LettaDataset().plan(inputs, None)
@@ -190,13 +184,11 @@ def test_a_file_that_goes_away_is_told(letta, tmp_path):
 
 
 def test_ids_of_other_types_are_refused(letta, tmp_path):
-    """An id is a text or a whole number."""
     (bad,) = rows(letta, letta.write(tmp_path / "d.jsonl", [{"input": "a", "id": 1.5}]))
     assert "id must be a text or a whole number" in bad.reason
 
 
 def test_empty_files_are_refused(letta, tmp_path):
-    """A file without a byte, a CSV without column input, and a directory are refused with their path."""
     for path, message in (
         (written(tmp_path / "a.jsonl", ""), "the dataset is empty"),
         (written(tmp_path / "a.csv", ""), "the dataset is empty"),
@@ -255,7 +247,6 @@ def test_csv_ids_and_prompt(letta, tmp_path):
     ],
 )
 def test_bad_csv_rows(letta, tmp_path, line, reason):
-    """A row with too many cells, or a cell that holds no JSON object where one belongs, is told."""
     (bad,) = rows(letta, written(tmp_path / "d.csv", f"input,rubric_vars\n{line}\n"))
     assert isinstance(bad, BadRecord)
     assert reason in bad.reason
@@ -272,7 +263,6 @@ def test_csv_with_quotes_that_do_not_match(letta, tmp_path, line):
 
 
 def test_csv_that_breaks_off(letta, tmp_path):
-    """A cell larger than CSV allows ends the reading with a bad record; other encodings are refused."""
     path = written(tmp_path / "d.csv", 'input\na\n"' + "x" * 200_000 + '"\nb\n')
     good, bad = rows(letta, path)
     assert (good.input, "not CSV" in bad.reason) == ("a", True)

@@ -61,7 +61,6 @@ def test_recorded_grades_reproduce_the_recordings_own_summary(tmp_path):
 
 
 def test_options_and_keys_are_on_the_page():
-    """Every option of the family's grader, every dataset key and every message type stands on the page."""
     words = [f"`{field.name}`" for field in attrs.fields(Recorded) if field.name != "profile"]
     words += [f"`{name}`" for name in KEYS - {"rubric", "rubric_path"}]
     assert [word for word in words if word not in PAGE] == []
@@ -74,7 +73,6 @@ def test_options_and_keys_are_on_the_page():
 
 
 def test_text_graders_are_on_their_page():
-    """Every text grader and every option of it stands on the text graders' page."""
     page = (ROOT / "docs" / "text-graders.md").read_text(encoding="utf-8")
     for name, make in BUILT_IN.items():
         assert f"`{name}`" in page

@@ -36,7 +36,6 @@ def test_what_a_grade_says_in_place_of_a_judgement(letta, rationale, metadata, c
 
 @pytest.mark.parametrize("grade", [None, 3, {}, {"rationale": 3, "metadata": 3}, {"rationale": "An Error: none"}])
 def test_a_judgement_is_no_fault(grade):
-    """Nor is what is no grade."""
     assert grade_fault(grade) is None
 
 

@@ -23,7 +23,6 @@ def taken(grade, *, metric=None, profile="documented"):
 
 @PROFILES
 def test_grader_keeps_the_contract(letta, profile):
-    """Deterministic, pure, frugal, never raising, on recorded values of any kind."""
     odd = [
         sample(grade=value, grades={"a": value})
         for value in (None, 3, "x", [], {}, {"score": "1"}, {"score": None}, {"score": float("nan")}, {"state": "?"})
@@ -42,7 +41,6 @@ def test_grader_keeps_the_contract(letta, profile):
 
 @PROFILES
 def test_the_gate_grade_is_the_default(letta, profile):
-    """Score, rationale and metadata pass through; `metric` names another grade."""
     recorded = sample(
         grade=letta.grade(0.25, "so so", k=1), grades={"a": letta.grade(0.25), "b": letta.grade(1, "yes")}
     )
@@ -54,7 +52,6 @@ def test_the_gate_grade_is_the_default(letta, profile):
 
 @PROFILES
 def test_a_missing_grade_is_skipped(letta, profile):
-    """A metric the recording lacks is skipped, and the message says which there are."""
     grade = Recorded(metric="c", profile=profile).grade(sample(grades={"a": letta.grade(1.0)}))
     assert (grade.outcome, grade.score, grade.reasons[0].code) == ("skipped", None, "no_recorded_grade")
     assert "no grade of 'c'; metrics: a" in grade.rationale
@@ -71,7 +68,6 @@ def test_without_a_gate_grade(letta):
 
 
 def test_scores_recorded_under_a_name():
-    """A score that other formats record by name is found with `metric` too."""
     assert Recorded(metric="accuracy").grade(sample(accuracy=0.5)).score == 0.5
     assert Recorded(metric="accuracy").grade(sample(accuracy=True)).score == 1.0
 
@@ -79,7 +75,6 @@ def test_scores_recorded_under_a_name():
 @pytest.mark.parametrize("score", [None, "1", float("nan"), float("inf"), 10**400, [1]])
 @PROFILES
 def test_scores_that_are_no_number(score, profile):
-    """A score that is no finite number is a failed grade, never a zero."""
     grade = taken({"score": score, "rationale": "", "metadata": {}}, profile=profile)
     assert (grade.outcome, grade.fault.category, grade.fault.code) == ("failed", "data", "bad_recorded_grade")
 
@@ -104,7 +99,6 @@ def test_an_error_record(letta):
 
 
 def test_grades_per_turn_become_items(letta):
-    """The grades of single turns are kept as items."""
     turns = [
         {"turn": 0, "score": 1.0, "rationale": "ok", "submission": "a", "ground_truth": "a"},
         {"turn": 1, "score": None},
@@ -138,7 +132,6 @@ def test_grades_per_turn_become_items(letta):
     ],
 )
 def test_grades_of_gradestack_come_back_whole(grade):
-    """What gradestack wrote is read back with state, counts, parts, items and reasons."""
     written = json.loads(json.dumps(grade_to_json(grade)))
     found = taken(written, metric="a")
     assert grade_to_json(found) == written
@@ -176,5 +169,4 @@ def test_a_failed_run_that_was_graded_all_the_same(letta, metric):
 
 
 def test_a_missing_row_of_gradestack_is_skipped():
-    """A grade that says the recording had no run is no grade."""
     assert taken({"state": "missing", "score": 0.0, "rationale": "", "metadata": {}}).outcome == "skipped"

@@ -57,7 +57,6 @@ def test_calls_are_paired_by_id(letta):
 
 
 def test_a_repeated_id_is_paired_in_order(letta):
-    """Two calls of one id get their returns one after the other."""
     raw = [[letta.called("f", {}, "1"), letta.returned("a", "1"), letta.called("f", {}, "1"), letta.returned("b", "1")]]
     assert [call.result for call in read_trajectory(raw).calls] == ["a", "b"]
 
@@ -94,7 +93,6 @@ def test_lists_of_calls_and_returns(letta):
 
 
 def test_chat_messages():
-    """The document's plain role and content messages are read too, with calls and tool messages."""
     raw = [
         {"role": "user", "content": "hi"},
         {
@@ -131,26 +129,22 @@ def test_what_is_not_understood_is_nobodys_speech(raw, role):
 
 
 def test_speech_beside_calls_that_cannot_be_read():
-    """A chat message with a text is the assistant's speech, whatever its calls."""
     ((message,),) = read_trajectory([[{"role": "assistant", "content": "x", "tool_calls": ["f"]}]]).turns
     assert (message.role, message.content) == ("assistant", "x")
 
 
 def test_a_flat_list_is_one_turn(letta):
-    """A trajectory without turns is one turn."""
     assert [len(turn) for turn in read_trajectory([letta.spoken("a"), letta.spoken("b")]).turns] == [2]
 
 
 @pytest.mark.parametrize("raw", [None, "x", 3, {}, []])
 def test_no_trajectory(raw):
-    """What holds no turn has none."""
     found = read_trajectory(raw)
     assert (found.turns, found.said) == ((), False)
 
 
 @pytest.mark.parametrize(("raw", "number"), [([[]], 1), ([[], []], 2), ([[None, 7]], 1)])
 def test_nothing_said(raw, number):
-    """Turns without a message are turns in which nothing is said."""
     found = read_trajectory(raw)
     assert (found.turns, found.said) == (((),) * number, False)
 
@@ -185,7 +179,6 @@ def test_arguments_of_other_types():
 
 
 def test_returns_without_ids():
-    """Returns without id answer calls without id, by name where they have one."""
     raw = [
         {"message_type": "tool_call_message", "tool_call": {"name": "f", "arguments": "{}"}},
         {"message_type": "tool_call_message", "tool_call": {"name": "g", "arguments": "{}"}},

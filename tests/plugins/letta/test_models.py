@@ -43,7 +43,6 @@ def test_they_are_those_of_the_only_model_named(letta, tmp_path):
 
 
 def test_runs_of_one_recording_are_looked_at_together(letta, tmp_path):
-    """A run's folder without any name belongs to the model of the others."""
     for number, model in ((1, "gpt"), (2, None)):
         letta.write(tmp_path / f"recorded/run_{number}/results.jsonl", [letta.result(0, model_name=model)])
     samples = letta.read(tmp_path / "recorded")
@@ -68,7 +67,6 @@ def test_several_models_need_a_word(letta, tmp_path):
 
 @pytest.mark.parametrize("given", [[None, None], ["a", "b"]])
 def test_nothing_is_said_where_nothing_is_mixed(letta, tmp_path, given):
-    """A recording without any model, or with all of them, is as it was."""
     records = [letta.result(number, model_name=model) for number, model in enumerate(given)]
     letta.write(tmp_path / "recorded/results.jsonl", records)
     assert letta.run(["grade", "recorded", "-o", "out"], tmp_path).returncode == 0
@@ -77,7 +75,6 @@ def test_nothing_is_said_where_nothing_is_mixed(letta, tmp_path, given):
 
 
 def test_recordings_are_looked_at_one_by_one(letta, tmp_path):
-    """One without any name beside another with a name stays without."""
     letta.write(tmp_path / "one/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1)])
     letta.write(tmp_path / "two/results.jsonl", [letta.result(0)])
     assert [sample.model for sample in letta.read(tmp_path / "one", tmp_path / "two")] == ["gpt", "gpt", None]
@@ -106,7 +103,6 @@ def test_rows_of_gradestack_keep_what_they_say(letta, tmp_path):
     "odd", [{"model_name": 3}, {"model_name": ["gpt"]}, {"sample": {"id": True}}, {"predicted": 1}]
 )
 def test_odd_results_are_looked_at_like_any_other(letta, tmp_path, odd):
-    """What is no text names no model; what has no usable id is no result."""
     letta.write(tmp_path / "recorded/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1, **odd)])
     found = letta.read(tmp_path / "recorded")
     assert [getattr(each, "model", "bad") for each in found] == ["gpt", "bad" if "sample" in odd else "gpt"]

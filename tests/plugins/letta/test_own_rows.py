@@ -115,7 +115,6 @@ def shared(sample):
 
 
 def test_samples_come_back(letta, tmp_path):
-    """Identity, conversation, calls, references, plan, tools, facets, status and error are those of the first run."""
     out = written(SAMPLES, tmp_path / "out")
     assert recognise([out], discover(limit=""), None).reader == "letta"
     found = letta.read(out)
@@ -127,7 +126,6 @@ def test_samples_come_back(letta, tmp_path):
 
 @pytest.mark.parametrize("name", ["quickstart", "airline"])
 def test_grading_again_gives_the_same_scores(tmp_path, name):
-    """A run directory of any format graded again with the same graders gives the same rows, order of keys aside."""
     data = next(path for path in (EXAMPLES / name).iterdir() if path.suffix in (".jsonl", ".json"))
     suite = {"name": "s", "graders": {"partial": {"kind": "tau_partial"}}, "reports": []}
     first = gradestack.run({**suite, "target": {"paths": [str(data)]}}, output=tmp_path / "one")
@@ -142,7 +140,6 @@ def test_grading_again_gives_the_same_scores(tmp_path, name):
 
 
 def test_recorded_grades_of_a_run_come_back(tmp_path):
-    """The stack for recorded results reproduces a run's own grades, skipped and failed ones included."""
     out = written(SAMPLES, tmp_path / "out")
     suite = {"graders": {"calls": {"kind": "recorded", "metric": "calls"}}, "target": {"paths": [str(out)]}}
     report = gradestack.run({**suite, "reports": []}, output=tmp_path / "again")
@@ -178,7 +175,6 @@ def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
     ],
 )
 def test_odd_rows_give_a_sample(letta, tmp_path, changes):
-    """Rows somebody has edited are read leniently."""
     (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
     (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
     assert sample.id == "whole"

@@ -17,18 +17,15 @@ REGISTRY = discover(limit="")
 
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_components_are_sound(name):
-    """Every component loads, is documented and has plain options."""
     testing.check_component(COMPONENTS[name])
 
 
 def test_components_are_complete():
-    """The family offers two readers, the recorded grader and a stack."""
     assert set(COMPONENTS) == {"reader letta", "reader letta_dataset", "grader recorded", "stack letta"}
 
 
 @pytest.mark.parametrize("line", ["bare", "wrapped"])
 def test_reader_keeps_the_contract(letta, tmp_path, line):
-    """Recognised, repeatable, lazy, and sound on files that are cut off or garbled, in both line forms."""
     records = [letta.result(n) for n in range(3)]
     file = letta.write(tmp_path / "results.jsonl", map(letta.wrapped, records) if line == "wrapped" else records)
     scratch = tmp_path / "scratch"
@@ -84,7 +81,6 @@ def test_lines_of_other_types_are_passed_over(letta, tmp_path):
     ],
 )
 def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
-    """A line no sample can be made of is reported with its line, and the rest is read."""
     sample, bad = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(1), line]))
     assert sample.id == "1"
     assert isinstance(bad, BadRecord)
@@ -103,7 +99,6 @@ def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
     ],
 )
 def test_other_formats_are_left_alone(tmp_path, content):
-    """Files of other formats, and directories whose results.jsonl is another tool's, are not claimed."""
     file = tmp_path / "results.jsonl"
     file.write_text(content, encoding="utf-8")
     assert Letta.sniff(file, file.read_bytes()) == 0.0
@@ -111,7 +106,6 @@ def test_other_formats_are_left_alone(tmp_path, content):
 
 
 def test_directories_without_results_are_not_recognised(tmp_path):
-    """A directory without result lines is none of ours; one given by name is refused with what it lacks."""
     assert Letta.sniff(tmp_path, b"") == 0.0
     with pytest.raises(DataError, match=r"neither results\.jsonl nor run_N"):
         recognise_and_plan(tmp_path)
@@ -144,7 +138,6 @@ def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
 
 
 def test_runs_come_from_folders_in_numeric_order(letta, tmp_path):
-    """run_2 stands before run_10; folders that only look like runs are left out."""
     for number in (10, 2, 1):
         letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0, str(number))])
     letta.write(tmp_path / "run_x" / "results.jsonl", [letta.result(0, "no")])
@@ -155,7 +148,6 @@ def test_runs_come_from_folders_in_numeric_order(letta, tmp_path):
 
 
 def test_runs_given_one_by_one(letta, tmp_path):
-    """A run's folder or file given alone keeps its number."""
     for number in (1, 3):
         letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
     assert [sample.run for sample in letta.read(tmp_path / "run_3", tmp_path / "run_1")] == [3, 1]
@@ -218,7 +210,6 @@ def test_later_layout_single_run(letta, tmp_path):
 
 
 def test_later_layout_several_runs(letta, tmp_path):
-    """A folder per model with run_N.jsonl, in numeric order."""
     (tmp_path / "suite.json").write_text('{"samples": {"0": {"input": "Capital?"}}}', encoding="utf-8")
     line = {"sample_id": 0, "trajectory": [[letta.spoken("Oslo")]], "grades": {}}
     for model, number in (("b", 10), ("b", 9), ("a", 1)):
@@ -240,7 +231,6 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
 
 
 def test_a_file_that_goes_away_is_told(letta, tmp_path):
-    """A file removed between planning and reading is an input that cannot be used, named by its path."""
     file = letta.write(tmp_path / "results.jsonl", [letta.result(0)])
     (shard,) = recognise_and_plan(file)
     reader = Letta()
@@ -259,7 +249,6 @@ def test_duplicates_keep_the_last():
 
 
 def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):
-    """Small shards give the same samples with the same lines, in the same order."""
     file = letta.write(tmp_path / "results.jsonl", [letta.result(n) for n in range(40)])
     whole = letta.read(file)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 1500)

@@ -94,7 +94,6 @@ def test_structured_errors(letta, tmp_path, category, documented):
 
 @pytest.mark.parametrize("error", ["broke", ["broke"], {"message": 7}])
 def test_odd_error_records(letta, tmp_path, error):
-    """An error record of another shape is a failed run of the target."""
     (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(0, error=error)]))
     assert (sample.status, sample.error.category) == ("failed", "target")
 
@@ -139,7 +138,6 @@ def test_turns_and_references_per_turn(letta, tmp_path):
     [(None, None), ("", ""), (42, "42"), ({"a": 1}, '{"a": 1}'), ([], None), (["x"], ("x",)), ([1, 2], "[1, 2]")],
 )
 def test_references_of_other_types(letta, tmp_path, truth, expected):
-    """A reference that is no text is kept as its JSON; a list of texts stays a list."""
     record = letta.result(0, sample={"ground_truth": truth})
     (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
     assert sample.expected.text == expected
@@ -158,7 +156,6 @@ def test_references_of_other_types(letta, tmp_path, truth, expected):
 )
 @PROFILES
 def test_odd_records_give_a_sample(letta, tmp_path, profile, fields):
-    """Wrong types in any place are kept or left out, never raised."""
     (sample,) = letta.read(
         letta.write(tmp_path / "results.jsonl", [letta.result(0, **fields)]), reader=Letta(profile=profile)
     )

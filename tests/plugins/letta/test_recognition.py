@@ -69,7 +69,6 @@ def test_nothing_but_failures(letta, tmp_path, given):
 )
 @pytest.mark.parametrize("kind", ["directory", "file"])
 def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
-    """Results behind a line that is none are read, the line reported."""
     file = letta.write(tmp_path / "out" / "results.jsonl", [line, letta.result(1)])
     path = file if kind == "file" else file.parent
     assert taken_whole(path, given)
@@ -80,7 +79,6 @@ def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
 
 @GIVEN
 def test_a_long_first_line(letta, tmp_path, given):
-    """A first line whose input alone is longer than the usual head hides nothing."""
     long = letta.result(0, sample={"input": "q" * 70_000})
     file = letta.write(tmp_path / "out" / "results.jsonl", [long, letta.result(1)])
     assert taken_whole(file.parent, given)
@@ -90,7 +88,6 @@ def test_a_long_first_line(letta, tmp_path, given):
 
 
 def test_a_long_last_line_without_an_end(letta, tmp_path):
-    """A file that is one long line without a line feed is whole."""
     file = tmp_path / "results.jsonl"
     file.write_text(json.dumps(letta.result(0, sample={"input": "q" * 70_000})), encoding="utf-8")
     assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.95
@@ -99,7 +96,6 @@ def test_a_long_last_line_without_an_end(letta, tmp_path):
 @GIVEN
 @pytest.mark.parametrize("first", [[], ["{"], [{"type": "header"}]])
 def test_a_first_run_without_a_sound_line(letta, tmp_path, given, first):
-    """A run that is empty or damaged does not take the others apart."""
     letta.write(tmp_path / "run_1" / "results.jsonl", first)
     for number in (10, 2):
         letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])

@@ -56,7 +56,6 @@ SCORES = ((1.0, 0.25), (0.5, 0.75), (0.25, 0.5))
 
 @pytest.mark.parametrize("summary", [None, figures(["exact", "quality"])])
 def test_a_key_takes_the_metric_of_its_name(record, summary):
-    """`exact: {kind: recorded}` is the metric `exact`, not the gate's."""
     place = record(*SCORES, summary=summary)
     report = run(
         place, {"quality": {"kind": "recorded"}, "exact": "recorded", "q": {"kind": "recorded", "metric": "quality"}}
@@ -69,7 +68,6 @@ def test_a_key_takes_the_metric_of_its_name(record, summary):
 
 
 def test_several_metrics_must_be_named(letta, record, tmp_path):
-    """A key that is none of them cannot mean one of several: exit 2, naming those there are."""
     record(*SCORES)
     done = letta.run(["grade", "recorded", "--grader", "recorded", "-o", "out"], tmp_path)
     assert done.returncode == 2
@@ -80,7 +78,6 @@ def test_several_metrics_must_be_named(letta, record, tmp_path):
 
 
 def test_the_only_metric_needs_no_name(letta, tmp_path):
-    """Any key takes it."""
     letta.write(tmp_path / "recorded/results.jsonl", [letta.result(0, grades={"style": letta.grade(0.25)})])
     assert averages(run(tmp_path / "recorded", {"any": "recorded"})) == {"any": 0.25}
 
@@ -184,7 +181,6 @@ def test_runs_share_the_gate(letta, record, tmp_path):
     ],
 )
 def test_a_gate_that_cannot_be_applied_is_left_out(letta, record, tmp_path, gate, said):
-    """With a warning; the figures are there all the same."""
     record(*SCORES, summary=figures(["exact", "quality"]) | {"config": {"gate": gate}})
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -215,14 +211,12 @@ def test_a_gate_that_cannot_be_applied_is_left_out(letta, record, tmp_path, gate
     ],
 )
 def test_gates_of_later_versions_are_applied(letta, record, tmp_path, gate):
-    """Each kind, from the recorded configuration."""
     record(*SCORES, header={"config": {"gate": gate}})
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
     assert (done.returncode, gradestack.load_report(tmp_path / "out").passed) == (0, True), done.stderr
 
 
 def test_different_gates_are_not_mixed(letta, record, tmp_path):
-    """Two recordings that went by different gates are graded without, which a warning says."""
     for name, value in (("one", 0.5), ("two", 0.6)):
         summary = figures(["exact", "quality"]) | {"config": {"gate": {"op": "gte", "value": value}}}
         record(*SCORES, folder=name, summary=summary)

@@ -36,7 +36,6 @@ def test_the_worked_example_of_rules_and_a_judge():
 
 
 def test_one_class_on_both_sides_has_no_kappa():
-    """Agreement stands at 1, AC1 too; kappa and alpha say nothing there."""
     got = found("1111", "1111")
     assert (got["percent_agreement"], got["kappa"], got["ac1"], got["alpha"]) == (1.0, None, 1.0, None)
     assert figures({"agreement": {}}, [])["agreement"] == {
@@ -64,7 +63,6 @@ def test_alpha_of_several_raters_with_missing_values():
 
 
 def test_chance_corrected_figures_by_hand():
-    """A table of 40, 10, 5 and 45."""
     table = {("a", "a"): 40, ("a", "b"): 10, ("b", "a"): 5, ("b", "b"): 45}
     assert kappa(table) == pytest.approx((0.85 - 0.5) / 0.5)
     share = 95 / 200
@@ -94,7 +92,6 @@ def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])
 def test_labels_of_people_join_by_id(tmp_path, suffix):
-    """From a file of their own; samples they have not labelled have no part."""
     people = {f"t{task}": "pass" if task % 3 else "fail" for task in range(6)}
     file = tmp_path / f"people.{suffix}"
     lines = (
@@ -117,7 +114,6 @@ def test_labels_of_people_join_by_id(tmp_path, suffix):
     ],
 )
 def test_what_cannot_be_compared_is_refused(tmp_path, options, text):
-    """Unknown graders, a file that is not there, a confidence that is none."""
     with pytest.raises(ConfigError) as caught:
         graded(tmp_path, agreement=options)
     assert any(text in problem for problem in caught.value.problems)
@@ -141,14 +137,12 @@ def test_flaky_tasks_and_what_runs_are_worth():
 
 
 def test_one_run_a_task_says_nothing_of_flakiness():
-    """Null, not 0."""
     got = figures({"flakiness": {}}, [("a", 0, None, 1.0), ("b", 0, None, 0.0)])["flakiness"]
     assert (got["icc"], got["within_variance"], got["flaky_share"], got["design_effect"]) == (None,) * 4
     assert got["flaky_share_interval"] == {"reason": "one run"}
 
 
 def test_tasks_every_model_passes_or_fails_tell_them_apart_no_more():
-    """Over all models; each has its own figures."""
     rows = [
         (task, run, model, score)
         for model, scores in {"m": {"a": 1.0, "b": 0.0, "c": 1.0}, "n": {"a": 1.0, "b": 0.0, "c": 0.0}}.items()
@@ -165,7 +159,6 @@ def test_tasks_every_model_passes_or_fails_tell_them_apart_no_more():
 
 @pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_figures_of_a_published_run(tmp_path):
-    """gpt-4o on tau-bench's airline: flaky tasks, what 200 samples are worth; partial credit is another story."""
     file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
     metrics = {"flakiness": {"of": "reward"}, "agreement": {"of": "reward", "raters": ["partial"]}}
     suite = {"target": {"paths": [str(file)]}, "stack": "tau-bench", "metrics": metrics, "reports": []}
@@ -208,7 +201,6 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
 
 
 def test_an_id_with_two_labels_is_refused(tmp_path):
-    """Neither can be the right one."""
     path = tmp_path / "people.jsonl"
     path.write_text('{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"people.jsonl:2: the id 'a' has a label already"):
@@ -238,7 +230,6 @@ def test_an_id_with_two_labels_is_refused(tmp_path):
     ],
 )
 def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, content, text):
-    """Nothing is guessed, and no line is left out without a word."""
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError) as caught:
@@ -254,7 +245,6 @@ def test_a_cell_over_several_lines_and_an_empty_label_are_no_mistakes(tmp_path):
 
 
 def test_labels_are_read_anew_by_every_run(tmp_path):
-    """A file that has changed since counts as it is now."""
     path, found = tmp_path / "a.jsonl", []
     for label in ("pass", "fail"):
         path.write_text(json.dumps({"id": "t1", "label": label}), encoding="utf-8")

@@ -54,7 +54,6 @@ def slow(grades, labels):
 
 
 def test_metrics_of_a_small_matrix_are_those_worked_out_by_hand():
-    """Accuracy, per-class scores, macro-F1 and the matrix of nine predictions."""
     found = metrics(pairs(("a", "a", 3), ("a", "b", 1), ("b", "b", 2), ("b", "c", 1), ("c", "a", 2)), labels=LABELS)
     assert found["n"] == 9
     assert found["n_correct"] == 5
@@ -72,20 +71,17 @@ def test_metrics_of_a_small_matrix_are_those_worked_out_by_hand():
 
 
 def test_rows_are_gold_and_columns_are_predictions():
-    """A single gold a predicted as b stands in row a, column b."""
     found = metrics([graded("a", "b")], labels=("a", "b"), profile="upstream")
     assert found["confusion_matrix"] == {"a": {"a": 0, "b": 1}, "b": {"a": 0, "b": 0}}
 
 
 def test_macro_f1_divides_by_the_whole_label_set():
-    """A label without support or prediction costs its share of the macro-F1."""
     perfect = pairs(("a", "a", 4), ("b", "b", 4))
     assert metrics(perfect, labels=("a", "b"))["macro_f1"] == 1.0
     assert metrics(perfect, labels=("a", "b", "c", "d"))["macro_f1"] == 0.5
 
 
 def test_excluded_labels_leave_the_mean_but_not_the_matrix():
-    """Macro-F1 without a label averages the others from the same matrix, in which its predictions stay misses."""
     grades = pairs(("b", "b", 1), ("b", "a", 1), ("c", "c", 2))
     found = metrics(grades, labels=LABELS, exclude=("a",))
     assert found["macro_f1_no_a"] == pytest.approx((2 / 3 + 1) / 2)
@@ -94,7 +90,6 @@ def test_excluded_labels_leave_the_mean_but_not_the_matrix():
 
 
 def test_excluding_everything_is_undefined_in_documented_and_zero_upstream():
-    """The mean over no labels is null with a reason, or 0.0."""
     options = {"labels": ("a", "b"), "exclude": ("a", "b")}
     assert metrics([graded("a", "a")], **options)["macro_f1_no_a_b"] is None
     assert metrics([graded("a", "a")], **options, profile="upstream")["macro_f1_no_a_b"] == 0.0
@@ -112,7 +107,6 @@ def test_a_prediction_outside_the_label_set_is_a_predicted_only_column():
 
 
 def test_undefined_values_are_null_with_a_reason_in_documented():
-    """Nothing graded: accuracy, precision, recall and F1 are null, each with its reason; macro-F1 takes them as 0."""
     found = metrics([], labels=("a", "b"))
     assert found["n"] == 0
     assert found["accuracy"] is None
@@ -123,7 +117,6 @@ def test_undefined_values_are_null_with_a_reason_in_documented():
 
 
 def test_undefined_values_are_zero_upstream():
-    """The original's rule: every empty denominator gives 0.0, and nothing is explained."""
     found = metrics([], labels=("a", "b"), profile="upstream")
     assert found["accuracy"] == 0.0
     assert scores(found, "a") == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "support": 0, "predicted": 0}
@@ -131,7 +124,6 @@ def test_undefined_values_are_zero_upstream():
 
 
 def test_f1_of_a_class_that_is_only_gold_or_only_predicted_is_zero():
-    """F1 is defined as soon as the class occurs on one side."""
     found = metrics([graded("a", "b")], labels=LABELS)
     assert scores(found, "a") == {"precision": None, "recall": 0.0, "f1": 0.0, "support": 1, "predicted": 0}
     assert scores(found, "b") == {"precision": 0.0, "recall": None, "f1": 0.0, "support": 0, "predicted": 1}
@@ -139,7 +131,6 @@ def test_f1_of_a_class_that_is_only_gold_or_only_predicted_is_zero():
 
 
 def test_ungraded_samples_stand_beside_n():
-    """Skipped, failed and missing samples and grades without gold are counted, each by its state, and not in N."""
     grades = [
         graded("a", "a"),
         skipped("x", "y"),
@@ -155,7 +146,6 @@ def test_ungraded_samples_stand_beside_n():
 
 
 def test_coerced_and_dropped_predictions_count_as_invalid():
-    """What a grader reports as converted, dropped or missing is carried into the counts."""
     grades = [
         graded("a", "a", counts={"converted": 1}),
         graded("a", "a", counts={"converted": 1, "missing": 1}),
@@ -175,7 +165,6 @@ def test_without_a_label_set_the_labels_seen_count():
 
 @pytest.mark.parametrize("options", [{}, {"labels": ("invalid", "x")}])
 def test_a_class_called_invalid_is_a_class(options):
-    """It is in the label set with its own figures; predictions outside the set stand in a column beside it."""
     grades = [graded("invalid", "invalid"), graded("invalid", "x"), graded("x", None), graded("x", "x")]
     found = metrics(grades, **options)
     assert found["labels"] == ["invalid", "x"]
@@ -231,7 +220,6 @@ def test_items_can_be_pooled():
     ],
 )
 def test_bad_options_are_refused_with_a_message(options, said):
-    """Options that make no sense are configuration errors."""
     with pytest.raises((Problems, ConfigError)) as raised:
         structure(options, Classification)
     assert said in str(raised.value)
@@ -249,7 +237,6 @@ grades_of = st.lists(
 
 @given(grades_of)
 def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
-    """The cells sum to N, rows to the support, every rate lies in [0, 1] and equals its definition."""
     found = metrics(grades, labels=LABELS)
     matrix = found["confusion_matrix"]
     assert sum(map(sum, (row.values() for row in matrix.values()))) == found["n"]
@@ -268,7 +255,6 @@ def test_matrix_totals_equal_n_and_metrics_equal_the_slow_calculation(grades):
 
 @given(grades_of, st.randoms(use_true_random=False))
 def test_the_order_of_samples_does_not_matter(grades, random):
-    """Shuffled samples give the same metrics, exactly."""
     shuffled = list(grades)
     random.shuffle(shuffled)
     assert json.dumps(metrics(grades, labels=LABELS)) == json.dumps(metrics(shuffled, labels=LABELS))
@@ -277,7 +263,6 @@ def test_the_order_of_samples_does_not_matter(grades, random):
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.mark.parametrize("items", ["declared", "sets", "pool", "ignore"])
 def test_the_contract_holds(profile, items):
-    """Declared figures, the same for any cut, with items of every kind."""
     declared = {"label_set": {"labels": ["a", "b"], "exclude": ["a"], "items": "sets"}}
     grades = [
         graded("ab"[n % 2], "abc?"[n % 4], metadata=declared if n % 3 else {}, items=(item(f"s{n % 3}", "a", "b"),))

@@ -109,7 +109,6 @@ def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
 
 
 def test_what_is_undefined_says_why_in_place_of_an_interval():
-    """A class that was never predicted, and nothing at all."""
     found = figures({"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))])["classification"]
     assert found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
     assert found["accuracy_interval"] == {"reason": "one task"}
@@ -120,7 +119,6 @@ def test_what_is_undefined_says_why_in_place_of_an_interval():
 
 
 def test_hallucination_rates_are_of_the_tasks_in_their_divisor():
-    """A rate over questions for information leaves out nothing else."""
     rng = random.Random(3)  # noqa: S311 - test data
     rows = []
     for number in range(30):
@@ -146,7 +144,6 @@ def deepfabric_rows():
 
 
 def test_deepfabrics_figures_have_intervals():
-    """Rates and the overall score, over all samples and over those that were processed."""
     rows = deepfabric_rows()
     found, tasks = figures({"deepfabric": {}}, rows)["deepfabric"], by_task(rows)
     selected = lambda held: statistics.fmean(each.counts["tool_selection"] for each in every(held))  # noqa: E731
@@ -236,7 +233,6 @@ def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is
 
 
 def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
-    """Each has its own interval; beside the undefined whole stands why there is none."""
     rows = [(task, run, model, each) for task, run, _, each in orchestration_rows(4) for model in "mn"]
     found = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
     assert found["average_interval"] == {"reason": "several models, each has its own under `models`"}
@@ -244,7 +240,6 @@ def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
 
 
 def test_tool_calls_and_what_runs_took():
-    """The share of calls that went well, by tool too; the mean of tokens, which is no share."""
     rows = []
     for number in range(8):
         item = Item(id="look", counts={"ok": number % 3, "error": 1})
@@ -278,7 +273,6 @@ class Seconds(Grader):
 
 
 def test_bounds_of_a_grader_decide_that_an_average_is_no_share():
-    """Its interval is mean -+ t se, though no score is beyond 1."""
     samples = [{"id": str(number), "predicted": str(number / 10)} for number in range(4)]
     with grade(samples, graders={"seconds": Seconds()}) as report:
         found = report.aggregates["seconds"]

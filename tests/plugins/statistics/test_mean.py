@@ -46,7 +46,6 @@ def scores(*values):
     ],
 )
 def test_quantiles_are_those_of_the_tables(confidence, df, expected):
-    """Two-sided, to ten digits."""
     assert t_quantile((1 + confidence) / 2, df) == pytest.approx(expected, rel=1e-10)
 
 
@@ -61,7 +60,6 @@ def test_many_degrees_are_the_normal_distribution():
 
 @pytest.mark.parametrize("df", [1, 2, 3, 8, 33])
 def test_quantiles_grow_with_confidence_and_shrink_with_degrees(df):
-    """Monotone in both."""
     found = [t_quantile((1 + confidence) / 2, df) for confidence in (0.1, 0.5, 0.9, 0.95, 0.99, 0.9999)]
     assert found == sorted(found)
     assert len(set(found)) == len(found)
@@ -112,7 +110,6 @@ def test_unequal_clusters_by_independent_code():
 
 
 def test_only_graded_samples_have_a_score():
-    """The others are in the total."""
     fault = Fault(category="data", code="x")
     found = finished(*scores(1.0, 0.0), ("s", skipped("x", "y")), ("f", failed(fault)))
     assert (found["n"], found["total"], found["mean"]) == (2, 4, 0.5)
@@ -128,7 +125,6 @@ def test_only_graded_samples_have_a_score():
     ],
 )
 def test_fewer_than_two_tasks_have_no_error_bar(pairs, mean):
-    """Undefined is null, not zero."""
     found = finished(*pairs)
     assert (found["mean"], found["stderr"]) == (mean, None)
     assert found["mean_interval"] == {"reason": "undefined" if mean is None else "one task"}
@@ -142,7 +138,6 @@ def test_equal_scores_have_no_spread():
 
 
 def test_the_confidence_can_be_chosen():
-    """It stands beside the interval, which grows with it."""
     found = finished(*scores(0.0, 1.0), confidence=0.5)
     assert found["mean_interval"]["confidence"] == 0.5
     assert ends(finished(*scores(0.0, 1.0)))[1] > ends(found)[1]
@@ -163,7 +158,6 @@ def test_upstream_has_the_interval_of_before():
 
 
 def test_a_score_beyond_the_unit_interval_is_no_share():
-    """Its interval is the plain one, and says so."""
     found = finished(*scores(0.0, 1.0, 1.5))
     assert found["mean_interval"]["method"] == "t"
     half = 4.30265272991 * found["stderr"]
@@ -171,7 +165,6 @@ def test_a_score_beyond_the_unit_interval_is_no_share():
 
 
 def test_names_that_look_like_others_stay_apart():
-    """Models are told apart, and tasks; the same task of two models is one over all."""
     found = finished(
         (("c", "a\tb"), Grade(score=1.0)), (("b\tc", "a"), Grade(score=0.0)), (("c", None), Grade(score=0.0))
     )
@@ -180,7 +173,6 @@ def test_names_that_look_like_others_stay_apart():
 
 
 def test_the_contract_holds():
-    """Declared figures, the same for any order and cut, with ==."""
     testing.check_aggregator(Mean())
     testing.check_aggregator(Mean(confidence=0.9), seed=3)
 

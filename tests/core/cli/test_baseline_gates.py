@@ -123,17 +123,3 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
     assert "baseline" in said
     assert "Traceback" not in said
     assert not (tmp_path / "after").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "text"),
-    [
-        ({"not_worse_than": None}, "not_worse_than, require or max_flips: at least one is needed"),
-        ({"not_worse_than": -1}, "must not be negative"),
-        ({"baseline": " "}, "expected a run directory, or latest"),
-        ({"metric_key": "exakt"}, "did you mean 'exact'?"),
-    ],
-)
-def test_what_is_no_baseline_gate_is_refused(run, more, text):
-    code, said, _ = run(two_in_three, "out", GATE | more)
-    assert (code, text in said) == (2, True), said

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gradestack import ConfigError
 from gradestack.gates.paths import NoFigure, figure_at
 
 AGGREGATES = {
@@ -94,29 +93,6 @@ def test_a_path_that_leads_nowhere_fails(run):
     (found,) = report.gates
     assert (found["outcome"], found["actual"], found["passed"]) == ("no_data", None, False)
     assert found["reason"] == "no figure '7' in quality.pass_hat_k.pass_hat_k; there are: 1, 2"
-
-
-@pytest.mark.parametrize(
-    ("gate", "problem"),
-    [
-        ({"figure": "qualty.pass_hat_k.2"}, "gate.figure: no grader has the key 'qualty' (did you mean 'quality'?)"),
-        (
-            {"figure": "quality.pass_hat.2"},
-            "gate.figure: quality has no metric 'pass_hat' (did you mean 'pass_hat_k'?)",
-        ),
-        (
-            {"figure": "quality.xyz"},
-            "gate.figure: quality has no metric 'xyz'; there are: toy_count, pass_hat_k, steady",
-        ),
-        ({"figure": "quality"}, "gate.figure: expected GRADER.METRIC or a figure below it, got 'quality'"),
-        ({"figure": "quality.pass_hat_k.2", "metric_key": "quality"}, "gate.metric_key: unknown key"),
-    ],
-)
-def test_mistakes_are_found_before_grading(run, gate, problem):
-    """As far as the suite tells; which figures a metric has is known when it has run."""
-    with pytest.raises(ConfigError) as caught:
-        run(gate={"op": "gte", "value": 0.5} | gate)
-    assert any(problem in found for found in caught.value.problems), caught.value.problems
 
 
 def test_a_figure_must_hold_in_every_group(run_lines, record):

@@ -73,15 +73,6 @@ def test_options_alone_keep_the_recognised_format(tmp_path):
     assert report.states["calls"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 0}
 
 
-@pytest.mark.parametrize(
-    "dataset", [{}, {"path": 1}, {"path": "x", "reader": 1}, {"path": "x", "kind": "jsonl"}, {"reader": "jsonl"}]
-)
-def test_a_dataset_without_a_path_is_a_mistake(tmp_path, dataset):
-    with pytest.raises(ConfigError) as caught:
-        graded(tmp_path, [talk("a")], dataset)
-    assert any("dataset" in each and "path" in each for each in caught.value.problems)
-
-
 def test_a_dataset_of_no_known_format_is_refused_with_what_to_write(tmp_path):
     """Not with an option that is for the runs."""
     (tmp_path / "gold.csv").write_text("task,gold\na,[]\n")

@@ -3,7 +3,6 @@
 import pytest
 
 import gradestack
-from gradestack import ConfigError
 
 
 @pytest.fixture
@@ -66,18 +65,3 @@ def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(run_lines, 
     name = f"exporter sick (gradestack {gradestack.__version__})"
     assert (report.exit_code, "broken" in report.summary) == (0, False)
     assert report.summary["warnings"][0].startswith(said(name))
-
-
-@pytest.mark.parametrize(
-    ("exporters", "problem"),
-    [
-        (["ecko"], r"exporters\[0\]: unknown exporter 'ecko' \(did you mean 'echo'\?\)"),
-        ([{"kind": "echo", "odd": 1}], r"exporters\[0\]\.odd: unknown key"),
-        (["tau_bench"], r"exporters\[0\]: tau_bench writes what the reader 'tau_bench' reads, and this is 'jsonl'"),
-        (["echo"], r"exporters\[0\]: echo writes the grades of toy, which is no grader of this suite"),
-        ("echo", "exporters: expected a list, got 'echo'"),
-    ],
-)
-def test_an_exporter_that_cannot_write_the_run_is_refused(run_lines, record, foreign, exporters, problem):
-    with pytest.raises(ConfigError, match=problem):
-        run_lines([record("a", 1.0)], using=foreign(echo="Echo"), graders={"q": "tau_partial"}, exporters=exporters)

@@ -113,19 +113,6 @@ def test_a_stack_may_have_no_outcome(suite):
     assert outcome_of(suite(registry, stack="theirs", outcome="a")) == ("a", None)
 
 
-@pytest.mark.parametrize(
-    ("path", "said"),
-    [
-        ("frist.mean", r"no grader has the key 'frist' \(did you mean 'first'\?\)"),
-        ("first.maen", r"grader 'first' has no such aggregator \(did you mean 'mean'\?\)"),
-        ("first", r"grader 'first' has no such aggregator; there are: mean"),
-    ],
-)
-def test_a_figure_nobody_computes_is_refused(suite, path, said):
-    with pytest.raises(ConfigError, match=rf"headline\.figures\.Mine: .*{said}"):
-        suite(graders={"first": "exact_match"}, headline={"figures": {"Mine": path}})
-
-
 def test_a_broken_headline_of_a_stack_is_told(suite):
     registry = stack_of({**FRAGMENT, "headline": {"figurs": {}}})
     with pytest.raises(ConfigError, match=r"theirs: headline\.figurs: unknown key"):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, Registry, discover
+from gradestack import DataError, Registry, discover
 
 CALL = {"name": "book", "arguments": {"day": 1, "to": "Rome"}}
 OTHER = {"name": "book", "arguments": {"day": 2, "to": "Rome"}}
@@ -61,9 +61,3 @@ def test_errors_cross_process_borders(run, registry, tmp_path):
         said.append(str(caught.value))
     assert said[0] == said[1]
     assert "runs.jsonl:18: not JSON" in said[0]
-
-
-@pytest.mark.parametrize("workers", [0, -1])
-def test_a_number_of_workers_that_makes_no_sense(run, workers):
-    with pytest.raises(ConfigError, match=r"engine: workers must be at least 1, got"):
-        run("x", {"kind": "processes", "workers": workers})

@@ -208,20 +208,6 @@ def test_processes_that_never_get_ready(served, shards):
     assert multiprocessing.active_children() == []
 
 
-@pytest.mark.parametrize("engine", [Processes, Auto])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"workers": 0}, "workers must be at least 1, got 0"),
-        ({"memory": "much"}, "expected a size such as 2GiB"),
-        ({"memory": "0"}, "expected a size such as 2GiB"),
-    ],
-)
-def test_options_that_make_no_sense(engine, options, message):
-    with pytest.raises(ValueError, match=message):
-        engine(**options)
-
-
 def test_it_has_no_state():
     assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301
 

@@ -253,29 +253,6 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("grader", "place", "message"),
-    [
-        ("{kind: exact_match, extractor: last_asistant}", "graders.g.extractor", "did you mean 'last_assistant'?"),
-        ("{kind: exact_match, extractor: pattern}", "graders.g.extractor", "missing"),
-        (
-            "{kind: contains, extractor: pattern, extractor_config: {pattern: '('}}",
-            "graders.g.extractor",
-            "not a regular expression",
-        ),
-        ("{kind: contains, extractor: last_turn, extractor_config: {sep: x}}", "graders.g.extractor", "unknown key"),
-        ("{kind: tool, function: containz}", "graders.g", "did you mean 'contains'?"),
-        ("{kind: recorded, extractor: last_turn}", "graders.g.extractor", "takes no extractor"),
-        ("{kind: numeric_close, rel_tol: -1}", "graders.g", "rel_tol must be"),
-    ],
-)
-def test_mistakes_are_told_when_the_suite_is_loaded(letta, tmp_path, recorded, grader, place, message):
-    done = letta.run(["run", suite(tmp_path, f"graders: {{g: {grader}}}\n"), "-o", "out"], tmp_path)
-    assert done.returncode == 2
-    assert place in done.stderr
-    assert message in done.stderr
-
-
-@pytest.mark.parametrize(
     ("extractor", "config", "submission"),
     [
         ("first_assistant", {}, "Let me see."),

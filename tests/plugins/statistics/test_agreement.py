@@ -105,20 +105,6 @@ def test_labels_of_people_join_by_id(tmp_path, suffix):
     assert (got["n"], got["table"]["fail"]["pass"], got["false_pass_rate"]) == (6, 1, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"of": "rules", "raters": ["juge"]}, "no grader has the key 'juge' (did you mean 'judge'?)"),
-        ({"of": "rules", "labels": "nowhere.jsonl"}, "nowhere.jsonl: cannot be read"),
-        ({"of": "rules", "confidence": 2}, "confidence must be between 0 and 1"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(tmp_path, options, text):
-    with pytest.raises(ConfigError) as caught:
-        graded(tmp_path, agreement=options)
-    assert any(text in problem for problem in caught.value.problems)
-
-
 def test_flaky_tasks_and_what_runs_are_worth():
     """By hand: passes 0, 1, 2 and 4 of four runs."""
     rows = [

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import ConfigError, Grade, Item, Key, Outcome, figures, skipped, testing
-from gradestack.suites.strict import Problems, structure
+from gradestack import Grade, Item, Key, Outcome, figures, skipped, testing
 from gradestack_plugins.statistics.classification import Classification
 
 LABELS = ("a", "b", "c")
@@ -208,21 +207,6 @@ def test_items_can_be_pooled():
     grades = [graded("a", "a", items=(item("1", "a", "b"), item("2", "b", "b"))), graded("b", "b")]
     found = metrics(grades, labels=("a", "b"), items="pool")
     assert (found["n"], found["n_correct"]) == (3, 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"labels": []}, "at least one label"),
-        ({"labels": ["a", "a"]}, "only once"),
-        ({"labels": ["a"], "exclude": ["b"]}, "not in labels: b"),
-        ({"items": "all"}, "expected one of"),
-    ],
-)
-def test_bad_options_are_refused_with_a_message(options, said):
-    with pytest.raises((Problems, ConfigError)) as raised:
-        structure(options, Classification)
-    assert said in str(raised.value)
 
 
 grades_of = st.lists(

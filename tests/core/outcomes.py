@@ -1,6 +1,14 @@
 """What tests look at when a run or a command is over."""
 
 import json
+from pathlib import Path
+
+import yaml
+
+
+def data(test_file, name):
+    """Return the cases in a YAML file beside a test."""
+    return yaml.safe_load(Path(test_file).with_name(name).read_text(encoding="utf-8"))
 
 
 def read(report, name="summary.json"):

@@ -8,55 +8,9 @@ import pytest
 
 import gradestack
 from gradestack import DataError, load_report
+from tests.core.outcomes import data
 
-HEADERS = [
-    {"components": None},
-    {"components": 3},
-    {"components": [None]},
-    {"components": [{"kind": "grader"}]},
-    {"components": [{"kind": "grader", "key": ["x"], "name": 3}]},
-    {"components": [{"kind": "grader", "key": "g", "name": "tool_calls", "label": 5, "better": "sideways"}]},
-    {"components": [{"kind": "aggregator", "key": "mean", "name": "mean"}]},
-    {"profile": 7},
-    {"code": 5},
-    {"rows": "x"},
-    {"timestamp": {}},
-    {"suite_name": [1]},
-]
-SUMMARIES = [
-    {"outcome": 3},
-    {"outcome": {"grader": 5}},
-    {"outcome": {"words": 7}},
-    {"headline": 4},
-    {"headline": {"figures": [1]}},
-    {"gates": [3]},
-    {"gates": [{}]},
-    {"warnings": [3]},
-    {"failures": 3},
-    {"metrics": {"aggregates": {"x": 3}}},
-    {"metrics": {"aggregates": {"g": {"mean": 3}}}},
-    {"metrics": {"states": {"g": {"graded": "x"}}}},
-    {"metrics": {"by_metric": {"g": 3}}},
-    {"metrics": {"per_model": [3]}},
-    {"metrics": {"total": "x"}},
-]
-ROWS = [
-    {"grades": "x"},
-    {"grades": None},
-    {"grades": {"g": "x"}},
-    {"grades": {"g": {"items": 3, "state": "graded", "score": 1}}},
-    {"sample": None},
-    {"expected": 3},
-    {"trajectory": 3},
-    {"grade": 4},
-    {"facets": 3},
-    {"run": [1]},
-    {"passed": "x"},
-    {"status": "zzz"},
-]
-CASES = [
-    (name, each) for name, many in (("header", HEADERS), ("summary", SUMMARIES), ("results", ROWS)) for each in many
-]
+CASES = [(name, each) for name, many in data(__file__, "odd_runs.yaml").items() for each in many]
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +39,9 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         path.write_text("".join(json.dumps(row) + "\n" for row in (first | change, *rest)))
     else:
         path = tmp_path / "bad" / f"{name}.json"
-        data = json.loads(path.read_text())
-        changed = {key: data[key] | each if key == "metrics" else each for key, each in change.items()}
-        path.write_text(json.dumps(data | changed))
+        found = json.loads(path.read_text())
+        changed = {key: found[key] | each if key == "metrics" else each for key, each in change.items()}
+        path.write_text(json.dumps(found | changed))
     gate = "gate={kind: baseline, metric_key: g, baseline: bad, max_flips: 5}"
     for arguments in (
         ("compare", "bad", "good"),

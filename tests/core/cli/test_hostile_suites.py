@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.core.outcomes import data
+
 EVIL = """
 from pathlib import Path
 Path(__file__).with_name("ran").touch()
@@ -21,53 +23,7 @@ def evil(*arguments, **named):
     return 1.0
 """
 REACHING = "{{ cycler.__init__.__globals__.os.system('touch ran') }}"
-PLAIN = "name: s\ntarget: {paths: [runs.jsonl], reader: jsonl}\ngraders: {g: {kind: exact_match}}\nreports: []\n"
-
-
-def grader(entry):
-    return PLAIN.replace("{kind: exact_match}", entry)
-
-
-def with_(**parts):
-    return PLAIN.replace("reports: []\n", "") + "".join(f"{key}: {text}\n" for key, text in parts.items())
-
-
-FORMS = {
-    "a grader in a file": grader('{kind: "./evil.py:Evil"}'),
-    "a function in a file": grader('{kind: "./evil.py:evil"}'),
-    "a file with components": PLAIN + "plugins: [./evil.py]\n",
-    "an absolute file": grader('{kind: "HERE/evil.py:Evil"}'),
-    "a module": grader('{kind: "evil:Evil"}'),
-    "a function grader": grader('{kind: python_function, function: "evil.py:evil"}'),
-    "a function of the standard library": grader('{kind: python_function, function: "os:system"}'),
-    "a letta tool": grader('{kind: tool, function: "evil.py:evil"}'),
-    "a letta extractor": grader('{kind: exact_match, extractor: "./evil.py:evil"}'),
-    "an aggregator in a file": PLAIN + 'metrics: {m: {kind: "./evil.py:Evil", of: g}}\n',
-    "a reader in a file": PLAIN.replace("reader: jsonl", 'reader: "./evil.py:Evil"'),
-    "a reporter in a file": with_(reports='[{kind: "./evil.py:Evil"}]'),
-    "an exporter in a file": PLAIN + 'exporters: [{kind: "./evil.py:Evil"}]\n',
-    "an engine in a file": PLAIN + 'engine: {kind: "./evil.py:Evil"}\n',
-    "the address of a cluster": PLAIN + "engine: {kind: dask, address: tcp://127.0.0.1:9}\n",
-    "a setup script": PLAIN + "setup_script: evil.py:evil\n",
-    "a live target": PLAIN.replace("paths: [runs.jsonl]", "kind: letta_agent, agent_script: evil.py:evil"),
-    "a tag that calls": PLAIN + 'description: !!python/object/apply:os.system ["touch ran"]\n',
-    "a tag that names": PLAIN + "description: !!python/name:evil.evil\n",
-    "a tag that imports": PLAIN + "description: !!python/module:evil\n",
-    "a tag of its own": PLAIN + "description: !evil {a: 1}\n",
-    "aliases that expand": "a: &a [x,x,x,x,x,x,x,x,x]\n"
-    + "".join(f"{new}: &{new} [{','.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True))
-    + PLAIN,
-    "a name that leads out": PLAIN.replace("name: s", "name: ../../../outside/ran"),
-    "a command as a path": PLAIN.replace("runs.jsonl", '"|touch ran"'),
-    "a template as a name": PLAIN.replace(
-        "name: s", "name: \"{{ cycler.__init__.__globals__.os.system('touch ran') }}\""
-    ),
-    "templates that reach for Python": with_(reports="[{kind: html, templates: house}]"),
-    "references": PLAIN.replace("runs.jsonl", '"reference://x::file://HERE/evil.json"'),
-    "a dataset on the web": PLAIN + "dataset: http://127.0.0.1:9/data.jsonl\n",
-    "a pattern without end": grader('{kind: contains, pattern: "^(a+)+$"}'),
-    "nesting": PLAIN + f"description: {'[' * 5000}{']' * 5000}\n",
-}
+FORMS = data(__file__, "hostile_suites.yaml")
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -79,7 +35,7 @@ def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     (place / "evil.py").write_text(EVIL)
     (place / "house/report.html").write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}" + REACHING)
     (place / "runs.jsonl").write_text(json.dumps({"id": "t", "expected": "a" * 40, "predicted": "b"}) + "\n")
-    (place / "suite.yaml").write_text(form.replace("HERE", str(place)))
+    (place / "suite.yaml").write_text(form.replace("HERE", str(place)).replace("NESTED", "[" * 5000 + "]" * 5000))
     before = set(tmp_path.rglob("*"))
     done = bounded(verb, "a/b/c/suite/suite.yaml")
     assert done.returncode in {0, 1, 2, 3}, done.stderr

@@ -17,85 +17,11 @@ from gradestack import ConfigError, DataError
 from gradestack.copies import files as copying
 from gradestack.rundir.header import fingerprint
 from gradestack.suites.inputs import expand, name_inputs
+from tests.core.outcomes import data
 
 LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
 REGISTRY = gradestack.discover(limit="")
 pytestmark = pytest.mark.usefixtures("temporary")
-
-NEVER_OPENED = [
-    "reference://x::WEB/evil.json",
-    "reference://?fo=WEB/evil.json",
-    "reference::WEB/evil.json",
-    "zip://log.jsonl::WEB/evil.zip",
-    "zip://../../evil::WEB/evil.zip",
-    "zip::WEB/evil.zip",
-    "tar://log.jsonl::WEB/evil.tar",
-    "tar://../../evil::file://evil.tar",
-    "libarchive://log.jsonl::WEB/evil.7z",
-    "simplecache::WEB/log.jsonl",
-    "filecache::WEB/log.jsonl",
-    "blockcache::WEB/log.jsonl",
-    "simplecache::zip://log.jsonl::WEB/evil.zip",
-    "WEB/log.jsonl::WEB/log.jsonl",
-    "https://host/log.jsonl::reference://x",
-    "s3://bucket/x::reference://x",
-    "x::reference://x",
-    "::WEB/log.jsonl",
-    "WEB/log.jsonl?next=::",
-    "file:///etc/passwd",
-    "FILE:///etc/passwd",
-    "file:/etc/passwd",
-    "local:///etc/passwd",
-    "memory://log.jsonl",
-    "data:application/json,{}",
-    "data://application/json,{}",
-    "jar:WEB/evil.jar!/log.jsonl",
-    "github://owner:name@main/log.jsonl",
-    "git://.:main@log.jsonl",
-    "gist://owner:1/log.jsonl",
-    "dask://log.jsonl",
-    "dir::file:///etc",
-    "ftp://user:s3cret@127.0.0.1/log.jsonl",
-    "sftp://user:s3cret@127.0.0.1/log.jsonl",
-    "ssh://user:s3cret@127.0.0.1/log.jsonl",
-    "smb://user:s3cret@127.0.0.1/share/log.jsonl",
-    "hdfs://127.0.0.1/log.jsonl",
-    "webhdfs://PLACE/log.jsonl",
-    "hf://datasets/owner/log.jsonl",
-    "dbfs://log.jsonl",
-    "oci://bucket@tenant/log.jsonl",
-    "jlab://PLACE/log.jsonl?token=s3cret",
-    "root://PLACE//log.jsonl",
-    "gcs://bucket/log.jsonl",
-    "abfs://container/log.jsonl",
-    "abfss://container@account.dfs.core.windows.net/log.jsonl",
-    "adl://container/log.jsonl",
-    "s3a://bucket/log.jsonl",
-    "HTTP://PLACE/log.jsonl",
-    "Https://PLACE/log.jsonl",
-    "S3://bucket/log.jsonl",
-    "http:/PLACE/log.jsonl",
-    "http:PLACE/log.jsonl",
-    "http:\\\\PLACE\\log.jsonl",
-    "http:///log.jsonl",
-    "http://",
-    "s3:///log.jsonl",
-    "http://user:s3/cret@PLACE/log.jsonl",
-    "s3://key:s3cret@bucket/log.jsonl",
-    "az://container:s3cret@account/log.jsonl",
-    " WEB/log.jsonl",
-    "WEB/log.jsonl ",
-    "WEB/my log.jsonl",
-    "\tWEB/log.jsonl",
-    "WEB/log.jsonl\n",
-    "ht\ntp://PLACE/log.jsonl",
-    "WEB/\u200blog.jsonl",
-    "\x1b]WEB/log.jsonl",
-    "WEB/log.jsonl\0",
-    "./reference://x::WEB/evil.json",
-    "ｈttp://PLACE/log.jsonl",
-]
-"""WEB is a server of this machine, PLACE its host and port."""
 
 
 @pytest.fixture
@@ -127,7 +53,7 @@ def evil(web, place):
     web.pages["/evil.json"] = json.dumps({"version": 1, "templates": {"u": command}, "refs": {"x": ["{{u}}"]}}).encode()
 
 
-@pytest.mark.parametrize("address", NEVER_OPENED, ids=ascii)
+@pytest.mark.parametrize("address", data(__file__, "never_opened.yaml"), ids=ascii)
 def test_no_library_sees_an_address_of_another_kind(command, web, place, temporary, imported, address):
     """It is refused in one sentence, on the command line and in a suite, whatever is allowed, without its password."""
     evil(web, place)

@@ -10,7 +10,7 @@ import gradestack
 from gradestack import ConfigError, Grade, Grader, Sample, ToolCall
 from gradestack_plugins.engines import processes as pool
 from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
-from tests.core.outcomes import files_but_headers
+from tests.core.outcomes import data, files_but_headers
 from tests.core.toy_components import ROOT
 
 AIRLINE = ROOT / "examples/airline/results.json"
@@ -148,55 +148,13 @@ def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, mon
         gradestack.grade_files(shapes / "runs.jsonl", graders=["shapes.py:Share"], allow_code=True, registry=registry)
 
 
-MISTAKES = [
-    ("gone.py:Shout", "graders.q: gone.py: no such Python file"),
-    (
-        "broken.py:Shout",
-        "graders.q: broken.py: cannot be imported: SyntaxError: '(' was never closed (broken.py, line 2)",
-    ),
-    (
-        "raising.py:Shout",
-        "graders.q: raising.py: cannot be imported: ZeroDivisionError: division by zero (raising.py:2)",
-    ),
-    ("leaving.py:Shout", "graders.q: leaving.py: cannot be imported: SystemExit: 3 (leaving.py:1)"),
-    ("importing.py:f", "cannot be imported: ZeroDivisionError: division by zero (raising.py:2)"),
-    ("shapes.py:Sharre", "graders.q: shapes.py has no 'Sharre' (did you mean 'Share'?)"),
-    ("shapes.py:zzz", "has no 'zzz'; there are: Always, Share, Forgetful, shout, torn, pair, three"),
-    ("shapes.py:", "graders.q: no grader of shapes.py is named; write shapes.py:NAME; there are: Always, Share"),
-    ("shapes.py", "graders.q: no grader of shapes.py is named; write shapes.py:NAME; there are: Always, Share"),
-    ("gone.py", "graders.q: gone.py: no such Python file"),
-    ("odd.py:Built", "Built (odd.py:3) has an __init__ of its own; write its options as fields under @attrs.frozen"),
-    ("odd.py:Empty", "Empty (odd.py:8) has no method grade(self, sample)"),
-    ("shapes.py:Count", "Count (shapes.py:21) is not a class derived from gradestack.Grader, nor a function"),
-    ("shapes.py:VALUE", "VALUE is not a class derived from gradestack.Grader, nor a function"),
-    ("shapes.py:Forgetful", "Forgetful (shapes.py:15) is no attrs class; is @attrs.frozen missing?"),
-    ("shapes.py:three", "'three' must take one parameter, the sample, or two"),
-    ({"kind": "shapes.py:shout", "of": 1}, "graders.q.of: unknown key; a function has no options"),
-    ({"kind": "shapes.py:Share", "off": 1}, "graders.q.off: unknown key (did you mean 'of'?)"),
-    ({"kind": "shapes.py:Share", "of": "1"}, "graders.q.of: expected a number, got '1'"),
-    ({"kind": "shapes.py:shout", "extractor": "last_turn"}, "shapes.py:shout judges the whole sample"),
-]
+BAD = data(__file__, "bad_code.yaml")
 
 
-ODD = """\
-from gradestack import Grade, Grader
-
-class Built(Grader):
-    def __init__(self, most): ...
-    def grade(self, sample):
-        return Grade(score=1.0)
-
-class Empty(Grader): ...
-"""
-
-
-@pytest.mark.parametrize(("reference", "message"), MISTAKES, ids=[str(each) for each, _ in MISTAKES])
+@pytest.mark.parametrize(("reference", "message"), BAD["mistakes"], ids=str)
 def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, message):
-    (shapes / "odd.py").write_text(ODD)
-    (shapes / "broken.py").write_text("VALUE = 1\nf(\n")
-    (shapes / "raising.py").write_text("def f(sample): ...\n1 / 0\n")
-    (shapes / "leaving.py").write_text("raise SystemExit(3)\n")
-    (shapes / "importing.py").write_text("import raising\n")
+    for name, text in BAD["files"].items():
+        (shapes / name).write_text(text)
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": reference}, "reports": []}
     (shapes / "mine.yaml").write_text(json.dumps(suite))
     said = command("run", "mine.yaml", "--allow-code")

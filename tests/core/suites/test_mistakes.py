@@ -1,18 +1,17 @@
 """Everything wrong with a suite is told at once, each mistake with its place; most are in ``bad_suites.yaml``."""
 
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
 from gradestack import ConfigError, DataError, PluginError, Registry
 from gradestack.registry import Plugin
+from tests.core.outcomes import data
 from tests.core.toy_components import BASE
 
 CASES = [
     pytest.param(group["suite"].replace("CASE", str(case)), overrides, told, id=f"{number}-{case}")
-    for number, group in enumerate(yaml.safe_load(Path(__file__).with_name("bad_suites.yaml").read_text("utf-8")))
+    for number, group in enumerate(data(__file__, "bad_suites.yaml"))
     for case, overrides, told in [
         *((case, (), told) for case, told in group.get("cases", {}).items()),
         *(("", (override,), told) for override, told in group.get("set", {}).items()),

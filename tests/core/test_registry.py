@@ -1,11 +1,10 @@
 """Discovery: what is installed, what is broken, and who is to blame."""
 
 import pickle
-import types
 
 import pytest
 
-from gradestack import Component, ConfigError, Grader, PluginError, Registry, discover, hookimpl, suggest
+from gradestack import Component, ConfigError, Grader, PluginError, Registry, discover, suggest
 from gradestack.registry import Plugin
 
 HOOK = "from gradestack import Component, hookimpl\n"
@@ -111,74 +110,6 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     assert "toy" in found.names("grader")
 
 
-class Hooked:
-    """Makers of plugin objects that do not keep the contract."""
-
-    @staticmethod
-    def raising():
-        class Made:
-            @hookimpl
-            def gradestack_components(self):
-                msg = "no components today"
-                raise LookupError(msg)
-
-        return Made()
-
-    @staticmethod
-    def returning(value):
-        class Made:
-            @hookimpl
-            def gradestack_components(self):
-                return value
-
-        return Made()
-
-    @staticmethod
-    def misspelt():
-        class Made:
-            @hookimpl
-            def gradestack_componets(self):
-                return ()
-
-        return Made()
-
-    @staticmethod
-    def wrong_argument():
-        class Made:
-            @hookimpl
-            def gradestack_components(self, registry):
-                return ()
-
-        return Made()
-
-    @staticmethod
-    def unmarked():
-        class Made:
-            def gradestack_components(self):
-                return ()
-
-        return Made()
-
-
-@pytest.mark.parametrize(
-    ("plugin", "message"),
-    [
-        (Hooked.raising(), "LookupError: no components today"),
-        (Hooked.returning(None), "TypeError"),
-        (Hooked.returning(["toy"]), "returned 'toy', expected gradestack.Component records"),
-        (Hooked.misspelt(), "unknown hook 'gradestack_componets'"),
-        (Hooked.wrong_argument(), "registry"),
-        (Hooked.unmarked(), "is @hookimpl missing?"),
-        (types.ModuleType("empty"), "is @hookimpl missing?"),
-    ],
-)
-def test_a_broken_plugin_does_not_take_the_others_with_it(toys, plugin, message):
-    found = discover(extra=[("sick", plugin), ("toys", toys.offer(*toys.TOYS))], limit="")
-    (sick,) = [each for each in found.broken if each.name == "sick"]
-    assert message in sick.error
-    assert found.load("grader", "toy")
-
-
 def test_a_plugin_may_offer_nothing(toys):
     found = discover(extra=[("nothing", toys.offer())], limit="")
     assert "nothing" not in [plugin.name for plugin in found.broken]
@@ -239,34 +170,31 @@ def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution)
     assert "[acme-graders 3.2]" in out
 
 
+def hook(body, name="gradestack_components", arguments=""):
+    """Return the text of a plugin module whose hook has a body."""
+    return f"{HOOK}@hookimpl\ndef {name}({arguments}):\n    {body}"
+
+
 @pytest.mark.parametrize(
-    ("entry_points", "modules", "message"),
+    ("text", "message"),
     [
-        (
-            {"sick": "sick_one"},
-            {"sick_one": "import no_such_thing"},
-            "ModuleNotFoundError: No module named 'no_such_thing'",
-        ),
-        ({"sick": "sick_one"}, {"sick_one": "raise SystemExit('bye')"}, "SystemExit: bye"),
-        ({"sick": "sick_one"}, {"sick_one": "x = ("}, "SyntaxError"),
-        ({"sick": "sick_gone"}, {}, "ModuleNotFoundError"),
-        ({"sick": "sick_one:gone"}, {"sick_one": ""}, "AttributeError"),
-        ({"sick": "sick_one"}, {"sick_one": "x = 1"}, "is @hookimpl missing?"),
-        (
-            {"sick": "sick_one"},
-            {"sick_one": f"{HOOK}@hookimpl\ndef gradestack_componets():\n    return ()"},
-            "unknown hook 'gradestack_componets'",
-        ),
-        (
-            {"sick": "sick_one"},
-            {"sick_one": f"{HOOK}@hookimpl\ndef gradestack_components(registry):\n    return ()"},
-            "registry",
-        ),
+        ("import no_such_thing", "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("raise SystemExit('bye')", "SystemExit: bye"),
+        ("x = (", "SyntaxError"),
+        (None, "ModuleNotFoundError"),
+        ("", "AttributeError"),
+        ("x = 1", "is @hookimpl missing?"),
+        ("def gradestack_components():\n    return ()", "is @hookimpl missing?"),
+        (hook("return ()", name="gradestack_componets"), "unknown hook 'gradestack_componets'"),
+        (hook("return ()", arguments="registry"), "registry"),
+        (hook("raise LookupError('no components today')"), "LookupError: no components today"),
+        (hook("return None"), "TypeError"),
+        (hook("return ['toy']"), "returned 'toy', expected gradestack.Component records"),
     ],
 )
-def test_a_broken_installed_plugin_is_listed_as_broken(spawn, distribution, entry_points, modules, message):
-    site = distribution("sick-dist", entry_points, modules)
-    out = plugins_of(spawn, site)
+def test_a_broken_plugin_does_not_take_the_others_with_it(spawn, distribution, text, message):
+    target = "sick_one:gone" if text == "" else "sick_one"
+    out = plugins_of(spawn, distribution("sick-dist", {"sick": target}, {} if text is None else {"sick_one": text}))
     (line,) = [line for line in out.splitlines() if line.startswith("broken") and "sick" in line]
     assert message in line or message in out
     assert "[sick-dist 1.0]" in out

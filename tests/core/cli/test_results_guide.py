@@ -79,13 +79,6 @@ def test_the_console_block(recorded, capsys):
     assert any(line.startswith("Gate (quality >= 0.75): PASSED (actual: 0.83, ") for line in said)
 
 
-@pytest.mark.parametrize(("value", "code", "line"), [("0.75", 0, "✓ PASSED\n"), ("0.9", 1, "✗ FAILED\n")])
-def test_the_quiet_line(recorded, capsys, value, code, line):
-    recorded({"recorded": [_line(0, 1.0, 1.0), _line(1, 0.5, 1.0)]})
-    assert _main("run", "suite.yaml", "--quiet", "--set", f"gate.value={value}", "-o", "results") == code
-    assert capsys.readouterr().out == line
-
-
 def test_summary_and_header_have_the_documented_keys(recorded):
     quality = [1.0, 1.0, 1.0, 0.8, 0.8, 0.8, 0.8, 0.7, 0.6, 0.5]
     lines = [_line(number, score, 0.0 if number == 3 else 1.0) for number, score in enumerate(quality)]
@@ -173,20 +166,3 @@ def test_aggregate_statistics_over_runs(recorded):
         single = gradestack.load_report(place / f"results/run_{run}")
         assert single.metrics["avg_score_attempted"] == means[run - 1]
         assert sum(1 for _ in single.rows()) == 2
-
-
-@pytest.mark.parametrize(
-    ("rule", "passed"), [("any", True), ("all", False), ("majority", True), (2, True), (3, False), (None, False)]
-)
-def test_how_many_runs_must_pass(recorded, rule, passed):
-    files = {f"recorded/run_{run}": [_line(0, score, 1.0)] for run, score in ((1, 1.0), (2, 0.9), (3, 0.1))}
-    more = "num_runs: 3" + (f"\nruns_must_pass: {rule}" if rule is not None else "")
-    place = recorded(files, more=more)
-    assert gradestack.run(place / "suite.yaml", output="results").passed is passed
-
-
-def test_upstream_passes_when_one_run_does(recorded):
-    """The program calls a multi-run evaluation passed as soon as one run passed."""
-    files = {f"recorded/run_{run}": [_line(0, score, 1.0)] for run, score in ((1, 1.0), (2, 0.1))}
-    place = recorded(files, more="num_runs: 2\nprofile: upstream")
-    assert gradestack.run(place / "suite.yaml", output="results").passed is True

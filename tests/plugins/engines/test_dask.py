@@ -115,20 +115,10 @@ def test_without_dask(shards, monkeypatch):
         list(Dask().map(_twice(), shards(1)))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"workers": 0}, "workers must be at least 1"),
-        ({"memory": "x"}, "expected a size"),
-        ({"memory": "10MB"}, "memory must be at least 64MiB, .*got 10MB"),
-        ({"patience": 0.0}, "patience must be positive"),
-        ({"address": "tcp://x:1", "workers": 2}, "the one at an address has its own"),
-        ({"address": "tcp://x:1", "memory": "1GB"}, "the one at an address has its own"),
-    ],
-)
-def test_options_that_make_no_sense(options, message):
-    with pytest.raises(ValueError, match=message):
-        Dask(**options)
+@pytest.mark.parametrize("options", [{"workers": 2}, {"memory": "1GB"}])
+def test_options_that_make_no_sense_beside_an_address(options):
+    with pytest.raises(ValueError, match="the one at an address has its own"):
+        Dask(address="tcp://x:1", **options)
 
 
 @pytest.fixture

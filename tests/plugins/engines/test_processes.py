@@ -82,6 +82,15 @@ def test_results_come_in_shard_order(engine, count, shards):
     assert multiprocessing.active_children() == []
 
 
+def test_the_serial_engine_does_nothing_ahead(shards):
+    """So that an early end costs nothing."""
+    seen = []
+    results = Serial().map(lambda shard: seen.append(shard.ordinal), shards(3))
+    assert seen == []
+    next(results)
+    assert seen == [0]
+
+
 def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
     """Results after it wait for it, no more of them than can be held: each worker's share of shards."""
     place, most = tmp_path / "calls", 2 * AHEAD
@@ -208,8 +217,9 @@ def test_processes_that_never_get_ready(served, shards):
     assert multiprocessing.active_children() == []
 
 
-def test_it_has_no_state():
-    assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=3)])
+def test_it_has_no_state(engine):
+    assert pickle.loads(pickle.dumps(engine)) == engine  # noqa: S301
 
 
 UNGUARDED = """

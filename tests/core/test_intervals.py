@@ -58,7 +58,6 @@ def test_tasks_that_are_alike_have_no_spread(value, tasks):
 
 
 def test_what_is_undefined_without_a_task_has_no_standard_error():
-
     def figures(n, total):
         return {"mean": total / n if n else None, "other": None}
 

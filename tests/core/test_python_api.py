@@ -60,7 +60,6 @@ def test_samples_are_graded_by_name(registry):
 
 
 def test_samples_may_come_one_by_one_and_as_mappings(registry):
-
     def stream():
         yield Sample(id="a", recorded={"score": 0.5})
         yield {"id": "b", "predicted": "x", "recorded": {"score": 1.0}}
@@ -90,7 +89,6 @@ def test_graders_may_be_objects(registry, toys):
 
 
 def test_options_of_a_grader_object_need_no_json_form(registry):
-
     @attrs.frozen(kw_only=True)
     class Calls(Grader):
         rule: typing.Any

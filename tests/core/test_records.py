@@ -219,7 +219,6 @@ def test_one_record_at_a_time_is_in_memory(write, as_list):
 
 
 def test_a_layout_is_kept_to(write):
-
     class Lined(Quiz):
         layout = "lines"
 

@@ -3,7 +3,7 @@
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, is_run
+from gradestack import DataError, is_run
 from tests.core.outcomes import ids, read
 from tests.core.toy_components import DO_RAISE, DO_SKIP, Count
 
@@ -173,14 +173,6 @@ def test_a_failing_rerun_leaves_the_earlier_run(run_lines, record, toys):
     with pytest.raises(DataError):
         run_lines(["{"])
     assert toys.files_of(place) == first
-
-
-def test_somebody_elses_directory_is_refused(run_lines, record, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/data").touch()
-    with pytest.raises(ConfigError, match="not empty and not a gradestack run"):
-        run_lines([record("a")])
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["data"]
 
 
 def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines, record, registry):

@@ -72,12 +72,21 @@ def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path
     assert read(report) == dict(report.summary)
 
 
-@pytest.mark.parametrize("where", ["index", "plan", "read", "yield"])
-def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where):
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("index", "raised LookupError: stumbled in index"),
+        ("plan", "raised LookupError: stumbled in plan"),
+        ("read", "raised LookupError: stumbled in read in x.numbers"),
+        ("yield", "yields str, expected Sample or BadRecord"),
+    ],
+)
+def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
     path = tmp_path / "x.numbers"
-    path.write_text("numbers\n1\n")
-    with pytest.raises(PluginError, match="reader Numbers"):
+    path.write_text("numbers\n1\n2\n")
+    with pytest.raises(PluginError) as caught:
         run_lines(path, reader={"kind": "numbers", "where": where})
+    assert str(caught.value) == f"reader Numbers (version 1) {message}"
     assert [each.name for each in tmp_path.iterdir()] == ["x.numbers"]
 
 
@@ -118,7 +127,6 @@ def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, recor
 
 
 def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
-
     def stop(self, summary):
         raise KeyboardInterrupt
 
@@ -131,7 +139,6 @@ def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines,
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):
-
     def full(self, name, value):
         raise OSError(28, "No space left on device", str(self.path / name))
 

@@ -1,7 +1,5 @@
 """Workers made by hand, from component objects."""
 
-import attrs
-
 from gradestack import Inputs
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Metric, Plan, Stage
@@ -59,11 +57,6 @@ def merged(made, *results):
     for result in results:
         merging.add(result)
     return merging
-
-
-def with_plan(made, **changes):
-    """Return a worker with another plan."""
-    return attrs.evolve(made, plan=attrs.evolve(made.plan, **changes))
 
 
 def singly(records):

@@ -1,9 +1,13 @@
-"""What the command line prints of a run."""
+"""What the command line prints of a run: progress, what it is summed up by, states, failures, and what is odd."""
+
+import json
 
 import pytest
 
 from gradestack import Progress, Report
 from gradestack.cli import console, progress_line
+from gradestack.cli.headline import share
+from tests.core.outcomes import data
 
 METRICS = {
     "total": 4,
@@ -15,22 +19,51 @@ METRICS = {
     "states": {"quality": {"graded": 3, "skipped": 1, "failed": 0, "missing": 0}},
     "per_model": None,
 }
+OUTCOME = {
+    "grader": "quality",
+    "rule": "verdict of quality",
+    "words": {"passed": "solved", "failed": "not solved"},
+    "passed": 1,
+    "failed": 2,
+    "per_model": None,
+}
 SUMMARY = {
     "metrics": METRICS,
     "gates": [],
     "bad_records": {"count": 0, "listed": []},
     "warnings": [],
     "gates_passed": None,
+    "outcome": OUTCOME,
+    "pass_rule": "quality score >= 0.5",
+    "headline": {"letta": False, "figures": []},
+    "failures": {},
 }
-GATE = {"text": "quality >= 0.75", "outcome": "passed", "value": 0.75, "actual": 0.8333}
+LETTA = [
+    "Results:",
+    "  Total samples: 4",
+    "  Attempted: 3",
+    "  Avg score: 0.62 (attempted: 0.83)",
+    "  Passed: 2 (66.7%)",
+    "  Passed means: quality score >= 0.5, of 3 attempted",
+]
+OF_EARLIER_VERSIONS = {name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")}
 
 
-def shown(tmp_path, **changes):
-    return console.results(Report(path=tmp_path, header={}, summary=SUMMARY | changes)).splitlines()
+def results(summary, header=None):
+    return console.results(Report(path=None, header=header or {}, summary=summary)).splitlines()
 
 
-def test_the_results_block(tmp_path):
-    assert shown(tmp_path, gates=[GATE]) == [
+def shown(*figures, header=None, **changes):
+    return results(SUMMARY | {"headline": {"letta": False, "figures": list(figures)}} | changes, header)[2:]
+
+
+def odd(**changes):
+    return results(OF_EARLIER_VERSIONS | changes)
+
+
+def test_the_results_block_of_earlier_versions():
+    gate = {"text": "quality >= 0.75", "outcome": "passed", "value": 0.75, "actual": 0.8333}
+    assert odd(gates=[gate]) == [
         "━" * 40 + " 4/4 100%",
         "",
         "Results:",
@@ -43,39 +76,26 @@ def test_the_results_block(tmp_path):
     ]
 
 
-def test_nothing_attempted_is_not_zero(tmp_path):
+def test_nothing_attempted_is_not_zero():
     empty = METRICS | {"total_attempted": 0, "avg_score_attempted": None, "avg_score_total": None, "passed_attempts": 0}
-    lines = shown(tmp_path, metrics=empty)
+    lines = odd(metrics=empty)
     assert "  Avg score: n/a (attempted: n/a)" in lines
     assert "  Passed: 0" in lines
 
 
-@pytest.mark.parametrize(
-    ("gate", "line"),
-    [
-        (GATE | {"outcome": "failed", "actual": 0.5}, "Gate (quality >= 0.75): FAILED (actual: 0.50)"),
-        (GATE | {"outcome": "no_data", "actual": None}, "Gate (quality >= 0.75): NO DATA (actual: n/a)"),
-    ],
-)
-def test_gates_show_the_figure(tmp_path, gate, line):
-    assert line in shown(tmp_path, gates=[gate])
-
-
-def test_several_graders_have_a_line_each(tmp_path):
+def test_several_graders_have_a_line_each():
     metrics = METRICS | {
         "by_metric": {"quality": {"avg_score_attempted": 0.8333}, "b": {"avg_score_attempted": None}},
         "states": METRICS["states"] | {"b": {"graded": 0, "skipped": 1, "failed": 2, "missing": 1}},
     }
-    lines = shown(tmp_path, metrics=metrics)
+    lines = odd(metrics=metrics)
     assert "  quality  avg 0.83  graded 3, 1 skipped" in lines
     assert "  b        avg n/a  graded 0, 1 skipped, 2 failed, 1 missing" in lines
 
 
-def test_what_needs_attention_is_told(tmp_path):
+def test_what_needs_attention_is_told():
     listed = [{"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"} for number in range(5)]
-    lines = shown(
-        tmp_path, bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x"
-    )
+    lines = odd(bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x")
     assert lines[-7:] == [
         "5 bad records left out:",
         "  f:record 0: bad\\x1b[2J",
@@ -85,6 +105,106 @@ def test_what_needs_attention_is_told(tmp_path):
         "Warning: mind this",
         "Incomplete: interrupted: x",
     ]
+
+
+def test_what_holds_of_many_graders_is_one_line():
+    few = [f"grader 'few{n}' graded no sample (2 skipped); the first: why" for n in range(5)]
+    many = [f"grader 'many{n}' graded no sample (2 skipped); the first: because" for n in range(6)]
+    others = ["ids made up", "grader 'many0': a figure is odd"]
+    warned = [line for line in odd(warnings=[others[0], *few, *many, others[1]]) if "Warning" in line]
+    one = "Warning: 6 graders ('many0', 'many1', 'many2', …) graded no sample (2 skipped); the first: because; all 6 "
+    assert warned == [
+        "Warning: ids made up",
+        *(f"Warning: {text}" for text in few),
+        f"{one}under warnings in summary.json",
+        "Warning: grader 'many0': a figure is odd",
+    ]
+
+
+def test_success_says_its_rule_and_of_how_many():
+    assert shown() == [
+        "Results:",
+        "  Solved: 1 of 3 (33.3%); rule: verdict of quality",
+        "",
+        "By grader:",
+        "  quality  avg 0.83  graded 3, 1 skipped",
+    ]
+    assert "  Solved: 0 of 0; rule: verdict of quality" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
+    assert shown(outcome=None)[:3] == ["Results:", "", "By grader:"]
+
+
+@pytest.mark.parametrize(("line", "figure"), data(__file__, "headline_figures.yaml").items())
+def test_figures_of_the_headline(line, figure):
+    assert shown({"label": "Plan", "figure": "a.b.c", **figure})[2] == f"  {line}"
+
+
+def test_figures_of_several_models_have_a_line_each():
+    models = {"strong": {"value": 0.75}, "": {"value": None, "reason": "no gold plan"}}
+    lines = shown({"label": "Plan", "figure": "a.b.c", "value": None, "reason": "several", "models": models})
+    assert lines[2:5] == ["  Plan:", "    strong   0.750", "    unnamed  n/a (no gold plan)"]
+
+
+def test_models_are_told_in_the_words_of_the_run():
+    row = {"total": 4, "total_attempted": 3, "avg_score_attempted": 0.5, "passed_samples": 2, "model_name": "m"}
+    outcome = OUTCOME | {"per_model": [{"model_name": "m", "passed": 1, "failed": 2}]}
+    line = "  m  attempted 3/4  avg 0.50"
+    assert f"{line}  solved 1 of 3 (33.3%)" in shown(metrics=METRICS | {"per_model": [row]}, outcome=outcome)
+    assert line in shown(metrics=METRICS | {"per_model": [row]}, outcome=None)
+    letta = {"letta": True, "figures": []}
+    assert f"{line}  passed 2 (66.7%)" in shown(metrics=METRICS | {"per_model": [row]}, headline=letta)
+
+
+def test_the_block_of_letta_evals():
+    lines = shown(headline={"letta": True, "figures": [{"label": "x", "value": 1}]})
+    assert lines == [*LETTA, "  Score band: very good (an interpretation)"]
+
+
+@pytest.mark.parametrize(
+    ("score", "word"),
+    [(1.0, "perfect"), (0.999, "very good"), (0.8, "very good"), (0.6, "good"), (0.4, "acceptable"), (0.2, "poor")],
+)
+def test_score_bands_include_their_lower_bound(score, word):
+    headline, metrics = {"letta": True, "figures": []}, METRICS | {"avg_score_attempted": score}
+    assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word} (an interpretation)"
+
+
+def test_upstream_has_the_letta_block_and_the_headline():
+    lines = shown({"label": "Plan", "figure": "a.b.c", "value": 0.5}, header={"profile": "upstream"})
+    assert lines[:8] == [*LETTA, "  Solved: 1 of 3 (33.3%); rule: verdict of quality", "  Plan: 0.500"]
+
+
+def test_a_share_of_successes_says_how_sure_it_is():
+    """By its interval, or why there is none; summaries of earlier versions say neither, and nothing has no share."""
+    counts = {"passed": 1, "failed": 3}
+    held = {"low": 0.1, "high": 0.45, "confidence": 0.95}
+    assert share(counts | {"share_interval": held}) == "1 of 4 (25.0%; 95% interval 10.0 to 45.0%)"
+    assert share(counts | {"share_interval": {"reason": "one task"}}) == "1 of 4 (25.0%; no interval: one task)"
+    assert share(counts) == "1 of 4 (25.0%)"
+    assert share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}}) == "0 of 0"
+
+
+def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, record):
+    records = [record("a", 1.0), *(record(name, recorded={"do": "raise"}) for name in "bc")]
+    write_lines(records, "odd.jsonl")
+    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out")
+    assert (
+        "  toy: 2 failed, first: ZeroDivisionError: cannot grade <object object> at odd.jsonl:2"
+        in said.out.splitlines()
+    )
+    assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
+    kept = json.loads((here / "out/summary.json").read_text())["failures"]
+    assert kept == {
+        "toy": {"count": 2, "first": {"reason": "ZeroDivisionError: cannot grade <object object>", "at": "odd.jsonl:2"}}
+    }
+    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
+    assert "  toy: 2 failed" in said.out.splitlines()
+
+
+def test_debug_adds_the_traceback(command, here, write_lines, record):
+    write_lines([record("a", recorded={"do": "raise"})], "odd.jsonl")
+    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--debug")
+    assert "the first error of grader 'toy'" in said.err
+    assert "Traceback" in said.err
 
 
 def test_where_the_files_are(tmp_path):
@@ -144,21 +264,3 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
     with console.progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
     assert capsys.readouterr().out == "Running evaluation: airline\n"
-
-
-def test_verdicts():
-    assert (console.verdict(passed=True), console.verdict(passed=False)) == ("✓ PASSED", "✗ FAILED")
-
-
-def test_what_holds_of_many_graders_is_one_line(tmp_path):
-    few = [f"grader 'few{n}' graded no sample (2 skipped); the first: why" for n in range(5)]
-    many = [f"grader 'many{n}' graded no sample (2 skipped); the first: because" for n in range(6)]
-    others = ["ids made up", "grader 'many0': a figure is odd"]
-    warned = [line for line in shown(tmp_path, warnings=[others[0], *few, *many, others[1]]) if "Warning" in line]
-    one = "Warning: 6 graders ('many0', 'many1', 'many2', …) graded no sample (2 skipped); the first: because; all 6 "
-    assert warned == [
-        "Warning: ids made up",
-        *(f"Warning: {text}" for text in few),
-        f"{one}under warnings in summary.json",
-        "Warning: grader 'many0': a figure is odd",
-    ]

@@ -13,24 +13,13 @@ from tests.core.outcomes import clean
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, ("gone.jsonl: no such file or directory",)),
-        (b"", ("data.jsonl: the file is empty",)),
+        (None, ["gone.jsonl: no such file or directory"]),
+        (b"", ["data.jsonl: the file is empty"]),
         (
             b"just text\n",
-            (
-                "data.jsonl: the format is not recognised: it is no JSON",
-                "; name it with --reader, in a suite as target.reader (known: ",
-            ),
+            ["data.jsonl: the format is not recognised: it is no JSON", "; name it with --reader"],
         ),
-        (b'{"tasks": {}}\n', ("data.jsonl: the format is not recognised",)),
-        (b"\x00\xff\xfe", ("data.jsonl: the format is not recognised",)),
-        (b"[1, 2, 3]", ("data.jsonl: the format is not recognised",)),
-        (b'{"id": "a", "predicted": ', ("data.jsonl: the format is not recognised",)),
-        (
-            b'{"version": 9, "id": "a", "predicted": "x"}\n',
-            ("data.jsonl:1: version 9 of the sample form is unknown", "upgrade"),
-        ),
-        (b"[" * 10_000, ("data.jsonl: the format is not recognised",)),
+        (b'{"version": 9, "id": "a", "predicted": "x"}\n', ["data.jsonl:1: version 9 of the sample form", "upgrade"]),
     ],
 )
 def test_unusable_input_is_exit_3(command, here, content, words):
@@ -42,79 +31,56 @@ def test_unusable_input_is_exit_3(command, here, content, words):
     assert not (here / "out").exists()
 
 
-def test_no_readable_record_is_exit_3(command, here):
-    (here / "data.jsonl").write_bytes(b'{"id": "a", "predicted": \n[1]\nnull\n')
-    clean(
-        command("grade", "data.jsonl", "--reader", "jsonl", "-o", "out"),
-        3,
-        "no record could be read",
-        "data.jsonl:1: not JSON",
-    )
-
-
-def test_a_suite_with_five_mistakes_is_exit_2(command, here):
-    (here / "bad.yaml").write_text(
-        "nmae: x\n"
-        "target: {paths: [runs.jsonl]}\n"
-        "graders:\n"
-        "  quality: {kind: toi}\n"
-        "  other: {kind: toy, facter: 2}\n"
-        "gate: {metric_key: qality, op: ge, value: 1}\n"
-        "engine: seriel\n"
-    )
+def test_a_suite_with_mistakes_is_exit_2(command, here):
+    (here / "bad.yaml").write_text("nmae: x\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toi}\n")
     for verb in ("run", "validate"):
         said = command(verb, "bad.yaml", *(["-o", "out"] if verb == "run" else []))
-        clean(
-            said,
-            2,
-            "bad.yaml: 6 problems in the configuration",
-            "bad.yaml:1: nmae: unknown key (did you mean 'name'?)",
-            "bad.yaml:4: graders.quality.kind: unknown grader 'toi' (did you mean 'toy'?)",
-            "bad.yaml:5: graders.other.facter: unknown key (did you mean 'factor'?)",
-            "bad.yaml:6: gate.metric_key: no grader has the key 'qality' (did you mean 'quality'?)",
-            "bad.yaml:6: gate.op: expected one of gt, gte, lt, lte, eq; got 'ge' (did you mean 'gte'?)",
-            "bad.yaml:7: engine: unknown engine 'seriel' (did you mean 'serial'?)",
-        )
+        problems = [
+            "bad.yaml:1: nmae: unknown key",
+            "bad.yaml:3: graders.q: unknown grader 'toi'",
+        ]
+        clean(said, 2, "bad.yaml: 2 problems in the configuration", *problems)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--reader", "jsnl"], ("unknown reader 'jsnl' (did you mean 'jsonl'?)",)),
-        (["--stack", "jsnl"], ("unknown stack 'jsnl' (did you mean 'jsonl'?)",)),
+        (["--reader", "jsnl"], "unknown reader 'jsnl' (did you mean 'jsonl'?)"),
+        (["--stack", "jsnl"], "unknown stack 'jsnl' (did you mean 'jsonl'?)"),
         (
             ["--set", "graders.partial.kind=tau_partail"],
-            ("--set graders.partial.kind: unknown grader", "'tau_partial'"),
+            "--set graders.partial.kind: unknown grader 'tau_partail'",
         ),
-        (
-            ["--set", "gate={metric_key: prtial, op: gte, value: 1}"],
-            ("--set gate.metric_key: no grader has the key", "'partial'"),
-        ),
-        (["--set", "nonsense"], ("--set nonsense: expected PATH=VALUE",)),
-        (["--set", "a=[1"], ("--set a=[1: the value is not valid YAML",)),
-        (["--set", "a=2024-99-99"], ("the value is not valid YAML",)),
+        (["--set", "a=[1"], "--set a=[1: the value is not valid YAML"),
     ],
 )
 def test_mistaken_options_are_exit_2(command, here, options, words):
-    clean(command("grade", "runs.jsonl", "-o", "out", *options), 2, *words)
+    clean(command("grade", "runs.jsonl", "-o", "out", *options), 2, words)
 
 
 @pytest.mark.parametrize(
     ("output", "words"),
     [
-        ("runs.jsonl", ("runs.jsonl: exists and is not a directory; name another place with -o",)),
-        ("runs.jsonl/below", ("is not a directory that can be written to",)),
-        ("theirs", ("theirs: the directory is not empty and not a gradestack run; name another with -o",)),
-        (".", ("holds the working directory",)),
-        ("x" * 300, ("File name too long",)),
+        ("runs.jsonl", "runs.jsonl: exists and is not a directory; name another place with -o"),
+        ("runs.jsonl/below", "runs.jsonl is not a directory that can be written to"),
+        ("runs.jsonl/below/deep", "runs.jsonl is not a directory that can be written to"),
+        ("theirs", "theirs: the directory is not empty and not a gradestack run; name another with -o"),
+        ("dangling", "dangling: exists and is not a directory"),
+        (".", "holds the working directory"),
+        ("..", "holds the working directory"),
+        ("x" * 300, "File name too long"),
     ],
 )
 def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     """Said before any work is done: the suite is not even read."""
     (here / "theirs").mkdir()
     (here / "theirs/data").touch()
-    clean(command("run", "no-such-suite.yaml", "-o", output), 2, *words)
-    assert sorted(path.name for path in here.iterdir()) == ["runs.jsonl", "suite.yaml", "theirs", "x.numbers"]
+    (here / "dangling").symlink_to("nowhere")
+    before = sorted(here.iterdir())
+    clean(command("run", "no-such-suite.yaml", "-o", output), 2, words)
+    with pytest.raises(gradestack.ConfigError):
+        gradestack.run("suite.yaml", output=output)
+    assert sorted(here.iterdir()) == before
 
 
 def test_a_place_the_system_refuses_is_exit_2(command, here):
@@ -177,7 +143,6 @@ def test_an_interruption_is_exit_130(command, here, write_lines, record):
 
 
 def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monkeypatch):
-
     def stop(*_):
         raise KeyboardInterrupt
 
@@ -189,7 +154,6 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
 
 
 def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
-
     def fail(error):
         def failing(*_, **__):
             raise error

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 import gradestack
 
 
@@ -42,23 +44,24 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
     assert (found.code, found.err) == (0, "")
 
 
-def test_a_reader_that_closes_the_pipe_is_no_traceback(here, spawn):
-    """`gradestack schema suite | head -1`."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+@pytest.mark.parametrize(
+    ("arguments", "finishes"),
+    [("schema suite", False), ("grade runs.jsonl -o out --set reports=[] --set gate=null", True)],
+    ids=["head -1", "true"],
+)
+def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arguments, finishes):
+    """`| head -1`, `| true`: results and exit code of a run are as without them."""
     reading, writing = os.pipe()
     os.close(reading)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "gradestack.cli", "schema", "suite"],
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            env=environment,
-            check=False,
-        )
-    finally:
-        os.close(writing)
-    assert done.returncode != 0
+    command = [sys.executable, "-m", "gradestack.cli", *arguments.split()]
+    variables = os.environ | ({} if finishes else {"PYTHONUNBUFFERED": "1"})
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=variables, check=False)
+    os.close(writing)
     assert b"Traceback" not in done.stderr
+    assert (done.returncode == 0) == finishes
+    if finishes:
+        assert done.stderr == b""
+        assert gradestack.load_report(here / "out").metrics["total"] == 2
 
 
 def test_ctrl_c_keeps_partial_results(held):

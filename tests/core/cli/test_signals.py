@@ -8,18 +8,11 @@ import time
 import pytest
 
 import gradestack
+from tests.conftest import ON_RECORD
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now\n"
 KEPT = "interrupted: partial results were kept; --resume grades the rest\n"
-ON_RECORD = """
-import subprocess
-import sys
-from gradestack.rundir import journal
-from gradestack.cli.commands import main
-journal.PAUSE = -1.0
-main(sys.argv[1:])
-"""
 PATTERN = """
 import re
 from pathlib import Path

@@ -35,6 +35,19 @@ def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
     assert few.sentence.startswith("no test of ")
 
 
+def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
+    a, b = made("a", BEFORE), made("b", {task: [1, 1] if task < 15 else [0, 0] for task in range(20)})
+    rate = compare(a, b).data["outcome"]
+    assert (rate["grader"], rate["a"], rate["b"], rate["difference"]) == ("g", 0.5, 0.75, 0.25)
+    assert (rate["better"], rate["worse"], rate["same"], rate["tasks"]) == (15, 5, 0, 20)
+    assert rate["p_holm"] == rate["p"] < 0.05
+    assert rate["verdict"] == "better"
+    said = command("compare", a, b).out.splitlines()
+    first = next(line for line in said if "difference" in line and line.startswith("  "))
+    assert first.startswith("  The right text (g)")
+    assert "better" in first
+
+
 def test_no_difference_is_never_called_equal(made):
     mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
     other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}

@@ -121,7 +121,6 @@ def test_rows_nobody_answered_are_missing(slot):
 
 
 def test_a_grader_may_handle_failed_runs_itself():
-
     class Tolerant(Grader):
         handles = frozenset({Status.OK, Status.FAILED})
 

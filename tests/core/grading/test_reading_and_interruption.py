@@ -5,10 +5,9 @@ import signal
 
 import pytest
 
-from gradestack import DataError, Input, Inputs, PluginError, error_text
+from gradestack import DataError, PluginError, error_text
 from gradestack.grading import interruption
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.reading import records_of, shards_of
 from gradestack.plugin_errors import guarded, stable_text
 
 
@@ -36,30 +35,6 @@ def test_surprises_become_plugin_errors():
             raise error
     with pytest.raises(KeyboardInterrupt), guarded("reader x"):
         raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("index", "reader Numbers (version 1) raised LookupError: stumbled in index"),
-        ("plan", "reader Numbers (version 1) raised LookupError: stumbled in plan"),
-        ("read", "reader Numbers (version 1) raised LookupError: stumbled in read in x.numbers"),
-        ("yield", "reader Numbers (version 1) yields str, expected Sample or BadRecord"),
-    ],
-)
-def test_a_reader_that_stumbles_is_named(tmp_path, toys, where, message):
-    path = tmp_path / "x.numbers"
-    path.write_text("numbers\n1\n2\n")
-    reader = toys.Numbers(where=where)
-    inputs = Inputs(data=(Input(path=path, name="x", shown="x.numbers"),))
-
-    def read():
-        (shard,), index = shards_of(reader, inputs)
-        return list(records_of(reader, shard, index))
-
-    with pytest.raises(PluginError) as caught:
-        read()
-    assert str(caught.value) == message
 
 
 def test_an_interruption_waits_for_the_sample_at_hand():

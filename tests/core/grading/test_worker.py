@@ -19,10 +19,8 @@ from gradestack import (
     ToolSpec,
     replace,
 )
-from gradestack.gates.rules import GateSpec
 from gradestack.grading.dataset import joined
-from gradestack.jsonio import loads
-from tests.core.workers import grader_stage, merged, metric, singly, with_plan, worker
+from tests.core.workers import grader_stage, merged, metric, singly, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=100)
@@ -123,16 +121,6 @@ def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
         make_worker(strict=True).process(SHARD, singly(bad))
 
 
-def test_a_raising_grader_costs_its_grade_only(make_worker):
-    result = make_worker().process(SHARD, singly([sample(recorded={"do": "raise"}, text="kept"), sample("b")]))
-    first, second = rows(result)
-    assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
-    assert first["grade"]["metadata"] == {"error": "cannot grade <object object>", "error_type": "ZeroDivisionError"}
-    assert first["grade"]["fault"]["component"] == "toy 7"
-    with pytest.raises(PluginError):
-        make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "raise"})]))
-
-
 def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
     made = make_worker()
     result = made.process(SHARD, singly([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
@@ -144,61 +132,6 @@ def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
         make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "set"})]))
 
 
-def nested(depth):
-    value = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
-@pytest.mark.parametrize("field", ["plan", "agent_usage", "facets", "recorded"])
-@pytest.mark.parametrize(
-    ("odd", "code"),
-    [(nested(50_000), "too_deep"), (object(), "not_json"), (10**5000, "not_json")],
-    ids=["deep", "object", "huge"],
-)
-def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
-    """Without its content, and in the metrics as what its row says; the next one is not touched."""
-    value = odd if field in ("plan", "agent_usage") else {"x": odd, "score": 1.0}
-    made = make_worker()
-    result = made.process(SHARD, singly([replace(sample(), **{field: value}), sample("b")]))
-    first, second = rows(result)
-    assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
-        "failed",
-        "failed",
-        code,
-        "graded",
-    )
-    assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
-
-
-def test_odd_values_are_written_as_strict_json(make_worker):
-    odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
-    result = make_worker().process(SHARD, singly([sample(agent_usage=odd)]))
-    text = result.parts.rows.read_bytes()
-    row = json.loads(text.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert row["agent_usage"] == odd | {"nan": "NaN", "inf": "Infinity"}
-
-
-def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
-    made = make_worker()
-    result = made.process(SHARD, singly([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
-    assert result.interrupted
-    assert [row["sample"]["id"] for row in rows(result)] == ["a"]
-    assert count(made, result)["outcomes"] == {"graded": 1}
-    assert result.samples == 1
-
-
-def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
-    metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="numbers")), *make_worker().plan.metrics)
-    made = with_plan(make_worker(), metrics=metrics)
-    result = made.process(SHARD, singly([sample(), sample("b")]))
-    assert result.broken == {"quality/sick": "RuntimeError: stumbled in numbers over <object object>"}
-    assert count(made, result)["outcomes"] == {"graded": 2}
-    with pytest.raises(PluginError, match="quality/sick raised RuntimeError"):
-        with_plan(make_worker(strict=True), metrics=metrics).process(SHARD, singly([sample()]))
-
-
 def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
     """Bad records reach the exporter too, so that it loses nothing."""
     bad = BadRecord(source=Source(file="f"), reason="x")
@@ -208,19 +141,6 @@ def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
     assert list(result.parts.native) == ["echo/echo.json"]
     text = result.parts.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
     assert text == '"é\ud800=1.0",\n"bad",\n"b=0.0"'
-
-
-def test_a_raising_exporter_is_recorded(make_worker, toys):
-    made = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
-    result = made.process(SHARD, singly([sample("bad"), sample("b")]))
-    assert result.broken == {"sick": "RuntimeError: no row"}
-    assert result.samples == 2
-
-
-def test_the_gate_decides_what_passes(make_worker):
-    made = make_worker(gate=GateSpec(op="gte", value=0.5))
-    found = made.process(SHARD, singly([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
-    assert [row["passed"] for row in rows(found)] == [True, False, None]
 
 
 def test_samples_take_from_the_dataset_what_they_lack():
@@ -240,10 +160,3 @@ def test_missing_rows_are_no_duplicates(make_worker):
     )
     assert result.keys == b""
     assert [row["state"] for row in rows(result)] == ["missing", "missing"]
-
-
-def test_rows_are_single_lines_whatever_the_text(make_worker):
-    result = make_worker().process(SHARD, singly([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
-    lines = result.parts.rows.read_bytes().split(b"\n")
-    assert [loads(line)["submission"] for line in lines[:2]] == ["a\nb\r\u2028c\x00", ""]
-    assert lines[2:] == [b""]

@@ -137,7 +137,6 @@ def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
 
 
 def test_an_aggregator_of_0_1_is_refused_with_what_to_write():
-
     class Old(Aggregator):
         """Written for 0.1."""
 

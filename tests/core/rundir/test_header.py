@@ -30,7 +30,6 @@ def test_checksums(suite, tmp_path, registry):
 
 
 def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
-
     def progress(found):
         if found.phase == "native files":
             Path(suite["target"]["paths"][1]).unlink()

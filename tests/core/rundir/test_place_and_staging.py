@@ -60,34 +60,6 @@ def test_free_places(tmp_path):
         check_place(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("file", "file: exists and is not a directory"),
-        ("file/below", "file is not a directory that can be written to"),
-        ("file/below/deep", "file is not a directory that can be written to"),
-        ("theirs", "theirs: the directory is not empty and not a gradestack run"),
-        ("dangling", "dangling: exists and is not a directory"),
-        ("x" * 300, "File name too long"),
-        ("work", "holds the working directory"),
-        ("work/inner", "holds the working directory"),
-    ],
-)
-def test_places_that_are_refused(tmp_path, monkeypatch, name, message):
-    (tmp_path / "file").touch()
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs/data").touch()
-    (tmp_path / "dangling").symlink_to("nowhere")
-    (tmp_path / "work/inner").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "work/inner")
-    with pytest.raises(ConfigError) as caught:
-        check_place(tmp_path / name)
-    assert message in str(caught.value)
-    with pytest.raises(ConfigError):
-        Staging(tmp_path / name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "theirs", "work"]
-
-
 def test_a_directory_that_may_not_be_written(tmp_path, monkeypatch):
     """Said before any work is done (the check is simulated: root may write anywhere)."""
     monkeypatch.setattr("gradestack.rundir.place.os.access", lambda *_: False)

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import gradestack
+from tests.conftest import ON_RECORD
 from tests.core.outcomes import files_but_headers as files_of
 
 SCRIPT = """
@@ -78,13 +79,6 @@ def test_killed_at_any_time_and_continued(recording, seed):
     assert not list(here.glob(f".{output}*"))
 
 
-HELD = """
-import sys
-from gradestack.rundir import journal
-from gradestack.cli.commands import main
-journal.PAUSE = -1.0
-main(sys.argv[1:])
-"""
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
 
 
@@ -100,7 +94,7 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
 def test_partial_results_can_be_completed(held, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("the tests were started with this signal ignored (nohup), and so is what they start")
-    run = functools.partial(held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", HELD))
+    run = functools.partial(held.start, *ENGINES[engine], "--set", "reports=[markdown]", program=("-c", ON_RECORD))
     process = run("-o", "out")
     held.stand_still(process, "out", workers=len(ENGINES[engine]) // 2)
     process.send_signal(number)

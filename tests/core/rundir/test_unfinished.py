@@ -10,15 +10,8 @@ import gradestack
 from gradestack import Progress
 from gradestack.cli import console
 from gradestack.rundir import journal
+from tests.conftest import ON_RECORD
 from tests.core.outcomes import files_but_headers as files_of
-
-ON_RECORD = """
-import sys
-from gradestack.rundir import journal
-from gradestack.cli.commands import main
-journal.PAUSE = -1.0
-main(sys.argv[1:])
-"""
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])

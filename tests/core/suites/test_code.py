@@ -247,7 +247,6 @@ class Empty(Grader):
 
 
 def test_samples_are_graded_by_functions_and_classes(shapes, registry):
-
     def made_a_call(sample):
         return bool(sample.calls)
 

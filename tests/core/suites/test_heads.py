@@ -53,6 +53,8 @@ UNKNOWN = {
     "a table": (b"id,expected\n", "it begins with 'id,expected'; name"),
     "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),
     "binary": (b"ab\0c" * 20, "it is no text: it holds NUL bytes; name"),
+    "nesting": (b"[" * 10_000, "it is "),
+    "another object": (b'{"tasks": {}}\n', "it is JSON Lines of objects with the keys tasks; name"),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; name"),
 }
 

@@ -56,7 +56,6 @@ def test_types(kind, expected):
 
 
 def test_classes(toys):
-
     @attrs.frozen(kw_only=True)
     class Needy:
         wanted: str

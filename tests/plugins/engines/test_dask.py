@@ -59,7 +59,6 @@ def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, t
 
 
 def test_errors_cross(cluster, shards):
-
     def ours(shard):
         from gradestack import DataError
 
@@ -203,7 +202,6 @@ def test_an_address_that_is_none(shards, address, capfd, monkeypatch):
 
 
 def test_errors_that_are_no_exceptions_cross(cluster, shards):
-
     def cancelled(shard):
         raise asyncio.CancelledError
 
@@ -247,7 +245,6 @@ def test_what_dask_itself_raises_is_no_disk_error(error):
 
 
 def test_memory_that_runs_out_around_the_graders(cluster, shards):
-
     def large(shard):
         raise MemoryError
 

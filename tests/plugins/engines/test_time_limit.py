@@ -127,7 +127,6 @@ def test_a_strict_run_ends_with_the_grade():
 
 
 def test_what_takes_long_outside_a_grade_is_not_cut():
-
     def slowly():
         for sample in samples("", ""):
             time.sleep(0.5)
@@ -137,7 +136,6 @@ def test_what_takes_long_outside_a_grade_is_not_cut():
 
 
 def test_many_grades_may_take_long_together():
-
     def slow(sample):
         time.sleep(0.05)
         return 1.0
@@ -188,7 +186,6 @@ def test_the_raised_is_no_exception():
 
 
 def test_the_record_a_worker_was_ended_at():
-
     @attrs.frozen
     class Slow(Work):
         @property

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gradestack import DataError
 from gradestack.jsonio import Element, iter_list, lists
 from tests.conftest import examples
+from tests.core.jsonio.test_boundaries import JSON, shown, slowly
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
@@ -20,16 +21,6 @@ def elements(path, text, window=None, monkeypatch=None):
         slowly(monkeypatch)
         monkeypatch.setattr(lists, "_WINDOW", window)
     return list(iter_list(path))
-
-
-def slowly(monkeypatch):
-    """Read everything over the sliding window."""
-    monkeypatch.setattr(lists, "_PIECE", 10**9)
-    monkeypatch.setattr(lists, "_AT_ONCE", -1)
-
-
-def shown(found):
-    return [(each.ordinal, each.line, repr(each.value), each.problem, each.fatal) for each in found]
 
 
 def test_a_list_is_read_element_by_element(tmp_path):
@@ -120,13 +111,6 @@ BROKEN = [
 def test_the_window_does_not_show(tmp_path, monkeypatch, text, window):
     whole = shown(elements(tmp_path / "x.json", text))
     assert shown(elements(tmp_path / "x.json", text, window, monkeypatch)) == whole
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 @settings(max_examples=examples(60), deadline=None)

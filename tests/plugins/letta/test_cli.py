@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from tests.core.outcomes import data
+
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 GRADERS = """
 graders:
@@ -254,16 +256,7 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
 
 @pytest.mark.parametrize(
     ("extractor", "config", "submission"),
-    [
-        ("first_assistant", {}, "Let me see."),
-        ("last_assistant", {}, "Answer: 7"),
-        ("all_assistant", {"separator": "|"}, "Let me see.|Answer: 7"),
-        ("last_turn", {}, "Let me see.\nAnswer: 7"),
-        ("pattern", {"pattern": r"Answer: (\d)", "group": 1}, "7"),
-        ("after_marker", {"marker": "Answer:"}, "7"),
-        ("tool_arguments", {"tool_name": "add"}, '{"a": 3, "b": 4}'),
-        ("tool_output", {"tool_name": "add"}, "7"),
-    ],
+    data(__file__, "cases.yaml")["extractors"],
 )
 def test_every_extractor_on_a_recorded_trajectory(letta, tmp_path, extractor, config, submission):
     turn = [

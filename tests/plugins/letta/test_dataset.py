@@ -10,6 +10,7 @@ import gradestack
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins.letta.dataset import LettaDataset
+from tests.core.outcomes import data
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 REGISTRY = discover(limit="")
@@ -51,32 +52,7 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
 
 @pytest.mark.parametrize(
     ("name", "line", "sure"),
-    [
-        ("d.jsonl", {"input": "a", "ground_truth": "b"}, 0.6),
-        ("d.jsonl", {"prompt": ["a", "b"], "ground_truth": ["c", "d"], "agent_args": {}}, 0.6),
-        ("d.jsonl", {"input": "a"}, 0.4),
-        ("d.jsonl", {"input": "a", "ground_truth": "b", "topic": "t"}, 0.5),
-        ("d.jsonl", {"input": "a", "target": "b"}, 0.0),
-        ("d.jsonl", {"input": {"a": 1}, "ground_truth": "b"}, 0.02),
-        ("d.json", {"input": {"a": 1}, "ground_truth": "b"}, 0.0),
-        ("d.jsonl", {"ground_truth": "b", "topic": "t"}, 0.02),
-        ("d.jsonl", {"input": None}, 0.02),
-        ("d.jsonl", {"topic": "t"}, 0.0),
-        ("d.jsonl", '{"input": "a"', 0.02),
-        ("d.jsonl", '{"sample": {"id": 1, "input": "a"', 0.0),
-        ("d.jsonl", 'nothing\n{"input": "a"}', 0.02),
-        ("d.jsonl", '{"sample": {}}\n{"input": "a"}', 0.0),
-        ("d.jsonl", '{"sample": {\n{"input": "a"}', 0.0),
-        ("d.jsonl", {"id": "a", "input": "x", "expected": "y", "predicted": "z"}, 0.0),
-        ("d.jsonl", {"id": "a", "input": "x", "expected": "y"}, 0.0),
-        ("d.jsonl", {"input": "a", "ground_truth": "b", "trajectory": []}, 0.0),
-        ("d.jsonl", {"uuid": "u", "input": "a", "ground_truth": "b"}, 0.0),
-        ("d.jsonl", [1], 0.0),
-        ("d.csv", "input,ground_truth", 0.8),
-        ("d.csv", '"prompt"', 0.8),
-        ("d.csv", "question,answer", 0.0),
-        ("d.csv", "question,ground_truth", 0.02),
-    ],
+    data(__file__, "cases.yaml")["sniffing"],
 )
 def test_sniffing(tmp_path, name, line, sure):
     path = tmp_path / name
@@ -149,21 +125,7 @@ def test_references_that_are_no_text(letta, tmp_path, truth, expected):
 @PROFILES
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("", "a blank line"),
-        ("   ", "a blank line"),
-        ("{", "not JSON"),
-        ("[1]", "expected a row"),
-        ("{}", "input is missing"),
-        ('{"input": 7}', "input must be a text or a list of texts"),
-        ('{"input": null}', "input must be a text"),
-        ('{"input": []}', "input must be a text"),
-        ('{"prompt": ["a", 1]}', "prompt must be a text"),
-        ('{"input": "a", "agent_args": "x"}', "agent_args must be an object"),
-        ('{"input": "a", "rubric_vars": [1]}', "rubric_vars must be an object"),
-        ('{"input": "a", "metadata": 7}', "metadata must be an object"),
-        ('{"input": ["a", "b"], "ground_truth": ["c"]}', "1 text(s) for 2 user turn(s)"),
-    ],
+    data(__file__, "cases.yaml")["bad_rows"],
 )
 def test_bad_json_rows(letta, tmp_path, profile, line, reason):
     path = letta.write(tmp_path / "d.jsonl", [{"input": "good"}, line])

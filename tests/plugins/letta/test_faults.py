@@ -6,27 +6,14 @@ import pytest
 
 import gradestack
 from gradestack_plugins.letta.records import grade_fault
+from tests.core.outcomes import data
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
 @pytest.mark.parametrize(
     ("rationale", "metadata", "category", "message", "kind"),
-    [
-        ("Error: gone", {}, "target", "gone", ""),
-        ("Error: gone", {"error": "gone", "error_type": "Timeout"}, "target", "gone", "Timeout"),
-        ("Error during grading: slow judge", {}, "grading", "slow judge", ""),
-        (
-            "Error during grading: slow judge",
-            {"error": "429", "error_type": "RateLimit"},
-            "grading",
-            "slow judge (429)",
-            "RateLimit",
-        ),
-        ("Error during grading: ", {"error": "429"}, "grading", "429", ""),
-        ("no idea", {"error": {"status": 429}}, "grading", '{"status": 429}', ""),
-        (None, {"error": "429", "error_type": 7}, "grading", "429", ""),
-    ],
+    data(__file__, "cases.yaml")["no_judgements"],
 )
 def test_what_a_grade_says_in_place_of_a_judgement(letta, rationale, metadata, category, message, kind):
     """Its rationale behind the prefix, what its metadata adds, and the type."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradestack_plugins.letta.messages import read_trajectory
+from tests.core.outcomes import data
 
 
 def roles(trajectory):
@@ -110,16 +111,7 @@ def test_chat_messages():
 
 @pytest.mark.parametrize(
     ("raw", "role"),
-    [
-        ({"message_type": "tool_call_message", "tool_call": None}, "tool_call"),
-        ({"message_type": "tool_call_message", "tool_calls": ["f"]}, "tool_call"),
-        ({"message_type": "approval_request_message"}, "approval_request"),
-        ({"role": "assistant", "content": None, "tool_calls": ["f"]}, "tool_call"),
-        ({"message_type": "assistant", "content": "x"}, "unknown_assistant"),
-        ({"message_type": "user", "content": "x"}, "unknown_user"),
-        ({"message_type": "tool_message", "content": "x"}, "unknown_tool"),
-        ({"message_type": "Assistant_message", "content": "x"}, "Assistant"),
-    ],
+    data(__file__, "cases.yaml")["nobodys_speech"],
 )
 def test_what_is_not_understood_is_nobodys_speech(raw, role):
     """A message of calls without a readable one, and any unknown type, is kept under a role that means nothing."""

@@ -25,6 +25,7 @@ from gradestack import (
 )
 from gradestack.suites.inputs import recognise
 from gradestack_plugins.letta.reader import Letta
+from tests.core.outcomes import data
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 CALL = ToolCall(name="f", arguments={"x": 1}, id="1", raw_arguments='{"x":  1}')
@@ -161,18 +162,7 @@ def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"predicted": {"calls": 3, "label": [], "plan": None}},
-        {"predicted": {"calls": [None, {"name": 7, "arguments": [1]}]}},
-        {"expected": {"calls": "x", "label": 7, "text": {"a": 1}}},
-        {"expected": {"text": [1, "a"]}},
-        {"status": "no such", "error": {"category": 7, "nonsense": 1}},
-        {"status": None, "error": "x", "tools": [None, "f"], "facets": 3, "recorded": [1], "run": [1]},
-        {"submissions": 3, "submission": 7, "trajectory": 3},
-        {"predicted": {"calls": [{"name": "f", "turn": "first", "status": 3}], "state": 3}, "usage": 3, "trace": [1]},
-        {"expected": {"calls": [{"rules": 3, "names": [3]}], "alternatives": [3, [3]], "forbidden": 3}},
-        {"children": 3, "cluster": 3, "ended": 3, "usage": {"requests": "many", "tokens": 1}},
-    ],
+    data(__file__, "cases.yaml")["odd_rows"],
 )
 def test_odd_rows_give_a_sample(letta, tmp_path, changes):
     (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))

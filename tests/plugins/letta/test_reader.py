@@ -10,6 +10,7 @@ from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins import letta as family
 from gradestack_plugins.letta.reader import Letta
+from tests.core.outcomes import data
 
 COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
 REGISTRY = discover(limit="")
@@ -70,15 +71,7 @@ def test_lines_of_other_types_are_passed_over(letta, tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("{oops", "not JSON"),
-        ("[1]", "expected a result"),
-        ("null", "expected a result"),
-        ('{"sample": {"input": "x"}, "trajectory": []}', "sample.id is missing"),
-        ('{"sample": {"id": true}, "trajectory": []}', "sample.id is missing"),
-        ('{"sample": {"id": 1.5}, "trajectory": []}', "sample.id is missing"),
-        ('{"sample": 7, "grade": {}}', "sample.id is missing"),
-    ],
+    data(__file__, "cases.yaml")["bad_lines"],
 )
 def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
     sample, bad = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(1), line]))

@@ -10,6 +10,7 @@ import gradestack
 from gradestack import ConfigError, Grade, figures
 from gradestack_plugins.statistics.agreement import read_labels
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+from tests.core.outcomes import data
 
 RULES, JUDGE = "1111111101", "1111111011"
 
@@ -195,25 +196,7 @@ def test_an_id_with_two_labels_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "content", "text"),
-    [
-        ("a.jsonl", "", "a.jsonl: holds no label"),
-        ("a.jsonl", '[{"id": "t0", "label": "pass"}]', "a.jsonl:1: expected an object with id and label, found [{"),
-        ("a.jsonl", '{"t0": "pass"}', "a.jsonl:1: expected id and label: id is to be a text, it is missing"),
-        (
-            "a.jsonl",
-            '\n{"id": "t0", "label": true}',
-            "a.jsonl:2: expected id and label: label is to be a text, found true",
-        ),
-        ("a.jsonl", '{"id": "t0", "label": NaN}', "a.jsonl:1: expected id and label: label is to be a text, found NaN"),
-        ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8"),
-        ("a.CSV", "t0,pass\n", "a.CSV:1: expected the columns id and label once each, found: t0, pass"),
-        ("a.csv", "id,label,label\nt0,a,b\n", "a.csv:1: expected the columns id and label once each"),
-        ("a.csv", 'id,label\nt0,"a\nb"\nt1\n', "a.csv:4: 1 cells where the table has 2 columns"),
-        ("a.csv", "id,label\nt0,pass,well\n", "a.csv:2: 3 cells where the table has 2 columns"),
-        ("a.csv", 'id,label\n\nt0,"pass\n', "a.csv:3: no CSV"),
-        ("a.csv", "id,label\n,pass\n", 'a.csv:2: expected id and label: id is to be a text, found ""'),
-        ("a.csv", "id,label\nt0,\n", "a.csv: holds no label"),
-    ],
+    [*data(__file__, "labels.yaml")["refused"], ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8")],
 )
 def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, content, text):
     path = tmp_path / name

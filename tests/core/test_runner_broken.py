@@ -31,6 +31,8 @@ def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, sa
     assert report.summary["warnings"] == [f"quality/sick (toy_count of local 0) is broken and left out: {said}"]
     assert (report.exit_code, report.passed, ids(report)) == (0, True, ["a", "b"])
     assert read(report)["failed_metrics"] == {"quality/sick": said}
+    with pytest.raises(PluginError, match="quality/sick"):
+        run_lines([record("a", 1.0)], metrics=metrics, strict=True)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,12 @@ def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target,
     assert report.summary["warnings"] == [f"{name} is broken and left out: {said}"]
     assert report.metrics["avg_score_attempted"] == 0.75
     assert (report.path / "native/echo.json").exists()
+
+
+def test_a_strict_run_ends_at_a_raising_exporter(run_lines, record, toys):
+    using = toys.make_registry(toys.component("exporter", "sick", "BreaksAtRow"))
+    with pytest.raises(PluginError, match="sick raised RuntimeError: no row"):
+        run_lines([record("bad", 0.5)], using=using, strict=True)
 
 
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):

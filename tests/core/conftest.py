@@ -1,11 +1,12 @@
 """A registry that has the toy components, and ways to run suites and commands over them."""
 
+import errno
 import json
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack import Registry, load_suite
+from gradestack import DataError, Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import block
+from gradestack.rundir.place import RowsFile
 from tests.core import toy_components
 from tests.core.code_samples import SHAPES
 from tests.core.toy_components import ROOT, make_registry
@@ -98,6 +100,29 @@ def run_lines(tmp_path, write_lines, registry):
 def small_shards(monkeypatch):
     """Return a function that has files cut into ranges of a size."""
     return lambda size: monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Return a function that makes a run, whose disk is full from the n-th piece of rows on, and gives its error."""
+
+    def stopped(pieces: int, run: Callable[[], object]) -> DataError:
+        append, left = RowsFile.append, [pieces]
+
+        def full(self: RowsFile, part: Path) -> object:
+            if not left[0]:
+                os.write(self._to, part.read_bytes()[:50])  # what still fitted
+                raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
+            left[0] -= 1
+            return append(self, part)
+
+        with monkeypatch.context() as disk:
+            disk.setattr(RowsFile, "append", full)
+            with pytest.raises(DataError, match="No space left on device") as caught:
+                run()
+        return caught.value
+
+    return stopped
 
 
 @pytest.fixture

@@ -170,24 +170,10 @@ def test_a_format_read_in_the_order_of_a_dataset(place, command):
     assert (place / "slim/report.html").read_bytes() == (place / "full/report.html").read_bytes()
 
 
-def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch):
-    from gradestack.rundir import journal
-    from gradestack.rundir.place import RowsFile
-
-    monkeypatch.setattr(journal, "PAUSE", -1.0)
-    append, count = RowsFile.append, [0]
-
-    def full(self, part):
-        count[0] += 1
-        if count[0] > 4:
-            raise OSError(28, "No space left on device", "results.jsonl")
-        return append(self, part)
-
+def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch, full_disk):
+    monkeypatch.setattr("gradestack.rundir.journal.PAUSE", -1.0)
     run("whole", rows="slim")
-    with monkeypatch.context() as patched:
-        patched.setattr(RowsFile, "append", full)
-        with pytest.raises(gradestack.DataError, match="No space left"):
-            run("out", rows="slim")
+    full_disk(4, lambda: run("out", rows="slim"))
     with pytest.raises(ConfigError, match="cannot be continued"):
         run("out", rows="full", resume=True)
     assert run("out", rows="slim", resume=True).header["resumed"] == 4

@@ -10,12 +10,14 @@ import subprocess
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError
+from gradestack import ConfigError, DataError, LostEngineError
 from gradestack.rundir import journal
-from gradestack.rundir.place import RowsFile
+from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers as files_of
 
 RECORDS = 400
+PAGES = ["html", "markdown"]
+KEPT = "what was graded so far is kept: continue with --resume"
 
 
 @pytest.fixture(autouse=True)
@@ -38,13 +40,18 @@ def suite(write_lines, record, tmp_path, monkeypatch):
         if choose.random() < 0.05:
             lines.append('{"id": broken')
     write_lines(lines)
-    return {"name": "x", "target": {"paths": ["runs.jsonl"]}, "graders": {"toy": "toy"}, "reader": "jsonl"}
+    suite = {"name": "x", "target": {"paths": ["runs.jsonl"]}, "graders": {"toy": "toy"}, "reader": "jsonl"}
+    return {**suite, "reports": ["markdown"]}
 
 
 @pytest.fixture
 def registry(make_registry_, toys):
-    """The toys, and an exporter that writes every record back."""
-    return make_registry_(toys.component("exporter", "echo", "Echo"))
+    """The toys, an exporter that writes every record back, and what goes wrong."""
+    return make_registry_(
+        toys.component("exporter", "echo", "Echo"),
+        toys.component("engine", "fading", "Fading"),
+        toys.component("reporter", "interrupted", "Interrupting"),
+    )
 
 
 @pytest.fixture
@@ -52,32 +59,10 @@ def run(suite, registry):
     """Return a function that runs the suite."""
 
     def call(output="out", **more):
-        options = {name: more.pop(name) for name in ("resume", "rows", "engine", "workers", "say") if name in more}
-        options = {"engine": "serial"} | options
-        return gradestack.run({**suite, **more}, output=output, registry=registry, **options)
+        options = {name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more}
+        return gradestack.run({**suite, "engine": "serial", **more}, output=output, registry=registry, **options)
 
     return call
-
-
-@pytest.fixture
-def fill(monkeypatch):
-    """Return a function that lets the disk be full from the n-th piece of rows on."""
-
-    def after(pieces):
-        count = [0]
-        append = RowsFile.append
-
-        def full(self, part):
-            count[0] += 1
-            if count[0] > pieces:
-                os.write(self._to, part.read_bytes()[:50])  # what still fitted
-                raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
-            return append(self, part)
-
-        monkeypatch.setattr(RowsFile, "append", full)
-        return lambda: monkeypatch.setattr(RowsFile, "append", append)
-
-    return after
 
 
 # a full disk
@@ -87,54 +72,44 @@ def fill(monkeypatch):
     "pieces", [7, pytest.param(1, marks=pytest.mark.proof), pytest.param(30, marks=pytest.mark.proof)]
 )
 @pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
-def test_a_full_disk_keeps_what_is_finished(run, fill, tmp_path, pieces, rows, monkeypatch):
+def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, rows, monkeypatch):
     """Exit 3 and one message; continued, the bytes of an undisturbed run, and nothing is graded twice."""
-    run("whole", rows=rows)
-    if rows:
-        empty = fill(pieces)
-    else:
-        note, count = journal.Journal.note, [0]
+    run("whole", rows=rows, reports=PAGES)
+    note, left = journal.Journal.note, [pieces]
 
-        def full(self, *arguments):
-            count[0] += 1
-            if count[0] > pieces:
-                raise OSError(errno.ENOSPC, "No space left on device", "journal")
-            note(self, *arguments)
+    def full(self, *arguments):
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "No space left on device", "journal")
+        left[0] -= 1
+        note(self, *arguments)
 
-        monkeypatch.setattr(journal.Journal, "note", full)
-        empty = functools.partial(monkeypatch.setattr, journal.Journal, "note", note)
-    with pytest.raises(DataError, match="No space left on device") as caught:
-        run(rows=rows)
-    assert caught.value.problems == ("what was graded so far is kept: continue with --resume",)
+    with monkeypatch.context() as disk:
+        if not rows:
+            disk.setattr(journal.Journal, "note", full)
+        error = full_disk(pieces, lambda: run(rows=rows, reports=PAGES))
+    assert error.problems == (KEPT,)
     assert not (tmp_path / "out").exists()
     assert (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().count(b"\n") == 1 + pieces
-    empty()
-    report = run(rows=rows, resume=True, engine="serial")
+    report = run(rows=rows, reports=PAGES, resume=True)
     assert report.header["resumed"] == pieces
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
     assert not list(tmp_path.glob(".out*"))
 
 
-def test_several_ends_and_other_engines(run, fill, tmp_path):
+def test_several_ends_and_other_engines(run, full_disk, tmp_path):
     run("whole")
     for pieces in (3, 4, 5):
-        empty = fill(pieces)
-        with pytest.raises(DataError):
-            run(resume=True)
-        empty()
+        full_disk(pieces, lambda: run(resume=True))
     report = run(resume=True, engine="processes", workers=2)
     assert report.header["resumed"] == 12
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
 @pytest.mark.parametrize("cut", [1, 40])
-def test_a_line_that_was_not_written_to_its_end(run, fill, tmp_path, cut):
+def test_a_line_that_was_not_written_to_its_end(run, full_disk, tmp_path, cut):
     """Counts for nothing; so do rows beyond what is on record, and a record whose rows are lost."""
     run("whole")
-    empty = fill(9)
-    with pytest.raises(DataError):
-        run()
-    empty()
+    full_disk(9, run)
     journal = tmp_path / ".out.unfinished/journal.jsonl"
     journal.write_bytes(journal.read_bytes()[:-cut])
     rows = tmp_path / ".out.unfinished/run/results.jsonl"
@@ -149,7 +124,7 @@ def test_a_line_that_was_not_written_to_its_end(run, fill, tmp_path, cut):
 def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
     from gradestack_plugins.pages.html import HtmlReporter
 
-    run("whole")
+    run("whole", reports=PAGES)
     write = HtmlReporter.write
 
     def full(self, report, out):
@@ -157,26 +132,23 @@ def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(HtmlReporter, "write", full)
     with pytest.raises(DataError, match="No space left"):
-        run()
+        run(reports=PAGES)
     monkeypatch.setattr(HtmlReporter, "write", write)
     journal = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes()
-    report = run(resume=True)
+    report = run(resume=True, reports=PAGES)
     assert report.header["resumed"] == journal.count(b"\n") - 1
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
-def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, fill):
+def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
     """Under a second nothing is synchronised; when the disk is full it is, and the run can be continued anyway."""
     monkeypatch.setattr(journal, "PAUSE", 1_000.0)
     synchronised = []
     monkeypatch.setattr(os, "fsync", synchronised.append)
     run()
     assert synchronised == []
-    empty = fill(5)
-    with pytest.raises(DataError, match="continue with --resume"):
-        run("other")
+    assert full_disk(5, lambda: run("other")).problems == (KEPT,)
     assert len(synchronised) > 2
-    empty()
     assert run("other", resume=True).header["resumed"] == 5
     assert files_of(tmp_path / "other") == files_of(tmp_path / "out")
 
@@ -190,7 +162,7 @@ def test_a_disk_that_is_really_full(run, suite, tmp_path):
     try:
         with pytest.raises(DataError, match="No space left on device") as caught:
             run("small/out", reports=[])
-        assert caught.value.problems == ("what was graded so far is kept: continue with --resume",)
+        assert caught.value.problems == (KEPT,)
         subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
         report = run("small/out", reports=[], resume=True)
         assert report.header["resumed"] > 0
@@ -201,13 +173,6 @@ def test_a_disk_that_is_really_full(run, suite, tmp_path):
 
 
 # what has changed
-
-
-def unfinished(run, fill):
-    empty = fill(6)
-    with pytest.raises(DataError):
-        run()
-    empty()
 
 
 @pytest.mark.parametrize(
@@ -222,12 +187,12 @@ def unfinished(run, fill):
         ("FORM", "form of the table of grades: was 0.0, is "),
     ],
 )
-def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):
+def test_a_change_is_told_and_nothing_is_reused(run, full_disk, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
     with monkeypatch.context() as before:
         if change in ("__version__", "FORM"):
             before.setattr(f"gradestack.rundir.header.{change}", "0.0")
-        unfinished(run, fill)
+        full_disk(6, run)
     if change == "touch":
         os.utime("runs.jsonl", (1, 1))
     with pytest.raises(ConfigError) as caught:
@@ -241,41 +206,34 @@ def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, tol
     assert not list(tmp_path.glob(".out*"))
 
 
-def test_an_input_that_has_become_small(run, fill, tmp_path):
+def test_an_input_that_has_become_small(run, full_disk, tmp_path):
     """A single range needs no journal, but what is on record of the run before is still compared."""
-    unfinished(run, fill)
+    full_disk(6, run)
     path = tmp_path / "runs.jsonl"
     path.write_text(path.read_text().splitlines()[0])
     with pytest.raises(ConfigError, match=r"input runs\.jsonl: changed"):
         run(resume=True)
 
 
-def test_a_range_changed_behind_its_time_stamp(run, fill, tmp_path):
+def test_a_range_changed_behind_its_time_stamp(run, full_disk, tmp_path):
     """Same size, same time, other content: the checksum of the range tells."""
     path = tmp_path / "runs.jsonl"
     stat = path.stat()
-    unfinished(run, fill)
+    full_disk(6, run)
     path.write_bytes(path.read_bytes().replace(b'"t0"', b'"u0"'))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(ConfigError, match=r"out: cannot be continued, runs\.jsonl has changed"):
         run(resume=True)
 
 
-def test_code_a_grader_imports_counts(fill, tmp_path, write_lines, record, monkeypatch):
+def test_code_a_grader_imports_counts(full_disk, tmp_path, write_lines, record, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 1.0\n")
     write_lines([{"id": str(n), "expected": "x", "predicted": "x"} for n in range(200)])
-    suite = {
-        "name": "x",
-        "target": {"paths": ["runs.jsonl"]},
-        "graders": {"q": {"kind": "tool", "function": "mine.py:judge"}},
-    }
-    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    graders = "{q: {kind: tool, function: 'mine.py:judge'}}"
+    (tmp_path / "suite.yaml").write_text(f"name: x\ntarget: {{paths: [runs.jsonl]}}\ngraders: {graders}\n")
     call = functools.partial(gradestack.run, "suite.yaml", output="out", allow_code=True, engine="serial")
-    empty = fill(3)
-    with pytest.raises(DataError):
-        call()
-    empty()
+    full_disk(3, call)
     (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 0.5\n")
     with pytest.raises(ConfigError, match="grader q: changed"):
         call(resume=True)
@@ -290,14 +248,11 @@ def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
-def test_the_default_place(run, fill, tmp_path):
+def test_the_default_place(run, full_disk, tmp_path):
     """The newest unfinished run of the suite is continued in its own place; without --resume it is mentioned."""
     run("whole")
     for _ in range(2):
-        empty = fill(5)
-        with pytest.raises(DataError):
-            run(None)
-        empty()
+        full_disk(5, lambda: run(None))
     left = sorted(path.name for path in (tmp_path / "gradestack-runs/x").glob(".*"))
     assert len(left) == 2
     said = []
@@ -310,3 +265,86 @@ def test_the_default_place(run, fill, tmp_path):
     assert report.path != fresh.path
     assert len(list((tmp_path / "gradestack-runs/x").glob(".*"))) == 1
     assert files_of(report.path) == files_of(tmp_path / "whole")
+
+
+# less usual ends
+
+
+def test_machines_that_are_gone_cost_nothing(run, tmp_path):
+    run("whole")
+    with pytest.raises(LostEngineError, match="gone") as caught:
+        run(engine={"kind": "fading", "after": 3})
+    assert caught.value.problems == ("wait", KEPT)
+    assert caught.value.exit_code == 2
+    with pytest.raises(LostEngineError):
+        run(engine={"kind": "fading", "after": 1}, resume=True)
+    assert run(resume=True).header["resumed"] == 4
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
+    run("whole", reports=["markdown"])
+    broken_off = run(reports=["interrupted"])
+    assert broken_off.exit_code == 130
+    report = run(reports=["markdown"], resume=True)
+    assert report.header["resumed"] > 30
+    assert report.exit_code == 0
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    assert not list(tmp_path.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("line", "damage", "kept"),
+    [
+        (0, lambda line: b"{}\n", 0),
+        (0, lambda line: line.replace(b"fingerprint", b"fingerprinu"), 0),
+        (0, lambda line: b"\xff\x00\n", 0),
+        (2, lambda line: b"{}\n", 1),
+        (2, lambda line: line.replace(b'"samples":', b'"samples":1'), 1),
+        (3, lambda line: line[:-9] + b"\n", 2),
+        (3, lambda line: b"\n", 2),
+    ],
+)
+def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, damage, kept):
+    run("whole")
+    full_disk(4, run)
+    journal = tmp_path / ".out.unfinished/journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    lines[line] = damage(lines[line])
+    journal.write_bytes(b"".join(lines))
+    said = []
+    report = run(resume=True, say=said.append)
+    assert report.header.get("resumed", 0) == kept
+    assert said == ([] if kept else ["out: what was on record of the unfinished run is damaged, it is begun anew"])
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+def test_every_line_of_the_record_is_json(run, full_disk, tmp_path):
+    full_disk(4, run)
+    lines = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()
+    contents = [json.loads(line) for line in lines]
+    assert all("check" in content for content in contents)
+    assert ["table" in content for content in contents] == [False, True, True, True, True]
+
+
+def test_a_refused_attempt_leaves_nothing_behind(run, full_disk, tmp_path):
+    full_disk(4, run)
+    before = sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir())
+    for _ in range(3):
+        with pytest.raises(ConfigError, match="cannot be continued"):
+            run(resume=True, profile="upstream")
+    assert sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir()) == before
+
+
+def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_disk, tmp_path, monkeypatch):
+    full_disk(4, run)
+
+    def unseen(*_):
+        raise DataError("runs.jsonl: not to be seen here")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jsonl.JsonLines, "blocks", unseen)
+        with pytest.raises(DataError, match="not to be seen"):
+            run(resume=True)
+    assert len((tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()) == 5

@@ -104,10 +104,7 @@ def test_made_calls_may_be_given_as_expected_ones():
         ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2),
         ToolCall(name="g", arguments=None, raw_arguments="{"),
     )
-    wanted = (
-        ExpectedCall(name="f", arguments={"x": 1}),
-        ExpectedCall(name="g", arguments=None, raw_arguments="{"),
-    )
+    wanted = (ExpectedCall(name="f", arguments={"x": 1}), ExpectedCall(name="g", arguments=None, raw_arguments="{"))
     assert Expectation(calls=made).calls == wanted
     assert Expectation(calls=wanted).calls is wanted
     assert replace(Expectation(), calls=made).calls == wanted

@@ -40,13 +40,7 @@ def test_it_can_be_switched_off(command, failing, gate, code):
     assert command("grade", "runs.jsonl", "--grader", "toy", "--allow-all-failed", "-o", "out", "-q").code == 0
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        [RAISE, {"recorded": {"score": 0.0}}],
-        [SKIP],
-    ],
-)
+@pytest.mark.parametrize("records", [[RAISE, {"recorded": {"score": 0.0}}], [SKIP]])
 def test_one_grade_is_enough(command, here, write_lines, record, records):
     """A score, however low; and where the grader applies to nothing, nothing failed."""
     write_lines([record(str(number), **fields) for number, fields in enumerate(records)])

@@ -108,10 +108,7 @@ def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, bre
         name, more = (
             ("summary", {"incomplete": "it was interrupted"})
             if break_it == "incomplete"
-            else (
-                "header",
-                {"rows": False},
-            )
+            else ("header", {"rows": False})
         )
         path = before / f"{name}.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | more))

@@ -15,10 +15,7 @@ from tests.core.outcomes import clean
     [
         (None, ["gone.jsonl: no such file or directory"]),
         (b"", ["data.jsonl: the file is empty"]),
-        (
-            b"just text\n",
-            ["data.jsonl: the format is not recognised: it is no JSON", "; name it with --reader"],
-        ),
+        (b"just text\n", ["data.jsonl: the format is not recognised: it is no JSON", "; name it with --reader"]),
         (b'{"version": 9, "id": "a", "predicted": "x"}\n', ["data.jsonl:1: version 9 of the sample form", "upgrade"]),
     ],
 )
@@ -35,10 +32,7 @@ def test_a_suite_with_mistakes_is_exit_2(command, here):
     (here / "bad.yaml").write_text("nmae: x\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toi}\n")
     for verb in ("run", "validate"):
         said = command(verb, "bad.yaml", *(["-o", "out"] if verb == "run" else []))
-        problems = [
-            "bad.yaml:1: nmae: unknown key",
-            "bad.yaml:3: graders.q: unknown grader 'toi'",
-        ]
+        problems = ["bad.yaml:1: nmae: unknown key", "bad.yaml:3: graders.q: unknown grader 'toi'"]
         clean(said, 2, "bad.yaml: 2 problems in the configuration", *problems)
 
 
@@ -47,10 +41,7 @@ def test_a_suite_with_mistakes_is_exit_2(command, here):
     [
         (["--reader", "jsnl"], "unknown reader 'jsnl' (did you mean 'jsonl'?)"),
         (["--stack", "jsnl"], "unknown stack 'jsnl' (did you mean 'jsonl'?)"),
-        (
-            ["--set", "graders.partial.kind=tau_partail"],
-            "--set graders.partial.kind: unknown grader 'tau_partail'",
-        ),
+        (["--set", "graders.partial.kind=tau_partail"], "--set graders.partial.kind: unknown grader 'tau_partail'"),
         (["--set", "a=[1"], "--set a=[1: the value is not valid YAML"),
     ],
 )

@@ -131,11 +131,7 @@ FUNCTION = "from factor import FACTOR\n\n\ndef grade(sample):\n    return FACTOR
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--grader", "./shout.py:Shout"),
-        ("--set", "plugins=[./shout.py]", "--set", "graders={shout: shout}"),
-    ],
+    "options", [("--grader", "./shout.py:Shout"), ("--set", "plugins=[./shout.py]", "--set", "graders={shout: shout}")]
 )
 def test_a_grader_of_other_code_is_another(graded, command, options):
     for name, factor in (("a", 1), ("b", 0.5), ("c", 1)):

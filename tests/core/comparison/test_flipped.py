@@ -26,12 +26,7 @@ def test_a_trial_of_each_side_is_shown():
         ("t3", "0/2", "1/2"),
     ]
     runs = [[(side["row"]["run"], side["passed"]) for side in each["sides"]] for each in found]
-    assert runs == [
-        [(0, True), (0, False)],
-        [(0, False), (0, True)],
-        [(0, True), (0, False)],
-        [(1, False), (1, True)],
-    ]
+    assert runs == [[(0, True), (0, False)], [(0, False), (0, True)], [(0, True), (0, False)], [(1, False), (1, True)]]
     assert all("trajectory" not in side["row"] for each in found for side in each["sides"])
     assert [side["position"] for side in found[3]["sides"]] == [7, 7]
     many = flipped(gradestack.compare(graded(lambda *_: True), graded(lambda *_: False)))

@@ -73,10 +73,7 @@ DATA = [
     (types.MappingProxyType({"b": (1,)}), {"b": [1]}),
     (Options(where=Options()), {"where": {"where": None}}),
     (Part(value=(Part(),)), {"value": [{"value": None}]}),
-    (
-        Reason(code="c", expected=None),
-        {"code": "c", "expected": None},
-    ),
+    (Reason(code="c", expected=None), {"code": "c", "expected": None}),
 ]
 
 

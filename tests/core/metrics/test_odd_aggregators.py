@@ -42,10 +42,7 @@ def share(_self, n, hits):
         ({"numbers": lambda _self, _grade: {"": 1}, "estimate": share}, "names are not empty"),
         ({"numbers": counted, "estimate": lambda _self, n: None}, r"estimate\(\) gave None"),
         ({"numbers": counted, "of_task": lambda _self, sums: {"": 5}, "estimate": share}, "gave an empty name"),
-        (
-            {"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)},
-            "which no task has",
-        ),
+        ({"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)}, "which no task has"),
         ({"compute": lambda _self, grades: {"w": len(grades.of("other"))}}, "no grader has the key 'other'"),
     ],
 )

@@ -67,11 +67,7 @@ SAMPLES = st.builds(
     facets=OBJECTS,
     source=st.none()
     | st.builds(
-        Source,
-        file=TEXTS,
-        ordinal=st.integers(0, 9),
-        line=st.none() | st.integers(0, 9),
-        id=st.none() | st.integers(),
+        Source, file=TEXTS, ordinal=st.integers(0, 9), line=st.none() | st.integers(0, 9), id=st.none() | st.integers()
     ),
 )
 

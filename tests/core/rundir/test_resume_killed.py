@@ -84,12 +84,7 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    [
-        ("serial", signal.SIGINT),
-        ("serial", signal.SIGHUP),
-        ("processes", signal.SIGINT),
-        ("processes", signal.SIGTERM),
-    ],
+    [("serial", signal.SIGINT), ("serial", signal.SIGHUP), ("processes", signal.SIGINT), ("processes", signal.SIGTERM)],
 )
 def test_partial_results_can_be_completed(held, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:

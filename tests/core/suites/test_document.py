@@ -20,8 +20,7 @@ graders:
 
 
 @pytest.mark.parametrize(
-    ("place", "text"),
-    [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
+    ("place", "text"), [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")]
 )
 def test_places_read_as_people_write_them(place, text):
     assert show_place(place) == text
@@ -119,10 +118,7 @@ def test_a_byte_order_mark_is_no_trouble(tmp_path):
     assert read_yaml(tmp_path / "s.yaml").data == {"name": "x"}
 
 
-@pytest.mark.parametrize(
-    ("before", "assignment", "expected"),
-    data(__file__, "documents.yaml")["overrides"],
-)
+@pytest.mark.parametrize(("before", "assignment", "expected"), data(__file__, "documents.yaml")["overrides"])
 def test_overrides(before, assignment, expected):
     """VALUE is YAML; a mapping replaces the whole; short component references open when an option is set."""
     document = Document(data=before, origin="s")

@@ -254,10 +254,7 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("extractor", "config", "submission"),
-    data(__file__, "cases.yaml")["extractors"],
-)
+@pytest.mark.parametrize(("extractor", "config", "submission"), data(__file__, "cases.yaml")["extractors"])
 def test_every_extractor_on_a_recorded_trajectory(letta, tmp_path, extractor, config, submission):
     turn = [
         letta.spoken("Let me see."),

@@ -50,10 +50,7 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
         assert [sample.expected.text for sample in found] == [record["ground_truth"] for record in raw]
 
 
-@pytest.mark.parametrize(
-    ("name", "line", "sure"),
-    data(__file__, "cases.yaml")["sniffing"],
-)
+@pytest.mark.parametrize(("name", "line", "sure"), data(__file__, "cases.yaml")["sniffing"])
 def test_sniffing(tmp_path, name, line, sure):
     path = tmp_path / name
     path.write_text(line if isinstance(line, str) else json.dumps(line), encoding="utf-8")
@@ -123,10 +120,7 @@ def test_references_that_are_no_text(letta, tmp_path, truth, expected):
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    data(__file__, "cases.yaml")["bad_rows"],
-)
+@pytest.mark.parametrize(("line", "reason"), data(__file__, "cases.yaml")["bad_rows"])
 def test_bad_json_rows(letta, tmp_path, profile, line, reason):
     path = letta.write(tmp_path / "d.jsonl", [{"input": "good"}, line])
     good, bad = rows(letta, path, profile)

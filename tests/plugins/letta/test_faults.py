@@ -12,8 +12,7 @@ PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
 @pytest.mark.parametrize(
-    ("rationale", "metadata", "category", "message", "kind"),
-    data(__file__, "cases.yaml")["no_judgements"],
+    ("rationale", "metadata", "category", "message", "kind"), data(__file__, "cases.yaml")["no_judgements"]
 )
 def test_what_a_grade_says_in_place_of_a_judgement(letta, rationale, metadata, category, message, kind):
     """Its rationale behind the prefix, what its metadata adds, and the type."""

@@ -109,10 +109,7 @@ def test_chat_messages():
     assert [(call.name, call.arguments, call.result) for call in trajectory.calls] == [("f", {"x": 1}, "one")]
 
 
-@pytest.mark.parametrize(
-    ("raw", "role"),
-    data(__file__, "cases.yaml")["nobodys_speech"],
-)
+@pytest.mark.parametrize(("raw", "role"), data(__file__, "cases.yaml")["nobodys_speech"])
 def test_what_is_not_understood_is_nobodys_speech(raw, role):
     """A message of calls without a readable one, and any unknown type, is kept under a role that means nothing."""
     found = read_trajectory([[raw]])
@@ -148,12 +145,7 @@ def test_empty_turns_among_others_keep_their_place(letta):
 
 @pytest.mark.parametrize(
     ("arguments", "expected", "raw"),
-    [
-        ('{"x": 1}', {"x": 1}, '{"x": 1}'),
-        ("{broken", None, "{broken"),
-        ("[1]", None, "[1]"),
-        ("null", None, "null"),
-    ],
+    [('{"x": 1}', {"x": 1}, '{"x": 1}'), ("{broken", None, "{broken"), ("[1]", None, "[1]"), ("null", None, "null")],
 )
 def test_arguments_are_read_leniently(letta, arguments, expected, raw):
     """Argument text is decoded where it can be, and always kept."""

@@ -160,10 +160,7 @@ def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
     assert [sample.run for sample in letta.read(out / "run_2")] == [1]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    data(__file__, "cases.yaml")["odd_rows"],
-)
+@pytest.mark.parametrize("changes", data(__file__, "cases.yaml")["odd_rows"])
 def test_odd_rows_give_a_sample(letta, tmp_path, changes):
     (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
     (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))

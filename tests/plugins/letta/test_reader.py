@@ -69,10 +69,7 @@ def test_lines_of_other_types_are_passed_over(letta, tmp_path):
     assert bad.source.line == 4
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    data(__file__, "cases.yaml")["bad_lines"],
-)
+@pytest.mark.parametrize(("line", "reason"), data(__file__, "cases.yaml")["bad_lines"])
 def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
     sample, bad = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(1), line]))
     assert sample.id == "1"

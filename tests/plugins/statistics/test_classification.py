@@ -210,12 +210,7 @@ def test_items_can_be_pooled():
 
 
 grades_of = st.lists(
-    st.builds(
-        graded,
-        st.sampled_from(["a", "b", "c", "d"]),
-        st.sampled_from(["a", "b", "c", "?", None]),
-    ),
-    max_size=40,
+    st.builds(graded, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(["a", "b", "c", "?", None])), max_size=40
 )
 
 

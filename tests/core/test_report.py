@@ -190,13 +190,6 @@ def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
     assert str(caught.value) == f"{place / name}: cannot be read: Is a directory"
 
 
-def test_a_damaged_row_is_told_with_its_line(finished):
-    path = finished.path / "results.jsonl"
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(DataError, match=r"results\.jsonl:3: not JSON"):
-        list(finished.rows())
-
-
 @pytest.mark.parametrize("change", [lambda lines: lines[:-1], lambda lines: [*lines, lines[0]], lambda _: []])
 def test_rows_that_were_lost_or_repeated_since_are_refused(finished, change):
     """Pages, tables and comparisons of fewer or more rows than the summary is of would say other figures."""

@@ -62,10 +62,3 @@ def test_runs_are_told_apart_by_their_rows(suite, tmp_path, registry, runs):
         gradestack.run(suite | {"num_runs": runs}, output=tmp_path / "out", registry=registry, rows=False)
     assert [problem.partition(":")[0] for problem in caught.value.problems] == ["num_runs"]
     assert not (tmp_path / "out").exists()
-
-
-def test_on_the_command_line(suite, tmp_path, command):
-    paths = suite["target"]["paths"]
-    assert command("grade", *paths, "--no-rows", "-o", tmp_path / "out", "--stack", "jsonl", "-q").code in (0, 2)
-    said = command("grade", *paths, "--no-rows", "--num-runs", "2", "-o", tmp_path / "other")
-    assert (said.code, "num_runs: runs are told apart by their rows" in said.err) == (2, True)

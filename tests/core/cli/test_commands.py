@@ -177,14 +177,6 @@ def test_several_runs_can_be_asked_for(command, here, write_lines, record):
     assert "num_runs asks for 3 run(s), the recording holds 2: 1, 2" in said.err
 
 
-def test_the_default_place(command, here):
-    said = command("run", "suite.yaml")
-    assert said.code == 0
-    (place,) = [line for line in said.out.splitlines() if line.startswith("Results: ")]
-    assert place.startswith("Results: gradestack-runs/airline/2")
-    assert (here / "gradestack-runs/airline/latest/summary.json").is_file()
-
-
 def test_strict(command, here, write_lines, record):
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 3, "runs.jsonl:3: not JSON")
     write_lines([record("a", recorded={"do": "raise"})])

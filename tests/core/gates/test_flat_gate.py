@@ -23,22 +23,6 @@ def test_operators(op, below, equal, above):
     assert found == [bool(below), bool(equal), bool(above)]
 
 
-def test_average_is_the_default_metric():
-    assert told(op="gte", value=0.75, scores=(0.5, 1.0)) == {
-        "metric_key": "q",
-        "metric": "avg_score",
-        "op": "gte",
-        "value": 0.75,
-        "text": "q >= 0.75",
-        "actual": 0.75,
-        "over": "graded",
-        "counted": 2,
-        "of": 2,
-        "passed": True,
-        "outcome": "passed",
-    }
-
-
 def test_accuracy_is_a_percentage():
     """0.8 would pass with one success in a hundred; 80 means 80 %."""
     found = told(op="gte", value=80, metric="accuracy", scores=(1.0, 0.9))

@@ -3,7 +3,6 @@
 import pytest
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
-from gradestack.gates.rules import GateSpec
 from gradestack.gates.scores import grader_figures
 from gradestack.grading.counts import counted
 from gradestack.table import Table, Wanted
@@ -15,25 +14,6 @@ MISSING = Grade(outcome=Outcome.MISSING)
 def of(*grades, gate=None, ran=None):
     keys = [Key(id=str(number)) for number, _ in enumerate(grades)]
     return counted(Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}, ran), "q", gate)
-
-
-def test_averages_over_attempted_and_over_total():
-    """1.0 and 0.5 graded, one skipped, one failed, one missing: 1.5/2 and 1.5/4; one of two passes."""
-    found = grader_figures(of(Grade(score=1.0), SKIP, Grade(score=0.5), FAIL, MISSING), "documented")
-    assert found == {
-        "total": 5,
-        "total_attempted": 2,
-        "avg_score_attempted": 0.75,
-        "avg_score_total": 0.375,
-        "passed_attempts": 1,
-        "failed_attempts": 1,
-        "pass_rate": 50.0,
-    }
-
-
-def test_states_are_counted_one_by_one():
-    states = of(Grade(score=0.0), SKIP, SKIP, FAIL).states
-    assert states == {"graded": 1, "skipped": 2, "failed": 1, "missing": 0}
 
 
 @pytest.mark.parametrize(("profile", "nothing"), [("documented", None), ("upstream", 0.0)])
@@ -55,10 +35,3 @@ def test_upstream_counts_runs_that_did_not_fail():
     assert (upstream["passed_attempts"], upstream["failed_attempts"], upstream["pass_rate"]) == (1, 1, 50.0)
     documented = grader_figures(found, "documented")
     assert (documented["total_attempted"], documented["failed_attempts"]) == (2, 1)
-
-
-def test_passing_follows_the_gate():
-    """Its per-sample rule decides, with a gate at 0.5 both pass."""
-    grades = Grade(score=1.0), Grade(score=0.5), SKIP
-    assert of(*grades, gate=GateSpec(op="gte", value=0.5)).passed == 2
-    assert of(*grades, gate=GateSpec(op="gt", value=0.5)).passed == 1

@@ -79,22 +79,6 @@ def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
     assert (tmp_path / "out/run").stat().st_mode & 0o777 == 0o755
 
 
-def test_an_earlier_run_is_replaced_whole(tmp_path):
-    place = make_run(tmp_path / "run", old="x")
-    staging = Staging(place)
-    staging.write_json(HEADER, {"generator": GENERATOR, "new": True})
-    staging.commit()
-    assert [path.name for path in tmp_path.rglob("*")] == ["run", HEADER]
-    assert json.loads((place / HEADER).read_text())["new"] is True
-
-
-def test_a_discarded_run_leaves_everything_as_it_was(tmp_path):
-    place = make_run(tmp_path / "run", old="x")
-    Staging(place).discard()
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
-    assert (place / "old").read_text() == "x"
-
-
 def test_latest_points_at_the_last_run(tmp_path):
     for name in ("one", "two"):
         link_latest(make_run(tmp_path / name))

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_019,
     "plugins": 39_309,
-    "tests": 56_674,
+    "tests": 56_248,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -119,13 +119,13 @@ def rows(result):
 def told(made, result):
     """Return everything a result says, the rows as they stand in the file."""
     merging = merged(made, result)
-    models = {name: merging.counts(rows) for name, rows in merging.models().items()}
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
         "metrics": merging.figures(),
         "counts": [
-            (name, *[grader_figures(each, profile) for each in counts.values() for profile in PROFILES])
-            for name, counts in models.items()
+            (key, name, *[grader_figures(each, profile) for profile in PROFILES])
+            for key, counts in merging.counts().items()
+            for name, each in counts.items()
         ],
         "keys": bytes(result.keys),
         "bad": (result.bad, result.bad_listed),

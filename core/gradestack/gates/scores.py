@@ -13,7 +13,7 @@ import attrs
 from gradestack.api import Profile
 from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
 from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, GateSpec, Threshold, WeightedGate, over_total
-from gradestack.grading.counts import Count, counted
+from gradestack.grading.counts import Count, counted, in_all
 from gradestack.jsonio.values import compact
 from gradestack.model import JSON, Grade, Outcome
 from gradestack.table import Table
@@ -57,7 +57,7 @@ class Scores:
         count: as passed for an upper bound, as not passed for any other. Of a flat gate in ``upstream`` it is that of
         the recorded runs that did not fail, graded or not, else there of the graded ones.
         """
-        count = counted(self.table, key, gate, self.rows)
+        count = in_all(counted(self.table, key, gate, self.rows).values())
         graded, of = count.graded, count.graded + count.lost
         if gate.aggregation not in PERCENT:
             value = self._average(gate, key, count) if graded else None
@@ -78,7 +78,7 @@ class Scores:
 
     def extent(self, key: str) -> tuple[int, int]:
         """Return how many samples a grader has graded, and how many it applies to."""
-        count = counted(self.table, key, None, self.rows)
+        count = in_all(counted(self.table, key, None, self.rows).values())
         return count.graded, count.graded + count.lost
 
     def interval(self, gate: Threshold, actual: float | None, beside: Interval | None = None) -> Interval:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import attrs
 
-from gradestack.model import Outcome
+from gradestack.model import Grade, Outcome
 from gradestack.table import Table
 
 
@@ -30,8 +30,8 @@ class Count:
     """What is counted of one grader's grades."""
 
     states: dict[str, int] = attrs.field(factory=lambda: {str(outcome): 0 for outcome in Outcome})
-    sum: Fraction = Fraction(0)
-    """Of the scores, exact."""
+    scores: Counter[float] = attrs.field(factory=Counter)
+    """Score -> samples that have it."""
     passed: int = 0
     ran: int = 0
     """Samples whose recorded run did not fail, whatever the grade."""
@@ -48,30 +48,41 @@ class Count:
         """Samples the grader applies to and has no score for: those that failed or are missing."""
         return self.states[Outcome.FAILED] + self.states[Outcome.MISSING]
 
+    @property
+    def sum(self) -> Fraction:
+        """Sum of the scores, exact."""
+        return sum((Fraction(score) * times for score, times in self.scores.items()), Fraction(0))
 
-def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None) -> Count:
-    """Return what is counted of a grader's grades.
-
-    Args:
-        table: The grades.
-        key: The grader.
-        rule: What decides whether one score passes.
-        rows: Rows of the table; default: all.
-    """
-    codes = table.verdicts[key].codes
-    pairs: Iterable[tuple[int, int]] = (
-        zip(codes, table.ran, strict=True) if rows is None else [(codes[row], table.ran[row]) for row in rows]
-    )
-    grades, found = table.grades(key), Count()
-    scores: Counter[float] = Counter()
-    for (code, ran), times in Counter(pairs).items():
-        grade = grades[code]
-        found.states[grade.outcome] += times
-        found.ran += times * ran
+    def add(self, grade: Grade, times: int, ran: int, rule: SampleRule | None) -> None:
+        """Count equal grades of samples whose recorded runs did not fail (1), or did (0)."""
+        self.states[grade.outcome] += times
+        self.ran += times * ran
         if grade.score is not None:
             passed = passes(rule, grade.score)
-            scores[grade.score] += times
-            found.passed += times * passed
-            found.passed_ran += times * passed * ran
-    found.sum = sum((Fraction(score) * times for score, times in scores.items()), Fraction(0))
+            self.scores[grade.score] += times
+            self.passed += times * passed
+            self.passed_ran += times * passed * ran
+
+
+def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None) -> dict[str, Count]:
+    """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
+    models = table.keys["model"]
+    columns: list[Sequence[int]] = [models.codes, table.verdicts[key].codes, table.ran]
+    if rows is not None:
+        columns = [[codes[row] for row in rows] for codes in columns]
+    grades, found = table.grades(key), dict[str, Count]()
+    for (model, code, ran), times in Counter(zip(*columns, strict=True)).items():
+        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, ran, rule)
+    return found
+
+
+def in_all(counts: Iterable[Count]) -> Count:
+    """Return what counts of several models come to."""
+    found = Count()
+    for each in counts:
+        found.states = {state: times + each.states[state] for state, times in found.states.items()}
+        found.scores.update(each.scores)
+        found.passed += each.passed
+        found.ran += each.ran
+        found.passed_ran += each.passed_ran
     return found

@@ -90,9 +90,6 @@ class Merging:
     def figures(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Any]]:
         """Return what the metrics make of grades: grader key -> metric key -> figures; a broken one says so.
 
-        Args:
-            rows: Rows of the table; default: all.
-
         Raises:
             PluginError: A metric is broken, and the run is strict.
         """
@@ -113,14 +110,6 @@ class Merging:
             )
         return found
 
-    def counts(self, rows: Sequence[int] | None = None) -> dict[str, Count]:
-        """Return what is counted of each grader's grades."""
+    def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
+        """Return what is counted of each grader's grades, by model."""
         return {stage.key: counted(self.merged.table, stage.key, self.plan.rule, rows) for stage in self.plan.graders}
-
-    def models(self, rows: Sequence[int] | None = None) -> dict[str, Sequence[int]]:
-        """Return model, empty for none, -> its rows, in the order of first samples."""
-        column = self.merged.table.keys["model"]
-        found: dict[str, list[int]] = {}
-        for row in range(len(self.merged.table)) if rows is None else rows:
-            found.setdefault(column.values[column.codes[row]] or "", []).append(row)
-        return dict(found)

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
+from gradestack.grading.counts import in_all
 from gradestack.grading.merging import Merging
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
@@ -49,7 +50,7 @@ def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Expo
             stage.name: GraderSummary(
                 key=stage.key,
                 grader=stage.component,
-                states=counts[stage.key].states,
+                states=in_all(counts[stage.key].values()).states,
                 aggregates=aggregates[stage.key],
             )
             for stage in reversed(suite.graders)

@@ -14,7 +14,7 @@ from gradestack.gates.rules import BaselineGate
 from gradestack.gates.scores import Scores, grader_figures
 from gradestack.gates.success import rule_text, successes
 from gradestack.gates.verdicts import verdict
-from gradestack.grading.counts import Count
+from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
@@ -75,7 +75,8 @@ def summary(
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
     keys, table = [stage.key for stage in suite.graders], merging.merged.table
-    counts = merging.counts(part)
+    by_model = merging.counts(part)
+    counts = {key: in_all(each.values()) for key, each in by_model.items()}
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates = merging.figures(part)
@@ -84,7 +85,7 @@ def summary(
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     lost = all_failed(suite, counts, merged, recorded.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
-    models = merging.models(part)
+    models = list(by_model[suite.main])
     named = any(models)
     found = None if suite.success is None else successes(table, suite.success, part)
     content: dict[str, Any] = {
@@ -92,7 +93,9 @@ def summary(
         "config": suite.config,
         "metrics": {
             **{name: head[name] for name in head if name != "pass_rate"},
-            "per_model": [_model_row(suite, model, merging.counts(of)) for model, of in models.items()]
+            "per_model": [
+                _model_row(suite, model, {key: of[model] for key, of in by_model.items()}) for model in models
+            ]
             if named
             else None,
             "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
@@ -101,7 +104,7 @@ def summary(
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": outcome(suite, found, list(models) if named else []),
+        "outcome": outcome(suite, found, models if named else []),
         "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,

@@ -36,13 +36,7 @@ Say = Callable[[str], None]
 
 
 def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Report:
-    """Return a report whose ``rows_at`` reads the trajectories of a slim run again; any other report as it is.
-
-    Args:
-        report: The run.
-        made: The reader of the run, or where it is found.
-        say: Called once with each reason for which trajectories are not to be had.
-    """
+    """Return a report whose ``rows_at`` reads the trajectories of a slim run again; any other report as it is."""
     if report.has_trajectories or not isinstance(report.header.get("recording"), dict):
         return report
     return attrs.evolve(report, completed=Trajectories(report.header, made, say).completed)

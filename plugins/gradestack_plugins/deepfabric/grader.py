@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Final, Literal, cast
@@ -25,6 +25,7 @@ from gradestack import (
     Status,
     ToolCall,
     ToolSpec,
+    replace,
     skipped,
 )
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
@@ -83,12 +84,6 @@ def figures(verdict: Verdict, weights: Weights, *, processed: bool, quality: flo
     }
     parts: dict[str, float | None] = dict(zip(METRICS, values, strict=True))
     return weighted(values, weights), parts, counts
-
-
-def unknown_tool(made: ToolCall) -> Reason:
-    """Return that no schema is known of the tool that was called."""
-    message = "the called tool is not in the snapshot"
-    return Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)
 
 
 def undecoded(made: ToolCall) -> Fault:
@@ -264,7 +259,8 @@ class DeepFabric(Grader):
                 call = seen.calls[0] if seen.calls else None
                 made, named = call.made() if call is not None else None, call is not None and call.name is not None
                 return self._judge(sample, truth, made, seen.tools or (), seen.responses, named=named)
-        expected, error = sample.expected.calls, sample.error
+        reference, error = sample.expected, sample.error
+        expected = reference.calls
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)
         if expected is None:
@@ -277,7 +273,7 @@ class DeepFabric(Grader):
         calls = sample.calls
         if calls is None:
             return skipped("calls_not_recorded", "the sample does not say which calls were made")
-        if sample.expected.alternatives or sample.expected.forbidden or self._open(expected):
+        if reference.alternatives or reference.forbidden or self._open(expected):
             message = "the reference is more than a list of names and arguments, which this metric does not know"
             return skipped("reference_not_plain", message)
         fault = self._reference_fault(expected, calls, tools or ())
@@ -334,14 +330,14 @@ class DeepFabric(Grader):
         rules: Rules = "documented" if documented else self.reading.version
         asked, arguments = wanted.arguments or {}, (made.arguments if made is not None else None) or {}
         selected = made is not None and named and made.name == wanted.name
-        signature = find(tools, made.name, rules) if made is not None and (made.name or documented) else None
+        signature = None if made is None or not (made.name or documented) else find(tools, made.name, rules)
         try:
             if not named and rules != OLD:
                 fine = False
             elif not documented and not asked and not arguments:
                 fine = True
-            elif signature is not None and made is not None:
-                fine = self._accepts(signature, made)
+            elif signature is not None:
+                fine = self._accepts(signature, arguments)
             else:
                 fine = not documented and values_equal(asked, arguments)
         except (OverflowError, RecursionError) as error:
@@ -376,33 +372,27 @@ class DeepFabric(Grader):
         for call in calls:
             reasons += _lacking(call, first) if upstream else self._faults(tools, call.made())
         fine = len(reasons) == right and (upstream or bool(calls) == bool(names))
-        execution = share == 1.0 and fine
-        if upstream:
-            execution = bool(calls or (turns and turns[-1].content))
+        execution = bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
         verdict = (share == 1.0, fine, execution)
         score = figures(verdict, self.resolved_weights, processed=True, quality=share)
         return self._graded(verdict, expected[0] if expected else None, made, tuple(reasons[:MOST_REASONS]), score)
 
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
-        looked_at = expected if self.multi_turn else expected[:1]
-        upstream = self.profile == "upstream"
-        return any(each.names or each.optional or (upstream and not each.plain) for each in looked_at)
+        for each in expected if self.multi_turn else expected[:1]:
+            if each.names or each.optional or (self.profile == "upstream" and not each.plain):
+                return True
+        return False
 
     def _faults(self, tools: tuple[ToolSpec, ...], made: ToolCall) -> Iterable[Reason]:
         """Return what the schema of the called tool has against a call."""
         signature = find(tools, made.name, "documented")
-        if signature is None:
-            return (unknown_tool(made),)
-        return () if self._accepts(signature, made) else self._listed(signature, made)
+        fine = signature is not None and self._accepts(signature, made.arguments or {})
+        return () if fine else self._listed(signature, made)
 
-    def _accepts(self, signature: Signature, made: ToolCall) -> bool:
-        arguments = made.arguments or {}
-        if not signature.accepts(arguments):
-            return False
-        if not self._strict.any:
-            return True
-        return next(schema_reasons(signature, arguments, made.name, self._strict), None) is None
+    def _accepts(self, signature: Signature, arguments: Mapping[str, JSON]) -> bool:
+        strict, fine = self._strict, signature.accepts(arguments)
+        return fine and (not strict.any or next(schema_reasons(signature, arguments, "", strict), None) is None)
 
     def _reasons(
         self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, *, fine: bool
@@ -415,15 +405,16 @@ class DeepFabric(Grader):
         if fine or made is None:
             return tuple(reasons)
         found: Iterable[Reason]
-        if signature is not None:
+        if signature is not None or self.profile == "documented":
             found = self._listed(signature, made)
-        elif self.profile == "documented":
-            found = (unknown_tool(made),)
         else:
             found = islice(value_reasons(wanted.arguments or {}, made.arguments or {}, made.name), MOST_REASONS)
         return (*reasons, *found)
 
-    def _listed(self, signature: Signature, made: ToolCall) -> Iterator[Reason]:
+    def _listed(self, signature: Signature | None, made: ToolCall) -> Iterable[Reason]:
+        if signature is None:
+            message = "the called tool is not in the snapshot"
+            return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
         return islice(schema_reasons(signature, made.arguments or {}, made.name, self._strict), MOST_REASONS)
 
     def _graded(
@@ -434,13 +425,21 @@ class DeepFabric(Grader):
         reasons: tuple[Reason, ...],
         found: Figures | None = None,
     ) -> Grade:
-        label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
         score, parts, counts = found or self._table[verdict]
-        said: dict[str, Any] = {"counts": counts, "label": label, "gold": gold, "metadata": self._described}
-        if not abs(score) <= LARGEST_SCORE:
-            fault = Fault(category="grading", code=NO_SCORE, message=f"the weights give the score {score!r}")
-            return Grade(outcome=Outcome.FAILED, parts=parts, fault=fault, reasons=reasons, **said)
-        return Grade(score=score, passed=verdict == RIGHT, parts=parts, reasons=reasons, **said)
+        grade = Grade(
+            score=score,
+            passed=verdict == RIGHT,
+            counts=counts,
+            parts=parts,
+            label=None if made is None else made.name,
+            gold=None if wanted is None else wanted.name,
+            reasons=reasons,
+            metadata=self._described,
+        )
+        if abs(score) <= LARGEST_SCORE:
+            return grade
+        fault = Fault(category="grading", code=NO_SCORE, message=f"the weights give the score {score!r}")
+        return replace(grade, outcome=Outcome.FAILED, score=None, passed=None, fault=fault)
 
     def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
         """Return the failed grade of a sample that could not be processed: all parts wrong, and counted."""

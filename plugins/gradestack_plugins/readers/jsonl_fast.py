@@ -119,7 +119,8 @@ _NOTHING_RARE = (None,) * len(_RARE)
 def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
     made = []
     for entry in entries:
-        inner = entry.function or entry
+        function = entry.function
+        inner = entry if function is None else function
         name, arguments, text = inner.name, inner.arguments, None
         if type(arguments) is str:
             text = arguments
@@ -168,9 +169,8 @@ def tool_specs(raws: list[Raw]) -> tuple[ToolSpec, ...]:
     Raises:
         Unusual: One of them is no tool with a name.
     """
-    texts = list(map(bytes, raws))
-    specs = tuple(map(_tools.get, texts))
-    return specs if all(specs) else tuple(map(_tool, texts))  # type: ignore[return-value]
+    specs = tuple(map(_tools.get, map(bytes, raws)))
+    return specs if all(specs) else tuple(map(_tool, map(bytes, raws)))  # type: ignore[return-value]
 
 
 def _tool(text: bytes) -> ToolSpec:

@@ -12,11 +12,12 @@ The one import root, for users and authors of plugins; beside it :mod:`gradestac
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "Aggregator Component Contract Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input "
-    "Inputs Kind Profile Reader ResultT Shard",
+    "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input "
+    "Inputs Profile Reader ResultT Shard",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
+    "hooks": "Component Kind hookimpl",
     "grading.graders": "UNDER_WAY",
     "progress": "Progress",
     "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
@@ -34,7 +35,7 @@ _NAMES = {
     "python_api": "grade grade_files load_suite run stream",
     "python_figures": "figures",
     "records": "RecordFile RecordReader read_records",
-    "registry": "Registry discover hookimpl",
+    "registry": "Registry discover",
     "report": "Report load_report",
     "run_files": "is_run",
     "reporter": "Reporter",

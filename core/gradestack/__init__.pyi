@@ -1,7 +1,6 @@
 # What type checkers see of the import root.
 from gradestack._version import __version__ as __version__
 from gradestack.api import Aggregator as Aggregator
-from gradestack.api import Component as Component
 from gradestack.api import Contract as Contract
 from gradestack.api import Engine as Engine
 from gradestack.api import Exporter as Exporter
@@ -12,7 +11,6 @@ from gradestack.api import Grader as Grader
 from gradestack.api import GraderSummary as GraderSummary
 from gradestack.api import Input as Input
 from gradestack.api import Inputs as Inputs
-from gradestack.api import Kind as Kind
 from gradestack.api import Profile as Profile
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT
@@ -44,6 +42,9 @@ from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
 from gradestack.estimates.sums import rounded_cells as rounded_cells
 from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
+from gradestack.hooks import Component as Component
+from gradestack.hooks import Kind as Kind
+from gradestack.hooks import hookimpl as hookimpl
 from gradestack.model import ABSENT as ABSENT
 from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
@@ -90,7 +91,6 @@ from gradestack.records import RecordReader as RecordReader
 from gradestack.records import read_records as read_records
 from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
-from gradestack.registry import hookimpl as hookimpl
 from gradestack.report import Report as Report
 from gradestack.report import load_report as load_report
 from gradestack.reporter import Reporter as Reporter

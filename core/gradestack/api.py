@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import attrs
 
+from gradestack.hooks import Kind
 from gradestack.model import JSON, BadRecord, Grade, Sample, Status
 
 if TYPE_CHECKING:
@@ -25,24 +26,6 @@ if TYPE_CHECKING:
     from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
-Kind = Literal[
-    "reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "panel", "command", "stack"
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-
-@attrs.frozen(kw_only=True)
-class Component:
-    """What a plugin hands the kernel: a name for a class that is not imported yet."""
-
-    kind: Kind
-    name: str
-    """Lower case, digits and underscores (stacks may use hyphens); unique per kind over all plugins."""
-    target: str
-    """``package.module:Class``; of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of
-    click."""
-    summary: str
-    """One line for listings; of a command, what ``--help`` says of it."""
 
 
 @attrs.frozen(kw_only=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gradestack.api import Contract, Kind
+from gradestack.api import Contract
+from gradestack.hooks import Kind
 from gradestack.model import JSON
 from gradestack.report import Report
 

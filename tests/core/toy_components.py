@@ -1,5 +1,6 @@
 """Small components of every kind, and what makes plugins and registries of them."""
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -331,7 +332,7 @@ def make_registry(*more: Component) -> Registry:
 
 def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
     """Return a plugin that offers further components."""
-    return attrs.evolve(plugin, components=(*plugin.components, *components))
+    return dataclasses.replace(plugin, components=(*plugin.components, *components))
 
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:

@@ -31,9 +31,9 @@ import yaml
 
 import gradestack
 from gradestack import Outcome, discover
-from gradestack.api import KINDS
 from gradestack.cli.commands import cli
 from gradestack.gates.rules import BaselineGate, GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.hooks import KINDS
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 from tests.docs.conftest import environment_of

@@ -61,27 +61,28 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names."""
-        return sorted({*super().list_commands(ctx), *self._offered()})
+        return sorted({*super().list_commands(ctx), *_offered(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command; one of a plugin is imported now."""
         own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in self._offered():
+        if own is not None or cmd_name not in _offered(ctx):
             return own
-        found: click.Command = _registry(no_plugins=False).load("command", cmd_name)
+        found: click.Command = _registry(ctx).load("command", cmd_name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does."""
-        own, offered = dict(self.commands), self._offered()
+        own, offered = dict(self.commands), _offered(ctx)
         texts = {**offered, **{name: command.get_short_help_str(90) for name, command in own.items()}}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(texts.items()))
 
-    def _offered(self) -> dict[str, str]:
-        """Return the summaries of the commands that plugins offer."""
-        found = _registry(no_plugins=False).components()
-        return {component.name: component.summary for component, _ in found if component.kind == "command"}
+
+def _offered(context: click.Context) -> dict[str, str]:
+    """Return the summaries of the commands that plugins offer."""
+    found = _registry(context).components()
+    return {component.name: component.summary for component, _ in found if component.kind == "command"}
 
 
 @click.group(context_settings=CONTEXT, cls=_Commands)
@@ -123,16 +124,19 @@ def _finish(report: Report, *, quiet: bool) -> None:
     sys.exit(report.exit_code)
 
 
-def _registry(*, no_plugins: bool) -> Any:
-    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
+def _registry(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
+    """Return what is installed, looked for once in a command."""
+    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --version
 
-    found = discover(limit="" if no_plugins else None)
-    if found.unknown:
-        from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
-
+    known = (context or click.get_current_context()).meta
+    key = f"gradestack.registry {no_plugins}"
+    if key not in known:
+        known[key] = found = discover(limit="" if no_plugins else None)
         for name in found.unknown:
+            from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
+
             _say(f"warning: {unknown_plugin(name)}")
-    return found
+    return known[key]
 
 
 def _say(line: str) -> None:
@@ -234,7 +238,7 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
-    installed = _registry(no_plugins=False)
+    installed = _registry()
     with forward_termination():
         found = load_suite(
             suite, overrides=overrides, allow_code=allow_code, allow_remote=allow_remote, registry=installed
@@ -273,7 +277,7 @@ def report(
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
 
-    registry = with_files(_registry(no_plugins=False), files, allow_code=allow_code)
+    registry = with_files(_registry(), files, allow_code=allow_code)
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
     with forward_termination():
@@ -292,7 +296,7 @@ def plugins_list(*, kind: str | None) -> None:
     """List every component with its plugin's distribution and version."""
     from gradestack.cli.listing import component_lines  # noqa: PLC0415
 
-    for line in component_lines(_registry(no_plugins=False), kind):
+    for line in component_lines(_registry(), kind):
         _print(line)
 
 
@@ -302,7 +306,7 @@ def plugins_describe(name: str) -> None:
     """Describe the component NAME: what it computes, its options and defaults."""
     from gradestack.cli.listing import describe_lines  # noqa: PLC0415
 
-    for line in describe_lines(_registry(no_plugins=False), name):
+    for line in describe_lines(_registry(), name):
         _print(line)
 
 
@@ -314,7 +318,7 @@ def stacks() -> None:
 @stacks.command("list")
 def stacks_list() -> None:
     """List the named stacks."""
-    found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
+    found = [pair for pair in _registry().components() if pair[0].kind == "stack"]
     for component, plugin in found:
         _print(f"{component.name:<24} {component.summary}  [{plugin.release}]")
 
@@ -327,7 +331,7 @@ def stacks_show(name: str) -> None:
 
     from gradestack.suites.components import stack_for  # noqa: PLC0415
 
-    click.echo(yaml.safe_dump(dict(stack_for(_registry(no_plugins=False), name)), sort_keys=False), nl=False)
+    click.echo(yaml.safe_dump(dict(stack_for(_registry(), name)), sort_keys=False), nl=False)
 
 
 @cli.command()
@@ -337,7 +341,7 @@ def schema(what: str) -> None:
     from gradestack.jsonio.values import dumps  # noqa: PLC0415
     from gradestack.suites.schema import suite_schema  # noqa: PLC0415
 
-    registry = _registry(no_plugins=False)
+    registry = _registry()
     found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
     click.echo(dumps(found, indent=2))
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.cli.headline import block, number, share
 from gradestack.cli.progress_line import shown
-from gradestack.cli.warning_lines import warning_lines
 from gradestack.gates.lines import gate_line
 from gradestack.output.terminal import terminal_line
 from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
 
 _BAR = 40
+_MOST = 5
+"""Graders with one finding that have a warning each."""
+_NAMED = 3
+_OF_A_GRADER = re.compile(r"grader ('[^']*')(.*)", re.DOTALL)
 
 
 def verdict(passed: bool) -> str:
@@ -192,6 +196,22 @@ def _bad_records(bad: Mapping[str, Any]) -> list[str]:
     return [*lines, f"  and {bad['count'] - 3} more, in summary.json"] if bad["count"] > 3 else lines
 
 
+def _warnings(warnings: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of warnings in their order; what holds of more than five graders is one line, at the first."""
+    graders: dict[str, list[str]] = {}
+    parts = [(text, _OF_A_GRADER.fullmatch(text)) for text in warnings]
+    for _, part in parts:
+        if part:
+            graders.setdefault(part[2], []).append(part[1])
+    for text, part in parts:
+        keys = graders[part[2]] if part else []
+        if part is None or len(keys) <= _MOST:
+            yield f"Warning: {text}"
+        elif part[1] == keys[0]:
+            named = f"{', '.join(keys[:_NAMED])}, …"
+            yield f"Warning: {len(keys)} graders ({named}){part[2]}; all {len(keys)} under warnings in summary.json"
+
+
 def results(report: Report) -> str:
     """Return the results block: headline, states by grader, models, gates, and what needs attention."""
     total = report.metrics["total"]
@@ -206,7 +226,7 @@ def results(report: Report) -> str:
         *_runs(report.summary.get("runs")),
         *map(gate_line, report.gates),
         *_bad_records(report.summary["bad_records"]),
-        *warning_lines([*report.summary["warnings"], *report.header.get("warnings", [])]),
+        *_warnings([*report.summary["warnings"], *report.header.get("warnings", [])]),
         *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
     ]
     return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))

@@ -7,12 +7,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
-
-from gradestack.api import KINDS, Kind
 from gradestack.errors import ConfigError, suggest
+from gradestack.hooks import KINDS, Kind
 from gradestack.registry import Registry
-from gradestack.suites.schema import options
 
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
@@ -43,6 +40,10 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     """Yield the description of every component of a name."""
+    import attrs  # noqa: PLC0415 - not needed to list names
+
+    from gradestack.suites.schema import options  # noqa: PLC0415
+
     kinds: list[Kind] = [kind for kind in KINDS if name in registry.names(kind)]
     if not kinds:
         known = [component.name for component, _ in registry.components()]

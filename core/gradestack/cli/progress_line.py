@@ -8,10 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-
 from gradestack.progress import Progress, ProgressCallback
 
 _WIDTH = 40
@@ -87,6 +83,10 @@ def shown() -> Iterator[ProgressCallback]:
 
         yield plain
         return
+    from rich.console import Console  # noqa: PLC0415 - for a terminal alone
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
+
     columns = (SpinnerColumn(), BarColumn(_WIDTH), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Inputs, Kind, Profile
+from gradestack.api import Inputs, Profile
 from gradestack.grading.counts import SampleRule
 from gradestack.grading.recording import Pieces
 from gradestack.grading.selection import Selection
+from gradestack.hooks import Kind
 from gradestack.model import Fault, Sample
 
 Duplicates = Literal["keep", "last", "error"]

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from gradestack.api import Component, Contract, Kind
+from gradestack.api import Contract
 from gradestack.errors import ConfigError, suggest
+from gradestack.hooks import Component, Kind
 from gradestack.plugin_errors import LOCAL_CODE, error_text
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.strict import path_of

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from gradestack.api import Grader, Input, Inputs, Kind, Profile, Reader
+from gradestack.api import Grader, Input, Inputs, Profile, Reader
 from gradestack.errors import DataError, GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
+from gradestack.hooks import Kind
 from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry

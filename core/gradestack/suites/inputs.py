@@ -172,8 +172,8 @@ def _files(directory: Path) -> list[Path]:
 
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
     """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
-    every = _readers(registry)
-    readers = {reader: registry.load("reader", reader)} if reader else every
+    every = cache(lambda: _readers(registry))  # of no use where the reader is named and all is in order
+    readers = {reader: registry.load("reader", reader)} if reader else every()
     wanted = _once(paths)
     names: dict[str, list[Path]] = {}
     ignored: list[str] = []
@@ -183,7 +183,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             names.setdefault(whole, []).append(path)
             continue
         if not path.is_dir():
-            raise DataError(_unknown(path, registry, every, reader))
+            raise DataError(_unknown(path, registry, every(), reader))
         inside = _files(path)
         if not inside:
             raise DataError(f"{path}: the directory holds no file")
@@ -193,7 +193,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
     if not names:
-        raise DataError(_unknown(paths[0], registry, every, reader))
+        raise DataError(_unknown(paths[0], registry, every(), reader))
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
         raise ConfigError(
@@ -203,7 +203,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     times = _once(found)
     repeated = {path: most for path, number in times.items() if (most := max(number, wanted.get(path, 1))) > 1}
     looked_into = [path for path in list(times)[:_LOOKED_INTO] if path.is_file()]
-    odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, every)]
+    odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, readers[name], every)]
     return Recognised(name, list(times), ignored, repeated, odd)
 
 
@@ -356,11 +356,13 @@ def _complaints(head: bytes, readers: Mapping[str, type[Reader]]) -> Iterator[st
             yield f"the nearest is {name}, which says of its first record: {why}"
 
 
-def _oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
+def _oddities(
+    head: bytes, name: str, reader: type[Reader], every: Callable[[], Mapping[str, type[Reader]]]
+) -> Iterator[str]:
     """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats."""
     records = [(element, text) for element, text in _records(head) if element.problem is None]
-    if (reader := readers.get(name)) is not None and issubclass(reader, RecordReader):
-        yield from _others([element for element, _ in records], reader, name, readers)
+    if issubclass(reader, RecordReader):
+        yield from _others([element for element, _ in records], name, reader, every)
     listed = len({id(text) for _, text in records}) == 1 < len(records)
     for element, text in records[:1] if listed else records:
         if key := _repeated(text):
@@ -370,13 +372,17 @@ def _oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> It
 
 
 def _others(
-    records: Iterable[Element], reader: type[RecordReader], name: str, readers: Mapping[str, type[Reader]]
+    records: Iterable[Element],
+    name: str,
+    reader: type[RecordReader],
+    every: Callable[[], Mapping[str, type[Reader]]],
 ) -> Iterator[str]:
-    others = {name: kind for name, kind in readers.items() if kind is not reader and issubclass(kind, RecordReader)}
     for element in records:
         if _ask(reader.looks_like, element.value, otherwise=0.0) != 0.0:  # or None: it tells nothing
             continue
-        for other, kind in others.items():
+        for other, kind in every().items():
+            if kind is reader or not issubclass(kind, RecordReader):
+                continue
             if (_ask(kind.looks_like, element.value, otherwise=0.0) or 0.0) >= _SURE:
                 yield f":{element.line}: a record of the format {other} among those of {name}, as which all are read"
                 return

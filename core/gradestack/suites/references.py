@@ -9,10 +9,11 @@ from typing import Any, TypeVar, get_args
 
 import attrs
 
-from gradestack.api import Kind, Profile
+from gradestack.api import Profile
 from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
+from gradestack.hooks import Kind
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_place

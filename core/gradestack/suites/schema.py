@@ -10,10 +10,10 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 
-from gradestack.api import Kind
 from gradestack.errors import PluginError
 from gradestack.gates.limit import PERCENT_TEXT
 from gradestack.gates.rules import BaselineGate, FigureSpec, GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.hooks import Kind
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec

@@ -14,11 +14,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
+from gradestack.api import Aggregator, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.estimates.grades import Grades
 from gradestack.grading.metrics import figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage
+from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
 from gradestack.registry import discover, flaw

@@ -1,0 +1,32 @@
+"""What a plugin says of itself when it is found; its classes, and what they need, are imported when they are used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import pluggy
+
+NAME = "gradestack"
+"""Entry-point group, pluggy project name and hook prefix."""
+Kind = Literal[
+    "reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "panel", "command", "stack"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+hookimpl = pluggy.HookimplMarker(NAME)
+"""Decorator for hook implementations in plugins."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Component:
+    """What a plugin hands the kernel: a name for a class that is not imported yet."""
+
+    kind: Kind
+    name: str
+    """Lower case, digits and underscores (stacks may use hyphens); unique per kind over all plugins."""
+    target: str
+    """``package.module:Class``; of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of
+    click."""
+    summary: str
+    """One line for listings; of a command, what ``--help`` says of it."""

@@ -3,6 +3,7 @@
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
 
 SCORES = [("a", 1.0, "m"), ("b", 0.5, "m"), ("c", 0.0, "n"), ("d", None, "o")]
 
@@ -89,26 +90,7 @@ def test_percentages_that_look_like_fractions_are_suspicious(run):
     assert run(gate=gate).summary["warnings"] == ["suite: gate.value: 0.5 is a percentage here: 0.5% of the samples"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "gate", "said"),
-    [
-        ("exact_match", {"op": "gte", "value": 90}, "avg_score of q lies between 0 and 1, so that this fails"),
-        ("exact_match", {"op": "gt", "value": -1}, "avg_score of q lies between 0 and 1, so that this passes"),
-        ("exact_match", {"op": "lte", "value": 2}, "avg_score of q lies between 0 and 1, so that this passes"),
-        ("exact_match", {"op": "eq", "value": 2}, "avg_score of q lies between 0 and 1, so that this fails"),
-        ("tool_calls", {"op": "gte", "value": 90}, "avg_score of q lies between 0 and 1, so that this fails"),
-        ("usage", {"op": "lt", "value": -1}, "avg_score of q is at least 0, so that this fails"),
-        (
-            "toy",
-            {"metric": "accuracy", "op": "gte", "value": 900},
-            "accuracy of q lies between 0 and 100, so that this",
-        ),
-        ("exact_match", {"op": "gte", "value": 1}, None),
-        ("exact_match", {"op": "gte", "value": 0}, None),
-        ("toy", {"op": "gte", "value": 90}, None),
-        ("usage", {"op": "lte", "value": 90}, None),
-    ],
-)
+@pytest.mark.parametrize(("kind", "gate", "said"), data(__file__, "reach.yaml")["values"])
 def test_a_value_out_of_reach_is_told(write_lines, record, registry, kind, gate, said):
     """Where it is sure what the figure can be: of percentages, and of a grader whose class says its bounds."""
     data = {"target": {"paths": [str(write_lines([record("a")]))]}, "graders": {"q": kind}, "reports": []}

@@ -11,6 +11,7 @@ from gradestack import DataError
 from gradestack.jsonio import Element, iter_list, lists
 from tests.conftest import examples
 from tests.core.jsonio.test_boundaries import JSON, shown, slowly
+from tests.core.outcomes import data
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
@@ -33,35 +34,14 @@ def test_odd_values_in_a_list_are_the_standard_librarys(tmp_path):
     assert repr([each.value for each in elements(tmp_path / "x.json", ODD)]) == repr(json.loads(ODD))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "x.json:1: the file is empty"),
-        ("\n \n", "x.json:3: the file is empty"),
-        ('\n{"a": 1}', "x.json:2: expected a JSON list, found '{'"),
-        ("text", "expected a JSON list, found 't'"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), data(__file__, "broken.yaml")["no_lists"])
 def test_what_is_no_list_is_refused(tmp_path, text, message):
     with pytest.raises(DataError) as caught:
         elements(tmp_path / "x.json", text)
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "values", "problem"),
-    [
-        ('[{"a": 1}', [{"a": 1}], "the list is cut off here"),
-        ('[{"a": 1}, ', [{"a": 1}], "the list is cut off here: no closing ']'"),
-        ('[{"a": 1}, {"b": [1, ', [{"a": 1}], "(the list is cut off here)"),
-        ('[{"a": 1}, {"b": "x', [{"a": 1}], "Unterminated string"),
-        ('[{"a": 1} {"b": 2}]', [{"a": 1}], "expected ',' or ']' between elements, found '{'"),
-        ("[1,]", [1], "Expecting value"),
-        ("[1, x, 2]", [1], "Expecting value"),
-        ("[1] 2", [1], "text after the end of the list"),
-        ("[] []", [], "text after the end of the list"),
-    ],
-)
+@pytest.mark.parametrize(("text", "values", "problem"), data(__file__, "broken.yaml")["broken_lists"])
 def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
     *good, last = elements(tmp_path / "x.json", text)
     assert [each.value for each in good] == values

@@ -6,6 +6,7 @@ import pytest
 
 from gradestack import DataError
 from gradestack.jsonio import iter_list, iter_members, lists
+from tests.core.outcomes import data
 
 WHOLE = {
     "info": {"policy": "p" * 50, "odd": '"[{\\'},
@@ -59,18 +60,7 @@ def test_what_msgspec_refuses_is_walked_over(tmp_path):
     assert _read(path, 1)["a"][1] == {"b": "\ud800"}
 
 
-@pytest.mark.parametrize(
-    ("text", "keys"),
-    [
-        ('{"a": 1, "b": [1, {"c": 2', {"a": 1, "b": [1, None]}),
-        ('{"a": 1, "b": [1,, 2]}', {"a": 1, "b": [1, None]}),
-        ('{"a": 1 "b": 2}', {"a": 1}),
-        ('{"a": 1, b: 2}', {"a": 1}),
-        ('{"a": 1, "b" 2}', {"a": 1}),
-        ("{", {}),
-        ("{}", {}),
-    ],
-)
+@pytest.mark.parametrize(("text", "keys"), data(__file__, "broken.yaml")["broken_objects"])
 def test_what_is_broken_ends_the_members(tmp_path, text, keys):
     """Everything before the break is there; a list that breaks is open, and its reader says how."""
     path = tmp_path / "x.json"

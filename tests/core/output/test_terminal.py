@@ -6,28 +6,10 @@ from hypothesis import strategies as st
 
 from gradestack import terminal_line
 from gradestack.output.terminal import traceback_text
+from tests.core.outcomes import data
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain é ✓ C:\\x", "plain é ✓ C:\\x"),
-        ("a\nb\r\nc", "a\\nb\\r\\nc"),
-        ("\x1b[2J\x9b1m", "\\x1b[2J\\x9b1m"),
-        ("a\rb\tc\x00", "a\\rb\\tc\\x00"),
-        ("a\u2028b\u2029c\x85d\x0be", "a\\u2028b\\u2029c\\x85d\\x0be"),
-        ("\ud800", "\\ud800"),
-        ("\u202etxt\u2066", "\\u202etxt\\u2066"),
-        ("::error::x", "\\x3a:error::x"),
-        ("  ::set-output name=a::b", "  \\x3a:set-output name=a::b"),
-        ("a ::error::x", "a ::error::x"),
-        ("##[error]x", "\\x23#[error]x"),
-        ("a ##vso[task.complete]", "a \\x23#vso[task.complete]"),
-        ("###[x]", "#\\x23#[x]"),
-        ("## a [b]", "## a [b]"),
-        (None, "None"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), data(__file__, "lines.yaml")["lines"])
 def test_what_a_terminal_or_log_would_obey_is_escaped(text, shown):
     """Texts of other people's files cannot add lines, clear the screen, turn lines round or give commands."""
     assert terminal_line(text) == shown

@@ -11,6 +11,7 @@ import gradestack
 from gradestack import ConfigError
 from gradestack.outcome.pages import Pages
 from gradestack.rundir import recorder
+from tests.core.outcomes import data
 
 
 @pytest.fixture
@@ -54,33 +55,7 @@ def test_the_advice_helps(run, monkeypatch):
     assert report.aggregates["q"]["toy_count"]["mean"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, None),
-        ({"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  2000 kB\n"}, 2_048_000),
-        (
-            {"proc/meminfo": "MemAvailable: 2000 kB\n", "group/memory.max": "max\n", "group/memory.current": "5\n"},
-            2_048_000,
-        ),
-        (
-            {"proc/meminfo": "MemAvailable: 2000 kB\n", "group/memory.max": "900\n", "group/memory.current": "500\n"},
-            400,
-        ),
-        (
-            {
-                "proc/meminfo": "MemAvailable: 2000 kB\n",
-                "proc/self/cgroup": "0::/inner/most\n",
-                "group/inner/memory.max": "900\n",
-                "group/inner/memory.current": "500\n",
-                "group/inner/memory.stat": "anon 3\ninactive_file 100\n",
-            },
-            500,
-        ),
-        ({"proc/meminfo": "nonsense", "proc/self/cgroup": ""}, None),
-    ],
-    ids=["nothing known", "the machine's", "group without a limit", "the group's", "an inner group's", "nonsense"],
-)
+@pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])
 def test_available_memory(tmp_path, monkeypatch, files, expected):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from gradestack.suites.schema import class_schema, options, suite_schema, type_schema
+from tests.core.outcomes import data
 
 SUITE = """\
 name: x
@@ -79,43 +80,12 @@ def test_a_sound_suite_is_valid(schema):
     jsonschema.validate(yaml.safe_load(SUITE), schema)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "gate: {kind: simple, metric_key: q, aggregation: p95, op: gte, value: 0.5}",
-        "gate: {kind: weighted_average, aggregation: avg_score, weights: {q: 1, r: 2}, op: lt, value: 1}",
-        "gate: {kind: logical, operator: and, conditions: [{metric_key: q, aggregation: min, op: gt, value: 0}]}",
-        "gate: null",
-        "gates: [{op: gte, value: 0.5}, {kind: simple, metric_key: q, op: gte, value: 0.5, per: model}]",
-        "target: {paths: runs.jsonl}",
-        "stack: numbers\ngraders: {number: {factor: 2}}",
-        "graders: {q: {kind: tool, function: 'mine.py:grade', extractor: last_turn}}",
-        "plugins: [./graders.py]\ngraders: {q: ./mine.py:Shout, r: {kind: a.py:R, limit: 3}}\nreader: mine.py:Read",
-        "metrics: {mean: {of: q}, mine: {kind: mine.py:Count, of: q}}\nreports: [mine.py:Page]",
-        "num_runs: 4\nruns_must_pass: 3",
-    ],
-)
+@pytest.mark.parametrize("line", data(__file__, "schema.yaml")["valid"])
 def test_every_other_form_is_valid_too(schema, line):
     jsonschema.validate(yaml.safe_load(line), schema)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("profile: upstream", "profile: original"),
-        ("kind: toy,", "kind: toi,"),
-        ("factor: 0.5", "factor: high"),
-        ("factor: 0.5", "facter: 0.5"),
-        ("confidence: 0.9", "confidence: x"),
-        ("op: gte", "op: ge"),
-        ("value: 0.5", "valeu: 0.5"),
-        ("title: t", "titel: t"),
-        ("engine: serial", "engine: seriel"),
-        ("duplicates: last", "duplicates: first"),
-        ("name: x", "nmae: x"),
-        ("reader: jsonl", "reader: jsonk"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new"), data(__file__, "schema.yaml")["mistakes"])
 def test_mistakes_are_not(schema, old, new):
     """An editor marks what the loader would refuse."""
     assert SUITE.count(old) == 1

@@ -10,8 +10,6 @@ from gradestack.estimates.interval import again, ends
 from gradestack.grading.metrics import figures_of, grades_of
 from gradestack.table import Table, Wanted
 
-# the definition
-
 
 def defined(figure, tasks):
     """Return a figure and its standard error, written out: every task left out once, sums in floats."""
@@ -64,9 +62,6 @@ def test_what_is_undefined_without_a_task_has_no_standard_error():
     assert jackknife(figures, {(1, 1): 1, (0, 0): 1}, 2)["mean"] == Estimate(1.0, None, 2)
     assert jackknife(figures, {(1, 1): 1}, 2)["mean"] == Estimate(1.0, None, 1)
     assert jackknife(figures, {}, 2) == {"mean": Estimate(None, None, 0), "other": Estimate(None, None, 0)}
-
-
-# the interval
 
 
 @pytest.mark.parametrize(
@@ -130,17 +125,11 @@ def test_an_interval_says_of_what_it_is():
     assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (40, 10, 0.9, "logit_t")
 
 
-# Student's t
-
-
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 10, 49, 199, 999, 1000, 1001, 5000, 10**6, 10**9])
 @pytest.mark.parametrize("probability", [0.025, 0.5, 0.6, 0.9, 0.975, 0.995, 0.9995])
 def test_quantiles_are_those_of_scipy(df, probability):
     stats = pytest.importorskip("scipy.stats")
     assert t_quantile(probability, df) == pytest.approx(float(stats.t.ppf(probability, df)), rel=1e-10, abs=1e-12)
-
-
-# cells per task
 
 
 class Share(Aggregator):

@@ -20,9 +20,6 @@ def samples():
     ]
 
 
-# the package
-
-
 def test_the_public_names_are_there():
     for name in gradestack.__all__:
         assert getattr(gradestack, name) is not None
@@ -45,9 +42,6 @@ def test_the_api_is_typed_and_documented(name):
     code = function.__code__
     assert set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) <= set(hints)
     assert len(function.__doc__) > 60
-
-
-# samples in memory
 
 
 def test_samples_are_graded_by_name(registry):
@@ -186,9 +180,6 @@ def test_the_same_samples_give_the_same_bytes(registry, tmp_path, toys):
     for name in ("one", "two"):
         gradestack.grade(samples(), ["tau_partial"], output=tmp_path / name, registry=registry)
     assert toys.files_of(tmp_path / "one", "header.json") == toys.files_of(tmp_path / "two", "header.json")
-
-
-# files and suites
 
 
 def test_files_are_graded_with_their_formats_stack(write_lines, record, registry, tmp_path):

@@ -26,9 +26,6 @@ def plugins_of(spawn, *sites, **variables):
     return done.out
 
 
-# in process
-
-
 def test_every_built_in_plugin_is_sound():
     found = discover(limit="")
     assert [f"{plugin}: {plugin.error}" for plugin in found.broken] == []
@@ -156,9 +153,6 @@ def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys
 )
 def test_suggestions(word, known, answer):
     assert suggest(word, known) == answer
-
-
-# installed distributions, in processes of their own
 
 
 def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):

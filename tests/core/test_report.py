@@ -137,9 +137,6 @@ def test_a_kept_run_is_not_removed(finished):
     assert finished.path.is_dir()
 
 
-# directories that are no runs
-
-
 def test_what_is_no_run_directory(tmp_path, finished):
     (tmp_path / "file").touch()
     (tmp_path / "theirs").mkdir()

@@ -7,8 +7,6 @@ from gradestack import DataError, is_run
 from tests.core.outcomes import ids, read
 from tests.core.toy_components import DO_RAISE, DO_SKIP, Count
 
-# what a run comes to
-
 
 def test_a_run_directory(run_lines, record, toys):
     report = run_lines([record("a", 1.0), record("b", 0.25)])
@@ -154,9 +152,6 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-
-
-# places
 
 
 def test_a_rerun_replaces_the_run_whole(run_lines, record, toys):

@@ -9,8 +9,6 @@ from gradestack import DataError, PluginError
 from tests.core.outcomes import ids, read
 from tests.core.toy_components import DO_STOP
 
-# broken components: the results are kept
-
 
 @pytest.mark.parametrize(
     ("fail", "said"),
@@ -98,9 +96,6 @@ def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
     assert [each.name for each in tmp_path.iterdir()] == ["x.numbers"]
 
 
-# interruption
-
-
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_an_interrupted_run_keeps_what_it_has(run_lines, record, small_shards, size, toys, with_echo):
     small_shards(size)
@@ -141,9 +136,6 @@ def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines,
     monkeypatch.setattr(toys.Echo, "finish", stop)
     report = run_lines([record("a", 1.0)], using=with_echo)
     assert (report.exit_code, ids(report)) == (130, ["a"])
-
-
-# the file system
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):

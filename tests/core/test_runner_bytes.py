@@ -25,9 +25,6 @@ def noon(monkeypatch):
     monkeypatch.setattr("gradestack.runner.datetime", Clock)
 
 
-# the same bytes
-
-
 MIXED = [
     {
         "id": f"t{number % 40}",
@@ -114,9 +111,6 @@ def test_metrics_can_be_recomputed_from_the_rows_alone(run_lines, tmp_path, regi
     suite = load_suite({"target": {"paths": [str(tmp_path / "runs.jsonl")]}, **RICH}, registry=registry)
     assert len(suite.metrics) == 7
     assert recomputed(report, suite.metrics) == read(report)["metrics"]["aggregates"]
-
-
-# native files
 
 
 def test_native_files_of_one_input(run_lines, record, with_echo):

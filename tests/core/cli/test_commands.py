@@ -17,9 +17,6 @@ from tests.core.outcomes import clean
 HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
 
 
-# help and version
-
-
 def test_help_imports_click_and_nothing_heavier():
     """Start-up must not pay for what is not used."""
     code = (
@@ -93,9 +90,6 @@ def test_usage_mistakes(command, arguments, message):
     said = command(*arguments)
     assert (said.code, said.out) == (2, "")
     assert message.lower() in said.err.lower()
-
-
-# run and grade
 
 
 def test_a_run_prints_the_results_block(command, here):
@@ -183,9 +177,6 @@ def test_strict(command, here, write_lines, record):
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 4, "grader 'quality' (toy 7) raised on runs.jsonl:1")
     assert not (here / "out").exists()
     assert command("run", "suite.yaml", "-o", "out", "-q", "--set", "gate=null").code == 3
-
-
-# the other commands
 
 
 def test_validate_says_what_would_run(command, here):

@@ -48,9 +48,6 @@ def test_failed_runs_in_a_flat_gate(profile, options, actual):
     assert told(gate, profile, scores_of(q=[]))[0] == nothing
 
 
-# one figure of a series
-
-
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
@@ -92,9 +89,6 @@ def test_quantiles_interpolate_linearly():
         assert quantile(values, q) == pytest.approx(between, rel=1e-14)
 
 
-# simple gates
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -128,9 +122,6 @@ def test_texts_are_what_people_read():
     assert whole(SimpleGate(metric_key="q", op="gte", value=0.5))["text"] == "q >= 0.5"
     gate = SimpleGate(metric_key="q", op="lt", value=50, aggregation="accuracy")
     assert whole(gate)["text"] == "q accuracy < 50%"
-
-
-# weighted averages
 
 
 def test_weights_are_divided_by_their_sum():
@@ -188,9 +179,6 @@ def test_weights_that_make_no_sense_are_refused(weights):
         WeightedGate(weights=weights, aggregation="avg_score", op="gte", value=1)
 
 
-# logic
-
-
 HIGH, LOW = SimpleGate(metric_key="q", op="gte", value=0.5), SimpleGate(metric_key="r", op="gte", value=0.9)
 
 
@@ -242,9 +230,6 @@ def test_keys_are_found_wherever_they_stand():
 def test_the_rule_per_sample(gate, score, passed):
     """At least the threshold, 1.0 where there is none."""
     assert gate.sample_passes(score) is passed
-
-
-# groups
 
 
 def test_a_gate_per_group_must_hold_in_every_one():

@@ -127,9 +127,6 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
     assert list(found[0][2]) == ["quality/broken"]
 
 
-# the size itself
-
-
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
     """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading it ``reading``."""
     now, sizes = [0.0], []

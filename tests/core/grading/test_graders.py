@@ -128,9 +128,6 @@ def test_a_grader_may_handle_failed_runs_itself():
     assert grade.score == 0.0
 
 
-# graders that judge one text
-
-
 @attrs.frozen(kw_only=True)
 class Length(Grader):
     """Scores a text by its length over ten, or as the reference says."""

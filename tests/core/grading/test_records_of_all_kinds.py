@@ -16,9 +16,6 @@ def test_the_profile_of_one_grader(run_lines):
     }
 
 
-# datasets
-
-
 def test_a_dataset_is_joined_by_id(run_lines, write_lines):
     """Expectations come from it; rows nobody answered are missing, per model, and counted in the total only."""
     gold = write_lines([{"id": str(n), "expected": [{"name": "f"}], "input": f"q{n}"} for n in range(3)], "gold.jsonl")
@@ -65,9 +62,6 @@ def test_a_broken_dataset_is_refused(run_lines, write_lines, record, lines, mess
         run_lines([record("a")], dataset=str(gold))
 
 
-# duplicates
-
-
 TWICE = [("a", 0.0, None), ("b", 1.0, None), ("a", 1.0, None), ("a", 0.5, 1), ("a", 0.25, None)]
 
 
@@ -106,9 +100,6 @@ def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_pa
     ):
         run_lines(twice(record), duplicates="error")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
-
-
-# broken input
 
 
 def test_bad_records_are_counted_and_listed(run_lines, record):

@@ -17,9 +17,6 @@ from tests.conftest import examples
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
 
-# loads
-
-
 def test_values_are_those_of_the_standard_library():
     assert repr(loads(ODD)) == repr(json.loads(ODD))
 
@@ -140,9 +137,6 @@ def test_odd_texts_read_as_the_standard_library_reads_them(text):
     agrees(text.encode("utf-8", "surrogatepass"))
 
 
-# dumps
-
-
 def test_keys_are_sorted_and_text_is_kept():
     assert dumps({"b": "é", "a": [1, 2.0, None, True]}) == '{"a":[1,2.0,null,true],"b":"é"}'
     assert dumps({"b": 1, "a": {}}, indent=2) == '{\n  "a": {},\n  "b": 1\n}'
@@ -221,9 +215,6 @@ def test_a_long_text_that_is_there_twice_is_kept_once():
     found = loads_long(json.dumps({"a": long, "b": {"c": [1, long]}, "d": f"{long}."}).encode())
     assert found == {"a": long, "b": {"c": [1, long]}, "d": f"{long}."}
     assert found["a"] is found["b"]["c"][1]
-
-
-# lines
 
 
 def lines(path, **options):

@@ -16,8 +16,6 @@ from gradestack.rundir.journal import from_json, to_json
 from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import Staging
 
-# records
-
 
 def test_a_result_survives_its_record(tmp_path):
     """Every field but the rows, which are in results.jsonl by then."""
@@ -117,9 +115,6 @@ def test_ctrl_c_comes_after_a_thread_has_begun(tmp_path, monkeypatch):
         kept._start()
     assert kept.close() == 1
     assert staging.journal.read_bytes() == b"{}\n"
-
-
-# the hidden directory
 
 
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):

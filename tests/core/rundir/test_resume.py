@@ -65,9 +65,6 @@ def run(suite, registry):
     return call
 
 
-# a full disk
-
-
 @pytest.mark.parametrize(
     "pieces", [7, pytest.param(1, marks=pytest.mark.proof), pytest.param(30, marks=pytest.mark.proof)]
 )
@@ -172,9 +169,6 @@ def test_a_disk_that_is_really_full(run, suite, tmp_path):
         subprocess.run(["umount", str(small)], check=True)
 
 
-# what has changed
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -265,9 +259,6 @@ def test_the_default_place(run, full_disk, tmp_path):
     assert report.path != fresh.path
     assert len(list((tmp_path / "gradestack-runs/x").glob(".*"))) == 1
     assert files_of(report.path) == files_of(tmp_path / "whole")
-
-
-# less usual ends
 
 
 def test_machines_that_are_gone_cost_nothing(run, tmp_path):

@@ -14,7 +14,6 @@ from tests.core.outcomes import data, files_but_headers
 from tests.core.toy_components import ROOT
 
 AIRLINE = ROOT / "examples/airline/results.json"
-# one file from the command line to the page
 
 
 def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
@@ -73,9 +72,6 @@ def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch,
     assert {key: average(report, key) for key in "asfh"} == {"a": 1.0, "s": 0.125, "f": 0.25, "h": 0.75}
     assert report.aggregates["h"]["n"] == {"count": 4}
     assert files_but_headers(shapes / "serial") == files_but_headers(shapes / "processes")
-
-
-# what a reference names
 
 
 def test_a_class_a_function_and_options(shapes, registry):
@@ -218,9 +214,6 @@ def test_two_files_of_one_name_are_told_apart(shapes, command):
     assert (
         f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of the files" in said.err
     )
-
-
-# samples in memory
 
 
 class Loud(Grader):

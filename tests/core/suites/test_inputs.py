@@ -30,9 +30,6 @@ def names(paths, base):
     return [path.relative_to(base).as_posix() for path in paths]
 
 
-# expand
-
-
 def test_patterns_are_expanded_in_sorted_order(place):
     found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
     assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
@@ -80,9 +77,6 @@ def test_pipes_and_sockets_are_refused(place):
                 expand([name], place)
 
 
-# names
-
-
 @pytest.mark.parametrize(
     ("paths", "expected", "shown"),
     [
@@ -116,9 +110,6 @@ def test_a_directory_is_named_whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "runs.v1")
     (here,) = name_inputs(expand(["."]))
     assert (here.name, here.shown) == ("runs.v1", "runs.v1")
-
-
-# recognise
 
 
 def test_the_format_is_recognised(place, registry):
@@ -197,9 +188,6 @@ def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, to
     assert recognise([place / "runs/a.jsonl"], using, None).reader == "jsonl"
     with pytest.raises(DataError, match="not recognised"):
         recognise([place / "x.numbers"], using, None)
-
-
-# one file, several spellings
 
 
 def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatch):

@@ -99,9 +99,6 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
     assert "ConfigError: code of a run is not what it was when the run was begun" in done.stderr
 
 
-# errors of graders
-
-
 def test_an_error_names_the_line_it_came_from(shapes, registry):
     report = graded("shapes.py:torn", registry=registry)
     faults = [row["grade"]["fault"] for row in report.rows()]

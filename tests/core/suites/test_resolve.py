@@ -63,9 +63,6 @@ def test_an_own_metric_replaces_the_default_of_its_name(load):
     assert count.fail == "numbers"
 
 
-# stacks and overrides
-
-
 def test_a_stack_is_the_ground_a_suite_stands_on(load, tmp_path):
     """Own entries add to it, extend it option by option, or replace it by naming their own kind."""
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
@@ -120,9 +117,6 @@ def test_one_path_needs_no_list(load):
     assert len(load("target: {paths: runs.jsonl}\ngraders: {quality: toy}\n").inputs.data) == 1
 
 
-# what is kept of it
-
-
 def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path):
     """Inputs, dataset and path options are cut to names; engine and directories are left out."""
     suite = load(
@@ -169,9 +163,6 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
         files_suite([path], options, stack="jsn")
     with pytest.raises(ConfigError, match="unknown reader 'jsn'"):
         files_suite([path], options, reader="jsn")
-
-
-# datasets
 
 
 def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):

@@ -6,8 +6,9 @@ import contextlib
 import io
 import json
 import os
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -105,21 +106,9 @@ def rows(directory: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="session")
-def letta() -> SimpleNamespace:
-    """The builders."""
-    return SimpleNamespace(
-        spoken=spoken,
-        called=called,
-        returned=returned,
-        grade=grade,
-        result=result,
-        failure=failure,
-        wrapped=wrapped,
-        write=write,
-        read=read,
-        run=run,
-        rows=rows,
-    )
+def letta() -> ModuleType:
+    """The builders above."""
+    return sys.modules[__name__]
 
 
 @pytest.fixture(scope="session")

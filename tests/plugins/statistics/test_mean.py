@@ -25,9 +25,6 @@ def scores(*values):
     return [(str(number), Grade(score=value)) for number, value in enumerate(values)]
 
 
-# Student's t
-
-
 @pytest.mark.parametrize(
     ("confidence", "df", "expected"),
     [
@@ -56,9 +53,6 @@ def test_many_degrees_are_the_normal_distribution():
     steps = [t_quantile(0.975, df) - t_quantile(0.975, df + 1) for df in (998, 999, 1000)]
     assert steps == pytest.approx([steps[0]] * 3, rel=1e-2)
     assert t_quantile(0.025, 7) == -t_quantile(0.975, 7)
-
-
-# the mean
 
 
 def test_one_run_per_task_is_the_usual_standard_error():

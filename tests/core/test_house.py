@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_072,
     "plugins": 39_308,
-    "tests": 56_250,
+    "tests": 55_935,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -167,3 +167,11 @@ def held(tmp_path):
     found = Held(place)
     yield found
     found.end()
+
+
+@pytest.fixture(scope="session")
+def fake():
+    """Return the maker of made-up reports."""
+    from tests.plugins.pages import fake_report
+
+    return fake_report

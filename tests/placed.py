@@ -1,4 +1,8 @@
-"""Panels made of functions, and reports that show them."""
+"""Panels made of functions, reports that show them, and what pages carry packed."""
+
+import base64
+import gzip
+import re
 
 import attrs
 
@@ -16,3 +20,19 @@ def panel_of(function, place="overview", *, name="p", title="P", template="", pl
 def with_panels(report, *placed):
     """Return a report whose pages show these panels."""
     return attrs.evolve(report, shared={"panels": Panels(placed)})
+
+
+def unpacked(text):
+    """Return a text that a page carries packed."""
+    return gzip.decompress(base64.b64decode(text)).decode()
+
+
+def carried(page, name="chunk[0-9]+"):
+    """Return what the page carries under a name, unpacked: rows, panels, or the list of samples."""
+    found = re.findall(rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page)
+    return "\n".join(map(unpacked, found))
+
+
+def without_rows(page):
+    """Return a page without the rows it carries."""
+    return re.sub(r'<script type="application/json" id="(?:rows|chunk[0-9]+)"[^>]*>[^<]*</script>\n', "", page)

@@ -13,7 +13,7 @@
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var tasks = null, data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
+  var tasks = null, data = null, shown = [], orders = {}, current = -1, lower = null, timer = 0;
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
@@ -53,6 +53,7 @@
       found = found.then(gradestackUnpacked).then(function (answer) { return answer.text(); }).then(function (text) { return text.split("\n"); });
     }
     kept.set(number, found);
+    found.catch(function () { kept.delete(number); });
     if (kept.size > KEPT) { kept.delete(kept.keys().next().value); }
     return found;
   }
@@ -114,32 +115,21 @@
     else { list.removeAttribute("aria-activedescendant"); }
   }
 
-  function drilldown(row) {
-    if (!drilled) {
-      drilled = new Map();
-      document.querySelectorAll("noscript.drill").forEach(function (holder) { drilled.set(+holder.dataset.p, holder); });
-    }
-    var holder = drilled.get(row);
-    if (!holder) { return null; }
-    return rendered(holder.textContent);
-  }
-  function rendered(html) {
-    var held = new DOMParser().parseFromString(html, "text/html").querySelector(".inside");
-    return held && document.importNode(held, true);
-  }
-  /* What is in a chunk: a drill-down rendered by the page's own templates, or a row. */
+  /* The row of a sample, in a chunk of single ones or of all, with what plugins show of it. */
   function loaded(row) {
-    var drills = data.chunks.drilled, first = data.chunks.first;
-    for (var each = 0; each < drills.length; each++) {
-      var place = drills[each].indexOf(row);
-      var number = first.length + data.chunks.panels.length + each + 1;
-      if (place >= 0) { return chunk(number).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
+    var picked = data.chunks.picked, first = data.chunks.first, number = 0, place = -1;
+    for (var each = picked.length - 1; each >= 0 && place < 0; each--) {
+      place = picked[each].indexOf(row);
+      number = first.length + data.chunks.panels.length + each + 1;
     }
-    var own = first.length;
-    while (own && first[own - 1] > row) { own--; }
-    if (!own) { return Promise.reject(new Error("Its calls and conversation are not here")); }
-    return Promise.all([chunk(own), panelsOf(row)]).then(function (found) {
-      return gradestackSample(found[0][row - first[own - 1]], row + 1, data.longest, found[1], lacking());
+    if (place < 0) {
+      number = first.length;
+      while (number && first[number - 1] > row) { number--; }
+      place = row - first[number - 1];
+    }
+    var own = panelsOf(row).catch(function (error) { return [make("p", "note", error.message + ".")]; });
+    return Promise.all([chunk(number), own]).then(function (found) {
+      return gradestackSample(found[0][place], { line: row + 1, longest: data.longest, panels: found[1], lacking: lacking() });
     });
   }
   /* What plugins show of a sample, rendered with the page. */
@@ -179,16 +169,13 @@
       });
       one.append(bar);
     }
-    var inside = drilldown(row);
-    if (inside) { one.append(inside); }
-    else { one.append(waiting(row)); }
+    one.append(waiting(row));
   }
   function waiting(row) {
     var holder = make("div", "waiting"), told = make("ul", "reasons");
     data.sets[data.k[row]].forEach(function (kind) { told.append(make("li", "", data.kinds[kind][0] + ": " + kindText(kind))); });
     holder.append(told);
     loaded(row).then(function (found) { holder.replaceWith(found); }, function (error) {
-      kept.clear();
       holder.append(make("p", "note", error.message + ": see results.jsonl, line " + (row + 1) + "."));
     });
     return holder;
@@ -269,7 +256,7 @@
     if (sort.value !== "worst") { state.set("sort", sort.value); }
     var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
     if (off.length) { state.set("without", off.join("")); }
-    if (tasks) { tasks.tell(state); }
+    tasks.tell(state);
     try { history.replaceState(null, "", "#" + state.toString()); } catch (error) { /* not everywhere */ }
   }
   function recall() {
@@ -283,7 +270,7 @@
     if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
     pick(Array.from(data.kinds.keys()).filter(function (kind) { return told.indexOf(data.kinds[kind].join("|")) >= 0; }));
     boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
-    if (tasks) { tasks.recall(state); }
+    tasks.recall(state);
     apply();
     return state.get("sample") !== null && open(named(state.get("sample")));
   }
@@ -365,16 +352,13 @@
   });
   window.addEventListener("resize", draw);
 
-  /* A browser that cannot unpack the list shows what it shows without scripts: one sample after the other. */
+  /* A browser that cannot unpack the list shows what it shows without scripts. */
   function plain() {
-    var all = byId("all");
-    document.querySelectorAll("noscript.drill").forEach(function (holder) {
-      var held = new DOMParser().parseFromString(holder.textContent, "text/html").querySelector("details");
-      if (held) { all.append(document.importNode(held, true)); }
-    });
+    var all = byId("all"), text = all.querySelector("noscript").textContent;
+    all.append.apply(all, Array.from(new DOMParser().parseFromString(text, "text/html").body.childNodes));
     all.style.display = "block";
     form.hidden = true;
-    if (byId("task-view")) { byId("task-view").hidden = true; }
+    ["task-view", "task-says"].forEach(function (id) { if (byId(id)) { byId(id).hidden = true; } });
     document.querySelector(".split").hidden = true;
     root.classList.add("ready");
   }
@@ -385,7 +369,7 @@
     data = found;
     data.v = Uint8Array.from({ length: data.v.length }, function (_, row) { return data.v.charCodeAt(row) - 48; });
     var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
-    tasks = byId("task-view") && gradestackTasks(data, remember);
+    tasks = gradestackTasks(data, remember);
     list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     gradestackSave(data, function () { return shown; });
     if (byId("whole-map")) { gradestackMap(data, function (row) { open(row); one.focus({ preventScroll: true }); }); }

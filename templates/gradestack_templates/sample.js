@@ -1,4 +1,4 @@
-/* A sample as its row of results.jsonl has it, as _sample.html draws one; nothing of a row is ever parsed as HTML. */
+/* A sample as its row of results.jsonl has it, on every page; nothing of a row is ever parsed as HTML. */
 var gradestackSample = (function () {
   "use strict";
   var MOST = 60, MOST_REASONS = 100, MOST_MESSAGES = 200, MOST_ITEMS = 200, LONG = 900, LINES = 12, limit = 10000, line = 0;
@@ -274,8 +274,9 @@ var gradestackSample = (function () {
     return make("div", "m from-" + style, head, body);
   }
   function addTalk(to, row) {
-    if (!has(row, "trajectory") && Object.keys(map(row.source)).length) {
-      to.append(make("h4", "", "Conversation"), make("p", "note", "It was left in the input of this run: " + place(row) + "."));
+    if (!has(row, "trajectory") && (text(row.trajectory_gone) || Object.keys(map(row.source)).length)) {
+      var gone = brief(text(row.trajectory_gone), 600) || "It was left in the input of this run: " + place(row) + "; “gradestack view RUN_DIR” shows it.";
+      to.append(make("h4", "", "Conversation"), make("p", "note", gone));
     }
     var loose = list(row.trajectory).filter(of.isMap), turns = list(row.trajectory).filter(function (turn) { return !of.isMap(turn); });
     turns = turns.concat(loose.length ? [loose] : []).map(function (turn) { return list(turn).map(map); });
@@ -319,28 +320,34 @@ var gradestackSample = (function () {
   }
   function present(pairs) { return pairs.filter(function (pair) { return given(pair[1]); }); }
 
-  /* json: the row; number: its line; longest: of one text; panels: what plugins show of it, drawn already; lacking: what says which are not, or null. */
-  return function (json, number, longest, panels, lacking) {
+  /* json: the row; as: its line, the longest text (longest), what plugins show of it, drawn already (panels), what says
+     which are not, or null (lacking), and whether it stands beside another (compared): then calls and grades alone. */
+  return function (json, as) {
     var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
     var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
     var truth = expected.text || task.ground_truth, items = itemsOf(row, list(expected.calls).length), link = make("a", "", "Link to this sample");
-    line = number;
-    limit = longest;
-    if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
-    addTexts(held, "Task", asked);
-    addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
+    var own = present([["Expected", expected.label], ["Predicted", predicted.label]]), panels = as.panels || [], note = make("p", "note where");
+    line = as.line;
+    limit = as.longest;
+    if (!as.compared) {
+      if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
+      addTexts(held, "Task", asked);
+      addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
+    } else { addCalls(held, row, items); }
     addTexts(held, "Answer", textOf(row.submission) && !given(predicted.calls) ? [row.submission] : []);
-    addOwnLabels(held, present([["Expected", expected.label], ["Predicted", predicted.label]]));
-    panels.concat(lacking || []).forEach(function (panel) { held.append(panel); });
-    addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
-    addCalls(held, row, items);
+    addOwnLabels(held, own);
+    if (!as.compared) {
+      panels.concat(as.lacking || []).forEach(function (panel) { held.append(panel); });
+      addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
+      addCalls(held, row, items);
+    }
     addGrades(held, row, items);
     addFacts(held, row);
+    if (as.compared) { return held; }
     addTalk(held, row);
-    link.href = "#s" + number;
-    var note = make("p", "note where");
+    link.href = "#s" + line;
     if (Object.keys(map(row.source)).length) { note.append("Read from ", make("bdi", "", place(row)), ". "); }
-    note.append("Row " + of.count(number) + " of results.jsonl. ", link);
+    note.append("Row " + of.count(line) + " of results.jsonl. ", as.alone ? "" : link);
     held.append(note);
     return held;
   };

@@ -1,14 +1,3 @@
-/* What is packed in the page: gzip as base64. */
-function gradestackBytes(text) {
-  if (Uint8Array.fromBase64) { return Uint8Array.fromBase64(text); }
-  var letters = atob(text), bytes = new Uint8Array(letters.length);
-  for (var place = 0; place < letters.length; place++) { bytes[place] = letters.charCodeAt(place); }
-  return bytes;
-}
-function gradestackUnpacked(bytes) {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-}
-
 /* Tables as files. Those of the run as a whole are packed in the page as they are written; tasks and samples are made of
    the list of samples: gradestackSave(data, rows) gives it, and what returns the rows that the list shows. */
 var gradestackSave = (function () {

@@ -1,9 +1,6 @@
 """A page whose samples stand beside it, in a real browser, from a file."""
 
-import importlib.util
 import io
-import sys
-from pathlib import Path
 
 import attrs
 import pytest
@@ -19,17 +16,6 @@ PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
   pair.className, pair.querySelector('.tool').textContent,
   ...[...pair.querySelectorAll('tbody tr')].map(row => row.className + ' ' + row.querySelector('th code').textContent)
 ])"""
-
-
-@pytest.fixture(scope="module")
-def fake():
-    """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
-    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_chunks", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -50,6 +36,10 @@ def opened(tab, fake, tmp_path):
     return write
 
 
+ALL_TEXT = """(() => { const found = [], walk = document.createTreeWalker(document.getElementById('one'), 4);
+  while (walk.nextNode()) { found.push(walk.currentNode.data); } return found.join(' '); })()"""
+
+
 def show(tab, row):
     """Open the sample of a row and wait until it is there."""
     tab.run(f"location.hash = '#s{row + 1}'")
@@ -68,98 +58,88 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
     assert tab.requests() == [path.as_uri(), (path.parent / "report_data" / "chunk-1.js").as_uri()]
 
 
-def test_both_drawings_of_a_sample_agree(opened, fake):
-    """Calls stand in pairs, and arguments are the same, missing or different, whether a row or a template is drawn."""
-    rows = [fake.graded_row(task, run, "m") for task in range(8) for run in range(2)]
-    seen = []
-    for options in ({"max_samples": 500}, {}):
-        tab, _ = opened(rows, **options)
-        found = []
-        for row in range(len(rows)):
-            show(tab, row)
-            tab.wait(f"document.querySelector('#one').textContent.includes('Row {row + 1} of')")
-            found.append(tab.run(PAIRS))
-        seen.append(found)
-    assert seen[0] == seen[1]
-    assert {pair[0] for sample in seen[0] for pair in sample} >= {"pair matched", "pair differs"}
+def test_calls_stand_side_by_side(opened, fake):
+    """Expected and made, what differs is marked on both sides, with the grader's reason."""
+    row = next(
+        row
+        for row in (fake.graded_row(7, run, "m") for run in range(50))
+        if row["grade"]["reasons"] and row["grade"]["reasons"][0].get("pointer") == "/legs/1/day"
+    )
+    tab, _ = opened([row])
+    show(tab, 0)
+    old = row["grade"]["reasons"][0]["expected"]
+    marked = tab.run("[...document.querySelectorAll('#one mark')].map(one => one.textContent.replace(/,$/, ''))")
+    assert marked[:2] == [f'"day": "{old}"', '"day": "2025-03-30"']
+    assert {kind for kind, *_ in tab.run(PAIRS)} >= {"pair differs"}
+    assert "wrong_argument /legs/1/day" in tab.run("document.getElementById('one').textContent")
 
 
-def rich_rows(fake):
-    """Return rows with everything a drill-down shows, and with what it should hold but does not."""
-    rows = [fake.graded_row(task, run, "m") for task in range(8) for run in range(2)]
-    rows += [fake.ungraded_row(9, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
-    spoken = fake.graded_row(3, 5, "m")
-    spoken["trajectory"] *= 2
-    spoken["trajectory"][0][1] |= {"reasoning": "First I look. " * 9, "name": "ann", "content": ["a", {"text": "b"}, 3]}
-    spoken["trajectory"][0][2]["tool_calls"] = [
-        {"function": {"name": "", "arguments": '{"a": [1, {"b": [2.50, "c,d"]}]}'}}
-    ]
-    call = {
-        "status": "error",
-        "error": "no such\ntrain",
-        "error_type": "Lost",
-        "seconds": 0.25,
-        "server": "rail",
-        "author": "b",
-    }
-    spoken["predicted"]["calls"] = [each | call for each in spoken["predicted"]["calls"]]
-    spoken |= {
-        "ended": "limit",
-        "usage": {"requests": 12, "cost_usd": 0.00012, "seconds": 1234.5, "input_tokens": 12345678},
-    }
-    spoken["recorded"] |= {
-        "mean": 1.0,
-        "b_10": 1e22,
-        "b_9": -1.5,
-        "c": 0.8125,
-        "d": 0.6875,
-        "e": 123456.25,
-        "word": "x" * 400,
-    }
-    bare = fake.graded_row(2, 6, "m")
-    bare["grades"] = {
-        "partial": bare["grade"] | {"items": [], "label": "l" * 99, "gold": 3, "counts": {"n": 0, "f1_a": 2}}
-    }
-    bare["grade"] = bare["grades"]["partial"]
-    bare["predicted"] = {"calls": None, "label": "yes", "plan": {"b": {"steps": [1, 2]}, "a": [{}, []]}}
-    bare["expected"] |= {"label": "no", "text": "It is so.", "plan": ["deep", {"er": [[[[[[[[[1]]]]]]]]]}]}
-    bare["sample"]["input"] = ["one", ["two", "three"], {"four": 4}]
-    odd = fake.graded_row(3, 7, "m")
-    odd["grades"]["reward"]["items"] = [
-        {"outcome": "graded", "score": 0.57, "parts": {"a_b": 1, "c": None}, "label": "x"}
-    ]
-    odd["grades"]["partial"] = odd["grade"] = odd["grade"] | {"items": []}
-    odd["predicted"]["calls"] = [{"name": "other", "arguments": None, "raw_arguments": "{no"}]
-    odd["expected"]["calls"] = odd["expected"]["calls"][:1]
-    plain = [
-        {"sample": {"id": 1}},
-        {"sample": {"id": "é"}, "grade": {"score": 0.29, "rationale": "why"}, "trajectory": [[], []]},
-    ]
-    return rows, [spoken, bare, odd, *plain]
-
-
-DRAWN = """(() => { const seen = [], inside = document.querySelector('#one .inside').cloneNode(true);
-  inside.querySelectorAll('.from-system').forEach(one => one.remove());
-  const own = one => [...one.childNodes].filter(each => each.nodeType === 3).map(each => each.data).join('');
-  inside.querySelectorAll('*').forEach(one => {
-    seen.push([one.tagName, one.className, own(one).split(/\\s+/).join(' ').trim()].join(' '));
-  });
-  return seen.concat([...inside.querySelectorAll('details')].map(one => one.open ? 'open' : 'shut')); })()"""
-
-
-def test_a_sample_looks_the_same_however_it_is_drawn(opened, fake):
-    """Every element with its text, in one order, whether made by a template or by the page's script from the row."""
-    seen, (rows, more) = [], rich_rows(fake)
-    for options in ({"max_samples": 500}, {}):
-        tab, _ = opened(rows, more, **options)
-        found = []
-        for row in range(len(rows) + len(more)):
-            show(tab, row)
-            tab.wait(f"document.querySelector('#one').textContent.includes('Row {row + 1} of')")
-            found.append(tab.run(DRAWN))
-        seen.append(found)
-    for one, other in zip(*seen, strict=True):
-        assert one == other
+@pytest.mark.parametrize(
+    ("change", "texts"),
+    [
+        (
+            {"expected": {"label": "no", "plan": ["deep"]}, "predicted": {"label": "yes", "plan": {"a": [1]}}},
+            ["Label Expected no Predicted yes", 'Expected plan ["deep"]', 'Predicted plan {"a": [1]}'],
+        ),
+        ({"sample": {"id": "a", "input": ["one", ["two", "three"], {"four": 4}]}}, ['one two three {"four": 4}']),
+        ({"expected": {"text": "It is so."}, "predicted": {}}, ["Expected answer It is so.", "Answer No, thank you."]),
+        ({"expected": {"calls": []}, "predicted": {"calls": []}}, ["No call was expected, and none was made."]),
+        (
+            {
+                "expected": {"calls": [{"name": "f", "arguments": {"x": 1}}]},
+                "predicted": {"calls": [{"name": "g", "arguments": None, "raw_arguments": "{no", "seconds": 0.25}]},
+                "grade": None,
+                "grades": {},
+            },
+            ["paired by name and arguments", "answered by call 1 g", "0.250 s", "Arguments are no object {no"],
+        ),
+        (
+            {"error": {"category": "target", "code": "boom", "message": "bad"}, "trajectory_gone": "It is gone."},
+            ["Recorded run failed target boom: bad"],
+        ),
+        (
+            {"grade": {"state": "skipped", "score": 0.0}, "grades": {"g": {"state": "skipped", "score": 0.0}}},
+            ["Grades g skipped Facts"],
+        ),
+        (
+            {
+                "grade": None,
+                "grades": {
+                    "g": {
+                        "score": 0.5,
+                        "items": [{"id": "i", "outcome": "graded", "score": 0.57, "reasons": [{"code": "c"}]}],
+                        "reasons": [{"code": "c"}, {"code": "d", "message": "why"}],
+                        "counts": {"n": 2, "none": 0},
+                        "fault": {"code": "f", "type": "E"},
+                        "label": "l",
+                        "gold": 3,
+                    }
+                },
+            },
+            ["g 0.500 label l , expected 3 n 2 f (E) d – why", "i 0.570 c"],
+        ),
+        (
+            {"ended": "limit", "usage": {"cost_usd": 0.00012, "seconds": 1234.5, "tokens": 12345678}, "tools": ["t"]},
+            ["Ended limit", "Took cost_usd 0.00012, seconds 1,234.5, tokens 12,345,678", "Tools (1) t"],
+        ),
+        ({"trajectory": [[{"role": "user", "content": "a"}], [{"content": "b"}]]}, ["Turn 1 user a Turn 2 unknown"]),
+        (
+            {"trajectory": [[{"role": "tool", "content": "{}", "reasoning": "Think", "name": "t"}]]},
+            ["1 message", "tool t", "Reasoning 5 characters Think {}"],
+        ),
+        ({"trajectory": [[{"role": "user", "content": "a"}] * 203]}, ["203 messages", "3 more messages in results"]),
+        ({"trajectory": [[{"role": "user", "content": "x" * 20_000}]]}, ["10,000 more characters in results.jsonl"]),
+        ({"trajectory": None, "grades": 3, "grade": "x", "expected": [], "source": 3, "tools": {}}, ["Row 2 of"]),
+    ],
+)
+def test_what_a_row_has_is_shown(opened, fake, change, texts):
+    """Everything a drill-down shows, cut where it is long; nothing where a key is missing or of another type."""
+    tab, _ = opened([fake.graded_row(2, 0, "m")], [{**fake.graded_row(1, 0, "m"), **change}])
+    show(tab, 1)
+    tab.wait("document.querySelector('#one').textContent.includes('Row 2 of')")
+    shown = " ".join(tab.run(ALL_TEXT).split())
+    assert [text for text in texts if text not in shown] == []
+    assert tab.messages() == []
 
 
 def of_sample(row):
@@ -176,8 +156,10 @@ def panel():
 OWN = "[...document.querySelectorAll('#one .panel')].map(one => one.textContent.split(/\\s+/).join(' ').trim())"
 
 
-@pytest.mark.parametrize("options", [{"max_samples": 3, "max_bytes": 10**7}, {"max_samples": 3}, {}])
-def test_panels_stand_in_samples_without_a_drill_down(opened, panel, options):
+@pytest.mark.parametrize(
+    "options", [{"max_samples": 3, "max_bytes": 10**7}, {"max_samples": 3, "max_bytes": 30_000}, {}]
+)
+def test_panels_stand_in_samples(opened, panel, options):
     """Rendered with the page, in it or beside it, they are at their place in each sample they show anything of."""
     tab, _ = opened(panels=[panel], **options)
     for row in range(24):
@@ -209,8 +191,8 @@ def test_numbers_keep_their_digits(opened, fake):
     assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == ["12345678901234567890", "1.0", "2"]
 
 
-def test_hidden_characters_are_visible_in_both_drawings(opened, fake):
-    """The page's script shows the same pictures and code points as its templates, for each such character."""
+def test_hidden_characters_are_visible(opened, fake):
+    """The page's script shows the same pictures and code points as other texts of the page, for each such character."""
     row, far = fake.graded_row(1, 0, "m"), (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
     text = "".join(map(chr, (*range(0x250), 0x61C, 0x180E, *far, 0xD83D))) + "\r\n"
     for grade in (row["grade"], *row["grades"].values()):
@@ -245,7 +227,7 @@ def test_a_chunk_of_another_page_is_not_shown(opened):
 
 
 def test_samples_in_the_page_are_drawn_from_their_rows(opened):
-    """As long as they fit it, rows without a drill-down of their own are in the page, which asks for nothing."""
+    """As long as they fit it, rows are in the page, which asks for nothing."""
     tab, path = opened(max_bytes=5_000_000, max_samples=2)
     for row in range(24):
         show(tab, row)
@@ -262,17 +244,21 @@ def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
     assert tab.messages() == []
 
 
-def test_the_worst_samples_can_be_read_without_scripts(opened):
-    """Those that stay in the page; a note says how many there are, and nothing that needs a script is shown."""
-    tab, path = opened(max_bytes=60_000, max_samples=500)
+def test_the_worst_samples_stay_in_the_page(opened):
+    """Without its chunks it shows these, and says which others it lacks; so it does without scripts, as a table."""
+    tab, path = opened(max_bytes=8_000, max_samples=5)
+    assert tab.run("[...document.querySelectorAll('script[id^=chunk]')].length") == 1
+    tab.open("about:blank")
+    for each in (path.parent / "report_data").iterdir():
+        each.unlink()
+    tab.open(path.as_uri())
+    tab.wait(READY)
+    tab.wait("document.querySelector('#one .inside') !== null")
     tab.emulate(scripts=False)
     tab.open("about:blank")
     tab.open(path.as_uri())
-    shown = tab.run("document.querySelectorAll('details.sample').length")
-    assert 2 < shown < 24
-    assert f"Without scripts {shown} of 24 samples" in tab.run("document.body.innerText")
-    tab.run("document.querySelector('details.sample summary').click()")
-    assert tab.run("document.querySelector('details.sample .inside').checkVisibility()")
+    assert tab.run("document.querySelectorAll('noscript tbody tr').length") == 5
+    assert "5 of 24 samples, failures first" in tab.run("document.body.innerText")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     tab.emulate()
 

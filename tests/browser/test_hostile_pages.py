@@ -1,11 +1,8 @@
 """Texts that try to be more than texts, in every page a run can have, in a real browser."""
 
-import importlib.util
 import io
 import itertools
 import json
-import sys
-from pathlib import Path
 
 import attrs
 import pytest
@@ -35,17 +32,6 @@ HOOK = """globalThis.ran = [];
 for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
   globalThis[name] = (...given) => ran.push([name, ...given]);
 }"""
-
-
-@pytest.fixture(scope="module")
-def fake():
-    """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
-    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_hostile", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def hostile(value, texts, depth=0):

@@ -113,6 +113,7 @@ def test_the_page_of_one_sample_has_a_margin(tab, run, tmp_path, width):
     path = tmp_path / "sample.html"
     path.write_text(sample_page(report, *RowPlaces(report).part(0, 1, 50).shown[0], 10_000), encoding="utf-8")
     opened(tab, path, width)
+    tab.wait("document.querySelector('main .inside') !== null")
     left = "document.querySelector('%s').getBoundingClientRect().left"
     assert tab.run(f"{left % 'main .inside h4, main .inside h3'} - {left % 'main .card'}") >= 15
 

@@ -1,11 +1,8 @@
 """Tables saved as files from a page, in a real browser."""
 
 import csv
-import importlib.util
 import json
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,17 +12,6 @@ from gradestack_plugins.pages.table_files import CsvReporter, JsonReporter
 
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 FORMULA = '=HYPERLINK("https://example.invalid")'
-
-
-@pytest.fixture(scope="module")
-def fake():
-    """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
-    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_saving", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture

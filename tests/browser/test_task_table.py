@@ -1,9 +1,5 @@
 """The table of tasks in a real browser: for one model, and by the verdicts of another grader."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import attrs
 import pytest
 
@@ -15,24 +11,14 @@ FORM = "document.getElementById('task-view').elements"
 TEXTS = (
     "[...document.querySelectorAll('#task-table tbody tr')].map(one => [...one.children].map(each => each.textContent))"
 )
-HEADS = "[...document.querySelectorAll('#task-table thead th')].map(one => one.textContent)"
+HEADS = "[...document.querySelectorAll('#task-table thead th bdi')].map(one => one.textContent)"
+FOOT = "[...document.querySelectorAll('#task-table tfoot tr > *')].map(one => one.textContent)"
 
 
 def choose(tab, name, value):
     tab.run(
         f"{FORM}['{name}'].value = '{value}'; {FORM}['{name}'].dispatchEvent(new Event('change', {{bubbles: true}}))"
     )
-
-
-@pytest.fixture(scope="module")
-def fake():
-    """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
-    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_tasks", path)
-    found = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = found
-    spec.loader.exec_module(found)
-    return found
 
 
 def written(fake, rows, out):
@@ -73,11 +59,14 @@ def opened(tab, fake, tmp_path):
 def test_one_model_has_a_table_of_its_own(opened):
     """Its tasks and trials alone, with their mean and successes; a reload keeps it, and all models are as before."""
     before = opened.run("document.getElementById('task-table').innerHTML")
+    assert opened.run(HEADS) == [HOSTILE, "south", "Task", "0", "1", "0", "1", "Mean", "Solved"]
+    assert opened.run(TEXTS)[1] == ["task 2", "0.250", "0.500", "0.250", "0.500", "0.375", "0/4"]
+    assert opened.run(FOOT) == ["Mean", "0.250", "0.500", "0.125", "0.375", ""]
     choose(opened, "model", 1)
     shown = [["task 2", "0.250", "0.500", "0.375", "0/2"], ["task 10", "0.000", "0.250", "0.125", "0/2"]]
     assert opened.run(TEXTS) == shown
     assert opened.run(HEADS) == ["Task", "0", "1", "Mean", "Solved"]
-    assert "Only of south." in opened.run("document.querySelector('#task-table .say').textContent")
+    assert "Only of south." in opened.run("document.getElementById('task-says').textContent")
     address = opened.run("location.href")
     opened.open("about:blank")
     opened.open(address)
@@ -91,7 +80,7 @@ def test_one_model_has_a_table_of_its_own(opened):
 def test_another_grader_has_its_verdicts(opened):
     """Its verdicts without scores of others, for all models or one; a hostile name stays text."""
     choose(opened, "by", 0)
-    assert opened.run(HEADS) == ["Task", f"{HOSTILE} 0", f"{HOSTILE} 1", "south 0", "south 1", "Passed"]
+    assert opened.run(HEADS) == [HOSTILE, "south", "Task", "0", "1", "0", "1", "Passed"]
     assert opened.run(TEXTS) == [
         [HOSTILE, "✗", "✗", "·", "·", "0/2"],
         ["task 2", "✗", "✓", "✗", "✓", "2/4"],
@@ -99,7 +88,7 @@ def test_another_grader_has_its_verdicts(opened):
     ]
     choose(opened, "model", 0)
     assert [line[-1] for line in opened.run(TEXTS)] == ["0/2", "1/2", "1/2"]
-    assert opened.run("document.querySelector('#task-table .say').textContent") == (
+    assert opened.run("document.getElementById('task-says').textContent") == (
         f"Verdict of every trial by reward: ✓ and blue passed. Only of {HOSTILE}."
     )
     opened.run("document.querySelector('#task-table a.cell.passed').click()")
@@ -142,3 +131,17 @@ def test_trials_without_names_are_counted(tab, fake, tmp_path):
     choose(tab, "model", 1)
     assert tab.run(HEADS) == ["Task", "1", "2", "Mean", "Solved"]
     assert tab.run(TEXTS) == [["a", "0.250", "✓ 1.000", "0.625", "1/2"], ["b", "0.500", "·", "0.500", "0/1"]]
+
+
+def test_tasks_that_were_run_once_are_cells(tab, fake, tmp_path):
+    """Each with its id; a sample without a grade shows its state, and no score."""
+    rows = [fake.ungraded_row(5, 0, "m", state) for state in ("failed", "skipped", "missing")]
+    rows = [{**each, "sample": {"id": f"t{number}"}} for number, each in enumerate((*rows, fake.graded_row(4, 0, "m")))]
+    score = rows[3]["grade"]["score"]
+    tab.emulate()
+    tab.open("about:blank")
+    tab.open(written(fake, rows, tmp_path))
+    tab.wait(READY)
+    cells = tab.run("[...document.querySelectorAll('#task-table .map li')].map(one => one.textContent)")
+    assert cells == ["t0error", "t1skipped", "t2missing", f"t3{'✓ ' * (score == 1)}{score:.3f}"]
+    assert tab.run("document.querySelectorAll('#task-table table').length") == 0

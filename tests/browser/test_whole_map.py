@@ -1,9 +1,6 @@
 """The map of tasks and trials of a run with too many of them for an element each, in a real browser."""
 
-import importlib.util
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +13,6 @@ CELLS = f"""[...{MAP}.querySelectorAll('path.trial')].map(one =>
   [one.classList[1], one.getAttribute('d').split('z').length - 1])"""
 SAID = "document.getElementById('map-says').textContent"
 HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\">"
-
-
-@pytest.fixture(scope="module")
-def fake():
-    """Return the maker of made-up reports."""
-    path = Path(__file__).parents[1] / "plugins" / "pages" / "fake_report.py"
-    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_map", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a page carries of samples: the list of all, rows and drill-downs, packed, in the page or in files beside it."""
+"""What a page carries of samples: the list of all, rows and panels, packed, in the page or in files beside it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from markupsafe import Markup
 
 from gradestack import Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
@@ -38,23 +39,23 @@ class Chunks:
     """Chunks in memory as long as there is room for them in the page, then files.
 
     Attributes:
-        texts: The chunks as base64; none when they are files.
-        beside: Whether they are files.
+        texts: Number of each chunk that stands in the page, and the chunk as base64.
+        beside: Whether there are chunks in files.
         sums: SHA-256 of each chunk before it was made base64.
         first: Position of the first row of each chunk of rows.
         panelled: Positions of the samples of each chunk of panels; these come after those of rows.
-        drilled: Positions of the drill-downs of each chunk that has such; these come last.
-        without: Titles of panels that are drawn in drill-downs alone.
+        picked: Positions of the rows of each chunk of single rows, which go before those of all; these come last.
+        without: Titles of panels that are drawn for the worst samples alone.
     """
 
     def __init__(self, folder: Path, room: int) -> None:
-        self._folder, self._room = folder, room
-        self.texts: list[str] = []
-        self.beside = room < 0
+        self._folder, self._room, self._most = folder, room, room
+        self.texts: dict[int, Markup] = {}
+        self.beside = False
         self.sums: list[str] = []
         self.first: list[int] = []
         self.panelled: list[list[int]] = []
-        self.drilled: list[list[int]] = []
+        self.picked: list[list[int]] = []
         self.without: list[str] = []
 
     def add_rows(self, report: Report, index: RowIndex) -> None:
@@ -70,25 +71,37 @@ class Chunks:
             start = stop
 
     def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
-        """Add rendered panels of samples that have no drill-down, those of each as a line of JSON."""
-        for positions, lines in _batches(panels):
+        """Add rendered panels of samples, those of each as a line of JSON."""
+        for positions, lines in _batches((position, json.dumps(html)) for position, html in panels):
             self.panelled.append(positions)
             self._add("\n".join(lines).encode())
 
-    def add_drilldowns(self, drilldowns: Iterable[tuple[int, str]]) -> None:
-        """Add rendered drill-downs, each a line of JSON."""
-        for positions, lines in _batches(drilldowns):
-            self.drilled.append(positions)
+    def add_picked(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Add single rows, which hold more than those of results.jsonl."""
+        for positions, lines in _batches(rows):
+            self.picked.append(positions)
             self._add("\n".join(lines).encode())
 
-    def _add(self, data: bytes) -> None:
+    def keep(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Add the first of these rows to the page, though the others are beside it, as far as there is room."""
+        held, room = list[tuple[int, str]](), self._most
+        for position, line in rows:
+            room -= len(line)
+            if room < 0:
+                break
+            held.append((position, line))
+        if held:
+            self.picked.append([position for position, _ in held])
+            self._add("\n".join(line for _, line in held).encode(), here=True)
+
+    def _add(self, data: bytes, *, here: bool = False) -> None:
         found = packed(data)
         text = base64.b64encode(found).decode()
         self.sums.append(hashlib.sha256(found).hexdigest())
         self._room -= len(text)
-        if not self.beside:
-            self.texts.append(text)
-            if self._room < 0:
+        if here or not self.beside:
+            self.texts[len(self.sums)] = Markup(text)  # noqa: S704 - base64
+            if self._room < 0 and not here:
                 self._move()
         else:
             self.write(f"chunk-{len(self.sums)}", text)
@@ -103,22 +116,22 @@ class Chunks:
         """Write what is here, and all that comes, into files."""
         if not self.beside:
             self.beside = True
-            for number, text in enumerate(self.texts, start=1):
+            for number, text in self.texts.items():
                 self.write(f"chunk-{number}", text)
             self.texts.clear()
 
     def listed(self) -> dict[str, Any]:
         """Return what the list of samples says of the chunks."""
         sums = self.sums if self.beside else []
-        found: dict[str, Any] = {"first": self.first, "drilled": self.drilled, "sums": sums}
+        found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
         return found | {"panels": self.panelled, "without": self.without}
 
 
-def _batches(texts: Iterable[tuple[int, str | list[str]]]) -> Iterator[tuple[list[int], list[str]]]:
+def _batches(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list[str]]]:
     positions, lines, size = list[int](), list[str](), 0
     for position, text in texts:
         positions.append(position)
-        lines.append(json.dumps(text))
+        lines.append(text)
         size += len(lines[-1])
         if size >= _CHUNK:
             yield positions, lines
@@ -159,6 +172,11 @@ def island_of_texts(data: Mapping[str, str]) -> str:
         return _packed_text(msgspec.json.encode(data))
     except UnicodeEncodeError:  # a lone surrogate
         return island(data)
+
+
+def packed_rows(rows: Iterable[Mapping[str, Any]]) -> Markup:
+    """Return rows, a line each, as a page carries them that has no list of samples."""
+    return Markup(_packed_text("\n".join(map(json.dumps, rows)).encode()))  # noqa: S704 - base64
 
 
 def _packed_text(text: bytes) -> str:

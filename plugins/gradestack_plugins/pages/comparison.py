@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
-import jinja2
-from markupsafe import Markup
 
 from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.environment import asset, environment, policy
-from gradestack_plugins.pages.index import Entry, name_of, score, shade
+from gradestack_plugins.pages.chunks import packed_rows
+from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
+from gradestack_plugins.pages.index import name_of
 from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
 from gradestack_plugins.pages.prose import bar, code, prose
-from gradestack_plugins.pages.sample import SharedTexts, sample
+from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
@@ -38,29 +37,29 @@ def html_page(data: Mapping[str, Any], panels: Panels) -> str:
     env = environment(folders=folders(panels))
     env.filters.update(signed=signed, ends=ends)
     style, early = asset(env, "report.css"), asset(env, "theme.js")
-    shown = {"style": style, "early": early, "policy": policy([style], [early])}
+    flipped, rows = _flipped(data)
+    script = rows_script(env) if flipped else ""
+    shown = {"style": style, "early": early, "script": script, "policy": policy([style], [early, script])}
     filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
-    found = {"panels": [html for _, html in filled], "left_out": left_out, "flipped": _flipped(env, data)}
-    return env.get_template("comparison.html").render(**_context(data), **shown, **found)
+    found = {"panels": [html for _, html in filled], "left_out": left_out, "flipped": flipped}
+    return env.get_template("comparison.html").render(
+        **_context(data), **shown, **found, rows=packed_rows(rows), longest=_LONGEST
+    )
 
 
-def _flipped(env: jinja2.Environment, data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the first tasks that changed, with what both sides did."""
-    return [
-        {**each, "sides": [_side(env, side) for side in each["sides"]]}
-        for each in map(as_map, data.get("flipped") or ())
-    ]
-
-
-def _side(env: jinja2.Environment, side: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one side of a task that changed: its trial's drill-down, without its conversation."""
-    row, position, verdict = as_map(side["row"]), as_count(side["position"]), "passed" if side["passed"] else "lost"
-    value, run = score(as_map(row.get("grade"))), row.get("run")
-    shown, css = (verdict, verdict) if value is None else (number(value), shade(value))
-    id_, trial = (name_of("" if name is None else str(name)) for name in (as_map(row.get("sample")).get("id"), run))
-    view = sample(Entry(position, id_, trial, "", verdict, value, shown, css), row, _LONGEST, SharedTexts(_LONGEST))
-    html = Markup(env.get_template("_flipped.html").render(sample=view))  # noqa: S704 - rendered and escaped by our own template
-    return {**side, "run": trial, "line": position + 1, "html": html}
+def _flipped(data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
+    """Return the first tasks that changed, with the first reason of both sides, and the rows of these."""
+    found, rows = [], list[Mapping[str, Any]]()
+    for each in map(as_map, data.get("flipped") or ()):
+        sides = []
+        for side in each["sides"]:
+            row = as_map(side["row"])
+            run = "" if row.get("run") is None else name_of(str(row["run"]))
+            place = {"run": run, "line": as_count(side["position"]) + 1, "number": len(rows), "gist": gist(row)}
+            sides.append({**side, **place})
+            rows.append(row)
+        found.append({**each, "sides": sides})
+    return found, rows
 
 
 @attrs.frozen

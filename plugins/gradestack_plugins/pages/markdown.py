@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -12,13 +14,13 @@ from typing_extensions import override
 from gradestack import Report, Reporter
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
-from gradestack_plugins.pages.index import Entry, RowEntry, shown_as, verdict, worst
+from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, shown_as, verdict, worst
 from gradestack_plugins.pages.overview import STATES, GraderView, Overview, State, page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.sample import SampleView, SharedTexts, sample
-from gradestack_plugins.pages.tasks import table
+from gradestack_plugins.pages.sample import SampleView, sample
+from gradestack_plugins.pages.text import natural, number
 
 PAGE = "report.md"
 _ROWS = "results.jsonl"
@@ -77,7 +79,7 @@ class MarkdownReporter(Reporter):
             "view": view,
             "panels": page.panels.filled,
             "agreement": page.agreement,
-            "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
+            "tasks": table(index, self.max_tasks),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
@@ -144,7 +146,7 @@ class MarkdownReporter(Reporter):
         """Yield the views of samples, without their conversations."""
         rows = rows_at(report, (entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
-            yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
+            yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text)
 
 
 class _Parts:
@@ -194,3 +196,78 @@ def result(entry: RowEntry) -> str:
 def counts(states: Iterable[State]) -> dict[str, int]:
     """Return the counts by state, 0 for states nobody is in."""
     return {**dict.fromkeys(STATES, 0), **{state.name: state.count for state in states}}
+
+
+MOST_COLUMNS = 32
+
+
+class Column(NamedTuple):
+    """One trial, of one model."""
+
+    model: str
+    run: str
+    """"" where runs have no names: then one column per occurrence."""
+    occurrence: int = 0
+
+    @property
+    def label(self) -> str:
+        """Heading without the model."""
+        return self.run or str(self.occurrence + 1)
+
+
+@attrs.frozen
+class Task:
+    """One line of the table of tasks."""
+
+    id: str
+    cells: tuple[Sequence[RowEntry], ...]
+    """Per column the samples there: none, one, or several for duplicates."""
+    mean: str
+    """Mean score over graded trials."""
+    passed: int
+    trials: int
+
+
+@attrs.frozen
+class Tasks:
+    """The first tasks in natural order."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Task, ...]
+    models: int
+    left_out: int
+    columns_left_out: int
+
+
+def table(index: RowIndex, most: int) -> Tasks:
+    """Return the first ``most`` tasks over their trials, both in natural order, models as first seen."""
+    names = names_of(index.names)
+    ids = {names[task] for task in index.tasks}  # those that read alike are one
+    entries: dict[str, list[RowEntry]] = {id_: [] for id_ in heapq.nsmallest(most, ids, key=natural)}
+    for entry, task in zip(index.entries, index.tasks, strict=True):
+        if (own := entries.get(names[task])) is not None:
+            own.append(entry)
+    models = list(dict.fromkeys(name_of(entry.model) for own in entries.values() for entry in own))
+    known = [model for model in models if model] if len(set(models) - {""}) == 1 else models
+    cells = {id_: _cells(own, known[0] if len(known) == 1 else "") for id_, own in entries.items()}
+    every = {column: None for own in cells.values() for column in own}
+    columns = sorted(every, key=lambda each: (models.index(each.model), natural(each.run), each.occurrence))
+    shown = tuple(columns[:MOST_COLUMNS])
+    rows = tuple(_task(id_, entries[id_], [own.get(column, ()) for column in shown]) for id_, own in cells.items())
+    return Tasks(shown, rows, len(known), max(0, len(ids) - most), len(columns) - len(shown))
+
+
+def _cells(entries: Iterable[RowEntry], only: str) -> dict[Column, list[RowEntry]]:
+    """Return the samples of a task by trial; those nobody ran, without a model, belong to the only one there is."""
+    cells: dict[Column, list[RowEntry]] = {}
+    for entry in entries:
+        model, run = name_of(entry.model) or only, name_of(entry.run)
+        occurrence = 0 if run else sum(known.model == model for known in cells)
+        cells.setdefault(Column(model, run, occurrence), []).append(entry)
+    return cells
+
+
+def _task(id_: str, entries: Sequence[RowEntry], cells: Iterable[Sequence[RowEntry]]) -> Task:
+    scores = [entry.score for entry in entries if entry.score is not None]
+    mean = number(math.fsum(scores) / len(scores)) if scores else "–"
+    return Task(id_, tuple(cells), mean, sum(entry.passed is True for entry in entries), len(entries))

@@ -1,149 +1,16 @@
-"""The drill-down of one sample: its calls against the expected ones, grades, reasons, conversation."""
+"""What terminal and Markdown show of one sample: its calls against the expected ones, its grades with their reasons."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
-from gradestack_plugins.pages.index import Entry, all_reasons, outcome, score, shade
-from gradestack_plugins.pages.jsonview import Line, Path, differences, lines, pointer_path, same, spread
-from gradestack_plugins.pages.text import Cut, brief, cut, natural, number, token
-
-_MOST_MESSAGES = 200
-_SHARED_FROM = 600
-"""Length from which a system message that occurs again is shown once for all samples."""
-_MOST_SHARED = 50
-_FOLDED_FROM = 900
-_FOLDED_LINES = 12
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
-_ROLES |= {"system": "system", "developer": "system"}
-
-
-_NONE = Cut("")
-
-
-@attrs.frozen
-class Call:
-    """A tool call inside a message."""
-
-    name: str
-    arguments: Cut
-
-
-@attrs.frozen
-class Shown:
-    """One message."""
-
-    role: str
-    """Role as recorded."""
-    style: str
-    """CSS class: ``user``, ``assistant``, ``tool``, ``system`` or ``other``."""
-    name: str
-    body: Cut
-    code: bool = False
-    """Whether the body is JSON, spread over lines."""
-    folded: bool = False
-    """Whether the body is long enough to be folded."""
-    preview: str = ""
-    shared: int = 0
-    """Number of the text in the list of shared texts, from 1; 0 when the body is shown here."""
-    size: int = 0
-    """Characters of the whole body."""
-    calls: tuple[Call, ...] = ()
-    reasoning: Cut = _NONE
-    """What the model thought before."""
-
-
-@attrs.frozen
-class Turn:
-    """The messages of one turn."""
-
-    number: int
-    """From 1; 0 when the sample has a single turn."""
-    messages: tuple[Shown, ...]
-
-
-@attrs.frozen
-class Conversation:
-    """All turns of a sample."""
-
-    turns: tuple[Turn, ...]
-    count: int
-    """Messages in all."""
-    left_out: int
-    """Messages not shown, after those that are."""
-    gone: str = ""
-    """Why there is none, where the row did not keep it."""
-
-
-@attrs.define
-class SharedTexts:
-    """Long system messages, each kept once for the whole page."""
-
-    limit: int
-    texts: list[Cut] = attrs.field(factory=list)
-    numbers: dict[bytes, int] = attrs.field(factory=dict)
-
-    def number(self, text: str) -> int:
-        """Return the number of a text, from 1; 0 when it is to be shown in place."""
-        if len(text) < _SHARED_FROM:
-            return 0
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        if digest not in self.numbers and len(self.numbers) < _MOST_SHARED:
-            self.texts.append(cut(text, self.limit))
-            self.numbers[digest] = len(self.texts)
-        return self.numbers.get(digest, 0)
-
-
-def conversation(trajectory: Any, limit: int, shared: SharedTexts) -> Conversation:
-    """Return the view of a row's ``trajectory``."""
-    turns = [[as_map(message) for message in turn] for turn in _turns(as_list(trajectory))]
-    count, room = sum(map(len, turns)), _MOST_MESSAGES
-    shown: list[Turn] = []
-    for place, turn in enumerate(turns, start=1):
-        messages = tuple(_message(message, limit, shared) for message in turn[:room])
-        room -= len(messages)
-        if messages:
-            shown.append(Turn(place if len(turns) > 1 else 0, messages))
-    return Conversation(tuple(shown), count, max(0, count - _MOST_MESSAGES))
-
-
-def _turns(trajectory: Iterable[Any]) -> Iterable[Iterable[Any]]:
-    loose: list[Any] = []
-    for entry in trajectory:
-        if isinstance(entry, Mapping):
-            loose.append(entry)
-        else:
-            yield as_list(entry)
-    if loose:
-        yield loose
-
-
-def _message(message: Mapping[str, Any], limit: int, shared: SharedTexts) -> Shown:
-    role = brief(as_text(message.get("role")), 40) or "unknown role"
-    style = _ROLES.get(role.lower(), "other")
-    text = content_text(message.get("content"))
-    number = shared.number(text) if style == "system" else 0
-    laid_out = spread(text) if not number and len(text) <= limit else None
-    body = cut(laid_out if laid_out is not None else text, limit)
-    folded = len(body.shown) > _FOLDED_FROM or (style == "tool" and body.shown.count("\n") > _FOLDED_LINES)
-    return Shown(
-        role=role,
-        style=style,
-        name=brief(as_text(message.get("name")), 80),
-        body=Cut("") if number else body,
-        code=laid_out is not None,
-        folded=folded,
-        preview=brief(text, 160) if folded else "",
-        shared=number,
-        size=len(text),
-        calls=tuple(_call(call, limit) for call in as_list(message.get("tool_calls"))[:_MOST_MESSAGES]),
-        reasoning=cut(content_text(message.get("reasoning")), limit),
-    )
+from gradestack_plugins.pages.index import Entry, all_reasons, outcome, score
+from gradestack_plugins.pages.jsonview import Line, Path, differences, lines, pointer_path, same
+from gradestack_plugins.pages.text import Cut, brief, cut, number
 
 
 def content_text(content: Any) -> str:
@@ -154,13 +21,6 @@ def content_text(content: Any) -> str:
         parts = (as_map(part).get("text", part) for part in content)
         return "\n".join(part if isinstance(part, str) else compact(part) for part in parts)
     return content if isinstance(content, str) else compact(content)
-
-
-def _call(raw: Any, limit: int) -> Call:
-    function = as_map(as_map(raw).get("function")) or as_map(raw)
-    arguments = function.get("arguments")
-    text = arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
-    return Call(call_name(function.get("name")), cut(spread(text) or text if len(text) <= limit else text, limit))
 
 
 def call_name(name: Any) -> str:
@@ -403,7 +263,6 @@ class ItemView:
     """One graded thing inside a sample."""
 
     id: str
-    outcome: str
     score: str
     label: str
     gold: str
@@ -416,10 +275,8 @@ class GradeView:
     """What one grader says."""
 
     key: str
-    state: str
     score: str
     """In short; the state when there is no score."""
-    fraction: float | None
     passed: bool | None
     label: str
     gold: str
@@ -430,76 +287,24 @@ class GradeView:
     parts: tuple[tuple[str, str], ...]
     items: tuple[ItemView, ...]
     items_left_out: int
-    extra: tuple[Line, ...]
-    """The grade's metadata."""
-
-    @property
-    def shade(self) -> str:
-        """CSS class of its score or state."""
-        return (
-            shade(self.fraction)
-            if self.fraction is not None
-            else {"failed": "error"}.get(self.state, token(self.state))
-        )
 
 
 @attrs.frozen
 class SampleView:
-    """Everything shown of a sample."""
+    """A sample beside its texts."""
 
     entry: Entry
-    gist: str
-    """The first thing to know, on one line."""
     source: str
-    facts: tuple[tuple[str, str], ...]
-    prompts: tuple[Cut, ...]
-    """What the user asked, one per turn."""
-    truth: Cut
-    submission: Cut
+    """Where it was read."""
     error: str
-    labels: tuple[tuple[str, str], ...]
-    """Expected and predicted label, where the family has labels."""
-    plans: tuple[tuple[str, tuple[Line, ...]], ...]
     calls: Comparison
     grades: tuple[GradeView, ...]
-    conversation: Conversation
 
 
-def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts) -> SampleView:
+def sample(entry: Entry, row: Mapping[str, Any], limit: int) -> SampleView:
     """Return the view of a row of results.jsonl."""
-    expected, predicted = as_map(row.get("expected")), as_map(row.get("predicted"))
-    source, task = as_map(row.get("source")), as_map(row.get("sample"))
-    labels = (("Expected", expected.get("label")), ("Predicted", predicted.get("label")))
-    plans = (("Expected plan", expected.get("plan")), ("Predicted plan", predicted.get("plan")))
-    truth = expected.get("text") or task.get("ground_truth")
-    truth = None if truth == expected.get("label") else truth
-    return SampleView(
-        entry=entry,
-        gist=gist(row),
-        source=_source(source),
-        facts=_facts(row),
-        prompts=tuple(cut(_text(prompt), limit) for prompt in _prompts(task.get("input"))),
-        truth=cut(_text(truth), limit),
-        submission=cut(_text(row.get("submission")), limit),
-        error=_fault(as_map(row.get("error"))),
-        labels=tuple((name, brief(value, 80)) for name, value in labels if value is not None),
-        plans=tuple((name, lines(value, (), limit)) for name, value in plans if value is not None),
-        calls=compare(row, limit),
-        grades=_grades(row, limit),
-        conversation=attrs.evolve(
-            conversation(row.get("trajectory"), limit, shared), gone=brief(as_text(row.get("trajectory_gone")), 600)
-        ),
-    )
-
-
-def _prompts(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else () if value in (None, "") else (value,)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return "\n".join(value)
-    return value if isinstance(value, str) else "" if value is None else compact(value)
+    error = _fault(as_map(row.get("error")))
+    return SampleView(entry, _source(as_map(row.get("source"))), error, compare(row, limit), _grades(row, limit))
 
 
 def _source(source: Mapping[str, Any]) -> str:
@@ -508,30 +313,6 @@ def _source(source: Mapping[str, Any]) -> str:
     line = source.get("line")
     place = f"line {line}" if isinstance(line, int) else f"record {as_count(source.get('ordinal')) + 1}"
     return f"{brief(as_text(source.get('file')), 200)}, {place}"
-
-
-def _facts(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    found: list[tuple[str, str]] = []
-    recorded, facets = as_map(row.get("recorded")), as_map(row.get("facets"))
-    found += [(f"{key} (recorded)", _value(recorded[key])) for key in sorted(map(str, recorded), key=natural)]
-    found += [(key, _value(facets[key])) for key in sorted(map(str, facets), key=natural)]
-    if row.get("agent_id") is not None:
-        found.append(("Agent", _value(row["agent_id"])))
-    if row.get("ended") is not None:
-        found.append(("Ended", _value(row["ended"])))
-    if usage := as_map(row.get("usage")):
-        found.append(("Took", ", ".join(f"{key} {_value(usage[key])}" for key in sorted(usage, key=natural))))
-    if row.get("agent_usage") is not None:
-        found.append(("Usage", _value(row["agent_usage"])))
-    tools = [brief(tool, 60) for tool in as_list(row.get("tools"))]
-    if tools:
-        more = f" and {len(tools) - 30} more" if len(tools) > 30 else ""
-        found.append((f"Tools ({len(tools)})", ", ".join(tools[:30]) + more))
-    return tuple(found)
-
-
-def _value(value: Any) -> str:
-    return number(value) if as_number(value) is not None or isinstance(value, bool) else brief(value, 300)
 
 
 def _fault(fault: Mapping[str, Any]) -> str:
@@ -573,7 +354,7 @@ def _grades(row: Mapping[str, Any], limit: int) -> tuple[GradeView, ...]:
 
 
 def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
-    state, value = outcome(grade), score(grade)
+    value = score(grade)
     passed = grade.get("passed")
     items = [as_map(item) for item in as_list(grade.get("items"))]
     rationale = as_text(grade.get("rationale"))
@@ -584,12 +365,9 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
     own = [text for text in dict.fromkeys(texts) if text]
     counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
     numbers = {**as_map(grade.get("parts")), **counts}
-    metadata = as_map(grade.get("metadata"))
     return GradeView(
         key=key,
-        state=state,
-        score=number(value) if value is not None else state,
-        fraction=value,
+        score=number(value) if value is not None else outcome(grade),
         passed=passed if isinstance(passed, bool) else None,
         label=_label(grade.get("label")),
         gold=_label(grade.get("gold")),
@@ -600,7 +378,6 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
         parts=tuple((str(name), number(numbers[name])) for name in sorted(numbers, key=str)),
         items=_item_views(items),
         items_left_out=max(0, len(items) - _MOST_ITEMS),
-        extra=lines(dict(metadata), (), min(limit, 2000)) if metadata else (),
     )
 
 
@@ -608,7 +385,6 @@ def _item_views(items: Sequence[Mapping[str, Any]]) -> tuple[ItemView, ...]:
     return tuple(
         ItemView(
             id=brief(item.get("id"), 120),
-            outcome=outcome({**item, "state": item.get("outcome")}),
             score=_item_score(item),
             label=_label(item.get("label")),
             gold=_label(item.get("gold")),

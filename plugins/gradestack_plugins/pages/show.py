@@ -31,29 +31,32 @@ from gradestack import (
     terminal_line,
     with_trajectories,
 )
+from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages.environment import check_limits, write_whole
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry, index_of, worst
-from gradestack_plugins.pages.jsonview import Line
+from gradestack_plugins.pages.jsonview import Line, lines, spread
 from gradestack_plugins.pages.rows import RowName, row_names, rows_at, samples_at
 from gradestack_plugins.pages.sample import (
     Argument,
     Comparison,
-    Conversation,
     GradeView,
     Pair,
     SampleView,
-    SharedTexts,
-    Shown,
+    call_name,
+    content_text,
     sample,
 )
-from gradestack_plugins.pages.text import Cut, brief, clean, number
+from gradestack_plugins.pages.text import Cut, brief, clean, cut, number
 
 _SIGNS = {"matched": ("✓", "bold blue"), "differs": ("≠", "bold yellow"), "absent": ("✗", "bold red")}
 _VERDICTS = {"passed": "bold blue", "lost": "bold yellow", "error": "bold red"}
 _MOST_MATCHING = 30
 _LONGEST_NAME = 30
 _MOST_ITEMS = 20
+_MOST_MESSAGES = 200
+_DIM = {"system", "developer", "tool", "function"}
+"""Roles whose messages stand back."""
 
 
 @attrs.frozen
@@ -94,27 +97,34 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
     return "".join(parts)
 
 
-def drilldown(view: SampleView, words: dict[str, str], shared: SharedTexts, style: Style) -> Iterator[RenderableType]:
+def drilldown(
+    view: SampleView, row: Mapping[str, Any], words: Mapping[str, str], style: Style
+) -> Iterator[RenderableType]:
     """Yield the parts of one sample."""
+    expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
+    prompts, truth = task.get("input"), expected.get("text") or task.get("ground_truth")
     yield from _head(view, words, style)
     if view.error:
         yield Text(f"Recorded run failed: {view.error}", "bold red")
-    for title, texts in (("Task", view.prompts), ("Expected answer", (view.truth,))):
-        yield from _texts(title, texts)
-    if view.submission.shown and not view.calls.recorded:
-        yield from _texts("Answer", (view.submission,))
-    if view.labels:
+    yield from _texts("Task", prompts if isinstance(prompts, list) else [prompts], style)
+    yield from _texts("Expected answer", [None if truth == expected.get("label") else truth], style)
+    if not view.calls.recorded:
+        yield from _texts("Answer", [row.get("submission")], style)
+    sides = (("expected", expected), ("predicted", predicted))
+    labels = [f"{name} {brief(held['label'], 80)}" for name, held in sides if held.get("label") is not None]
+    if labels:
         yield from _heading("Label")
-        yield _indented(Text(", ".join(f"{name.lower()} {value}" for name, value in view.labels)))
-    for name, lines in view.plans:
-        yield from _heading(name)
-        yield _indented(_json(lines))
+        yield _indented(Text(", ".join(labels)))
+    for name, held in sides:
+        if held.get("plan") is not None:
+            yield from _heading(f"{name.capitalize()} plan")
+            yield _indented(_json(lines(held["plan"], (), style.limit)))
     yield from _calls(view.calls)
     yield from _grades(view.grades, view.calls)
-    yield from _talk(view.conversation, shared, style)
+    yield from _talk(row, style)
 
 
-def _head(view: SampleView, words: dict[str, str], style: Style) -> Iterator[RenderableType]:
+def _head(view: SampleView, words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
     """Yield a line with names and verdict, which stays one line, and where the sample was read."""
     entry = view.entry
     rest = Text("")
@@ -142,11 +152,17 @@ def _indented(part: RenderableType, by: int = 2) -> RenderableType:
     return Padding(part, (0, 0, 0, by))
 
 
-def _texts(title: str, texts: Iterable[Cut]) -> Iterator[RenderableType]:
-    found = [text for text in texts if text.shown]
+def _texts(title: str, values: Iterable[Any], style: Style) -> Iterator[RenderableType]:
+    found = [text for text in map(_text, values) if text]
     if found:
         yield from _heading(title)
-        yield from (_indented(_cut(text)) for text in found)
+        yield from (_indented(_cut(cut(text, style.limit))) for text in found)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return "\n".join(value)
+    return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
 def _cut(text: Cut, style: str = "") -> Text:
@@ -267,37 +283,49 @@ def _items(grade: GradeView) -> Iterator[RenderableType]:
         yield _indented(Text(f"{left:,} more items", "dim"), 4)
 
 
-def _talk(talk: Conversation, shared: SharedTexts, style: Style) -> Iterator[RenderableType]:
-    if talk.gone:
+def _talk(row: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
+    if gone := brief(as_text(row.get("trajectory_gone")), 600):
         yield from _heading("Conversation")
-        yield _indented(Text(talk.gone, "dim"))
-    if not talk.count:
+        yield _indented(Text(gone, "dim"))
+    entries = as_list(row.get("trajectory"))
+    loose = [entry for entry in entries if isinstance(entry, Mapping)]
+    turns = [*(as_list(entry) for entry in entries if not isinstance(entry, Mapping)), *([loose] if loose else [])]
+    count, room = sum(map(len, turns)), _MOST_MESSAGES
+    if not count:
         return
-    yield from _heading("Conversation", f"{talk.count:,} message{'' if talk.count == 1 else 's'}")
-    for turn in talk.turns:
-        if turn.number:
-            yield _indented(Text(f"turn {turn.number}", "dim"))
-        for message in turn.messages:
-            yield from map(_indented, _message(message, shared, style))
-    if talk.left_out:
-        yield _indented(Text(f"{talk.left_out:,} more messages", "dim"))
+    yield from _heading("Conversation", f"{count:,} message{'' if count == 1 else 's'}")
+    for place, turn in enumerate(turns, start=1):
+        messages = turn[:room]
+        room -= len(messages)
+        if messages and len(turns) > 1:
+            yield _indented(Text(f"turn {place}", "dim"))
+        for message in messages:
+            yield from map(_indented, _message(as_map(message), style))
+    if count > _MOST_MESSAGES:
+        yield _indented(Text(f"{count - _MOST_MESSAGES:,} more messages", "dim"))
 
 
-def _message(message: Shown, shared: SharedTexts, style: Style) -> Iterator[RenderableType]:
-    head = Text(message.role, "bold")
-    head.append(f" {message.name}" if message.name else "", "not bold")
+def _message(message: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
+    role, name = brief(as_text(message.get("role")), 40), brief(as_text(message.get("name")), 80)
+    head = Text(role or "unknown role", "bold")
+    head.append(f" {name}" if name else "", "not bold")
     yield head
-    if message.reasoning.shown:
-        yield _indented(Text.assemble(("reasoning: ", "dim"), _cut(message.reasoning, "dim italic"), overflow="fold"))
-    body = message.body
-    if message.shared:
-        whole = shared.texts[message.shared - 1].shown[: style.limit]
-        body = Cut(whole, message.size - len(whole))
-    if body.shown:
-        yield _indented(_cut(body, "dim" if message.style in ("system", "tool") else ""))
-    for call in message.calls:
-        line = Text(f"→ {call.name} ", overflow="fold")
-        yield _indented(line.append(_cut(call.arguments, "dim")))
+    if reasoning := content_text(message.get("reasoning")):
+        thought = _cut(cut(reasoning, style.limit), "dim italic")
+        yield _indented(Text.assemble(("reasoning: ", "dim"), thought, overflow="fold"))
+    if body := _laid_out(content_text(message.get("content")), style):
+        yield _indented(_cut(cut(body, style.limit), "dim" if role.lower() in _DIM else ""))
+    for call in as_list(message.get("tool_calls"))[:_MOST_MESSAGES]:
+        function = as_map(as_map(call).get("function")) or as_map(call)
+        arguments = function.get("arguments")
+        text = arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
+        line = Text(f"→ {call_name(function.get('name'))} ", overflow="fold")
+        yield _indented(line.append(_cut(cut(_laid_out(text, style), style.limit), "dim")))
+
+
+def _laid_out(text: str, style: Style) -> str:
+    """Return a text of JSON spread over lines; any other, and one that is cut, as it is."""
+    return (spread(text) or text) if len(text) <= style.limit else text
 
 
 PAGE = "report.txt"
@@ -341,9 +369,8 @@ class TextReporter(Reporter):
     def sample(self, report: Report, entry: RowEntry, row: Mapping[str, Any]) -> str:
         """Return one sample as text."""
         style = Style(max(20, self.width), self.colour, self.max_text)
-        shared = SharedTexts(self.max_text)
-        view = sample(Entry.of(entry), row, self.max_text, shared)
-        return rendered(drilldown(view, words_of(report.summary), shared, style), style)
+        view = sample(Entry.of(entry), row, self.max_text)
+        return rendered(drilldown(view, row, words_of(report.summary), style), style)
 
 
 _WIDTHS = 40, 120

@@ -24,7 +24,10 @@ from gradestack.jsonio import dumps
 from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.comparison import html_page
 from gradestack_plugins.pages.html import HtmlReporter
+from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.panel import Panels, Placed
+from gradestack_plugins.pages.rows import samples_at
+from gradestack_plugins.pages.view import sample_page
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _RESULT = re.compile(r'<pre id="axe-result">(.*?)</pre>', re.DOTALL)
@@ -124,12 +127,12 @@ def check_panel(
     rows = list(islice(report.rows(), _ROWS)) if report.has_rows else []
     plain, hostile = _Marked(rows, report, ""), _Marked(rows, report, _HOSTILE)
     pages = [_twice(panel, made, comparison, scratch / name) for name, made in (("plain", plain), ("hostile", hostile))]
-    look = _Look()
-    look.feed(pages[0].read_text(encoding="utf-8"))
-    assert look.panels, f"panel {type(panel).__name__!r} shows nothing of this run"
-    for page in pages:
-        _check_page(page)
-    return accessible(pages[0])
+    for page in (page for found in pages for page in found):
+        look = _Look()
+        look.feed(page.read_text(encoding="utf-8"))
+        assert look.panels or page not in pages[0], f"panel {type(panel).__name__!r} shows nothing of this run"
+        assert not look.problems, f"{page.name}: {'; '.join(look.problems)}"
+    return accessible(pages[0][0])
 
 
 class _Marked:
@@ -173,14 +176,14 @@ class _Marked:
         return f"{value}{self.mark}"
 
 
-def _twice(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None, out: Path) -> Path:
-    """Write a panel's page twice and return it."""
+def _twice(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None, out: Path) -> list[Path]:
+    """Write a panel's pages twice and return them."""
     write = _comparing(panel, made, comparison) if panel.place == "compare" else _reporting(panel, made)
     found = []
     for name in ("one", "two"):
         (out / name).mkdir(parents=True)
         found.append(write(out / name))
-    assert found[0].read_bytes() == found[1].read_bytes(), (
+    assert [page.read_bytes() for page in found[0]] == [page.read_bytes() for page in found[1]], (
         f"panel {type(panel).__name__!r}: the same run gave different bytes"
     )
     return found[0]
@@ -193,41 +196,47 @@ def _check_unchanged(panel: Panel, report: Report) -> None:
     assert same, f"panel {type(panel).__name__!r} changed the run"
 
 
-def _reporting(panel: Panel, made: _Marked) -> Callable[[Path], Path]:
-    def write(out: Path) -> Path:
+def _reporting(panel: Panel, made: _Marked) -> Callable[[Path], list[Path]]:
+    def write(out: Path) -> list[Path]:
         report = attrs.evolve(made.report(), shared={"panels": _alone(panel)})
         pages = list(HtmlReporter().write(report, out))
         assert not report.told, report.told[0]
-        if panel.place != "sample":
-            _check_unchanged(panel, report)
-        own = panel.place == "page" and len(pages) > 1
-        return pages[-1] if own else pages[0]
+        if panel.place == "sample":
+            return _samples(panel, report, out)
+        _check_unchanged(panel, report)
+        return pages[-1:] if panel.place == "page" and len(pages) > 1 else pages[:1]
 
     return write
 
 
-def _comparing(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None) -> Callable[[Path], Path]:
+def _samples(panel: Panel, report: Report, out: Path) -> list[Path]:
+    """Write a page of each sample the panel shows something of."""
+    found, index = [], index_of(report)
+    places = [(entry.position, index.place(entry.position)) for entry in index.entries]
+    for entry, row in samples_at(report, places):
+        if panel.show(row):
+            found.append(out / f"sample-{entry.position + 1}.html")
+            found[-1].write_text(sample_page(report, entry, row, HtmlReporter().max_text), encoding="utf-8")
+    assert found, f"panel {type(panel).__name__!r} shows nothing of this run"
+    return found
+
+
+def _comparing(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None) -> Callable[[Path], list[Path]]:
     assert comparison is not None, f"panel {type(panel).__name__!r} is one of comparisons: hand over the content of one"
     data = made.data(comparison)
 
-    def write(out: Path) -> Path:
+    def write(out: Path) -> list[Path]:
         before = dumps(data)
         text = html_page(data, _alone(panel))
         assert dumps(data) == before, f"panel {type(panel).__name__!r} changed the comparison"
         (out / "comparison.html").write_text(text, encoding="utf-8")
-        return out / "comparison.html"
+        return [out / "comparison.html"]
 
     return write
 
 
 def _alone(panel: Panel) -> Panels:
     return Panels((Placed("panel", "tested", panel),))
-
-
-def _check_page(page: Path) -> None:
-    look = _Look()
-    look.feed(page.read_text(encoding="utf-8"))
-    assert not look.problems, f"{page.name}: {'; '.join(look.problems)}"
 
 
 class _Look(HTMLParser):

@@ -19,7 +19,6 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import attrs
 import click
-from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import (
@@ -35,41 +34,33 @@ from gradestack import (
     with_trajectories,
 )
 from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.environment import asset, environment, policy
+from gradestack_plugins.pages.chunks import packed_rows
+from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
 from gradestack_plugins.pages.figures import rows_of, words_of
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import Entry, RowEntry
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels
 from gradestack_plugins.pages.rows import VERDICTS, RowPlaces, SamplePart, samples_at
-from gradestack_plugins.pages.sample import SharedTexts, gist, sample
+from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.tasks import Reliability
 from gradestack_plugins.pages.text import brief
 
 _STYLES = ("report.css", "view.css")
 
 
-@attrs.frozen
-class ListLine:
-    """One sample of the list."""
-
-    entry: Entry
-    gist: str
-
-
 def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: int) -> str:
     """Return the page of one sample."""
-    shared, words = SharedTexts(limit), words_of(report.summary)
-    view = sample(Entry.of(entry), row, limit, shared)
     env = environment(folders=folders(panels(report)))
-    env.globals["sample_words"] = words
-    shown = list(Sheets(env, panels(report), rows=False).of_sample(row))
-    inside = env.get_template("_sample.html").render(sample=view, panels=shown, alone=True)
+    script = rows_script(env)
     return env.get_template("view_sample.html").render(
-        **_frame(env, report),
-        sample=view,
-        words=words,
-        inside=Markup(inside),  # noqa: S704 - rendered and escaped by our own template
-        texts=shared.texts,
+        **_frame(env, report, script),
+        entry=Entry.of(entry),
+        gist=gist(row),
+        words=words_of(report.summary),
+        panels=list(Sheets(env, panels(report), rows=False).of_sample(row)),
+        rows=packed_rows([row]),
+        longest=limit,
+        script=script,
         task=f'"{entry.id}"',
         total=_total(report),
     )
@@ -84,7 +75,7 @@ def list_page(report: Report, part: SamplePart) -> str:
         **_frame(env, report),
         words=words,
         figures=rows_of(summary, Declarations(report.header), Reliability(0, None, {})),
-        lines=[ListLine(Entry.of(entry), gist(row)) for entry, row in part.shown],
+        lines=[(Entry.of(entry), gist(row)) for entry, row in part.shown],
         part=part,
         models=any(entry.model for entry, _ in part.shown),
         following=f"?{urlencode({**asked, 'from': part.stop + 1})}" if part.stop < part.total else "",
@@ -92,10 +83,10 @@ def list_page(report: Report, part: SamplePart) -> str:
     )
 
 
-def _frame(env: Any, report: Report) -> dict[str, Any]:
+def _frame(env: Any, report: Report, *scripts: str) -> dict[str, Any]:
     """Return what every page has: name, styles and a policy that allows them, and a form that asks for a part."""
     styles, early = [asset(env, name) for name in _STYLES], asset(env, "theme.js")
-    allowed = policy(styles, [early]).replace("form-action 'none'", "form-action 'self'")
+    allowed = policy(styles, [early, *scripts]).replace("form-action 'none'", "form-action 'self'")
     return {"name": brief(report.name, 200), "styles": styles, "early": early, "policy": allowed}
 
 

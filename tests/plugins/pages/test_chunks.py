@@ -1,7 +1,6 @@
 """Rows and drill-downs a page loads when they are looked at."""
 
 import base64
-import gzip
 import hashlib
 import io
 import json
@@ -14,17 +13,9 @@ import pytest
 from gradestack.rundir.place import filling
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import bytes_of
-from tests.placed import panel_of, with_panels
+from tests.placed import carried, panel_of, unpacked, with_panels
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
-
-
-def unpacked(text):
-    return gzip.decompress(base64.b64decode(text)).decode()
-
-
-def island(page, name):
-    return re.search(rf'<script type="application/json" id="{name}"[^>]*>([^<]*)</script>', page)[1]
 
 
 def written(report, out, **options):
@@ -34,23 +25,23 @@ def written(report, out, **options):
     page = path.read_text(encoding="utf-8")
     files = {each.name: each.read_text(encoding="ascii") for each in sorted((out / "report_data").glob("*"))}
     assert all(FILE.fullmatch(text) for text in files.values())
-    return page, json.loads(unpacked(island(page, "rows"))), files
+    return page, json.loads(carried(page, "rows")), files
 
 
 def texts(files, listed):
-    """Return the lines of every chunk of rows, and of every chunk of drill-downs."""
+    """Return the lines of every chunk of rows."""
     found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files) + 1)]
-    rows = len(listed["first"])
-    return [text.split("\n") for text in found[:rows]], [text.split("\n") for text in found[rows:]]
+    return [text.split("\n") for text in found[: len(listed["first"])]]
 
 
 def test_a_small_run_is_one_file(fake, tmp_path):
-    """Nothing stands beside its page, nothing may be loaded, and every sample can be read without scripts."""
-    page, listed, files = written(fake.make_report(fake.realistic_rows(tasks=3, trials=2)), tmp_path / "a")
-    assert (files, listed["chunks"]) == ({}, {"first": [], "drilled": [], "sums": [], "panels": [], "without": []})
+    """Nothing stands beside its page, nothing may be loaded, and it carries every row."""
+    report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
+    page, listed, files = written(report, tmp_path / "a", max_samples=2)
+    assert (files, listed["chunks"]) == ({}, {"first": [0], "picked": [], "sums": [], "panels": [], "without": []})
     assert not (tmp_path / "a" / "report_data").exists()
     assert "strict-dynamic" not in page
-    assert page.count("<noscript class") == len(listed["i"]) == 12
+    assert [json.loads(line) for line in carried(page).split("\n")] == list(report.rows())
 
 
 def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_path):
@@ -63,22 +54,12 @@ def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_
     assert (listed["chunks"]["panels"], listed["chunks"]["without"]) == ([], [])
 
 
-def test_rows_stand_in_the_page_as_long_as_they_fit(fake, tmp_path):
-    """Of samples without a drill-down of their own the page carries the row; still nothing stands beside it."""
-    report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
-    page, listed, files = written(report, tmp_path / "a", max_samples=2)
-    assert files == {}
-    assert "strict-dynamic" not in page
-    assert [json.loads(line) for line in unpacked(island(page, "chunk1")).split("\n")] == list(report.rows())
-    assert listed["chunks"]["first"] == [0]
-
-
 def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
     """All rows can be found by the list, each chunk has the digest the list gives, and the worst stay in the page."""
     monkeypatch.setattr("gradestack_plugins.pages.chunks._CHUNK", 20_000)
     report = fake.make_report(fake.realistic_rows(tasks=30, trials=2))
-    page, listed, files = written(report, tmp_path / "a", max_samples=70, max_bytes=300_000)
-    rows, drilled = texts(files, listed["chunks"])
+    page, listed, files = written(report, tmp_path / "a", max_samples=70, max_bytes=60_000)
+    rows = texts(files, listed["chunks"])
     assert len(rows) > 3
     assert [json.loads(line) for chunk in rows for line in chunk] == list(report.rows())
     assert listed["chunks"]["first"] == [sum(map(len, rows[:place])) for place in range(len(rows))]
@@ -86,16 +67,14 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
         hashlib.sha256(base64.b64decode(FILE.fullmatch(files[f"chunk-{place}.js"])[1])).hexdigest()
         for place in range(1, len(files) + 1)
     ]
-    assert listed["chunks"]["sums"] == sums
-    kept = [int(each) for each in re.findall(r'<noscript class="drill" data-p="(\d+)"', page)]
-    assert 20 < len(kept) <= 50
-    told = [position for chunk in listed["chunks"]["drilled"] for position in chunk]
-    assert len(set(told + kept)) == len(told) + len(kept) == 70
-    for position, line in zip(told, [line for chunk in drilled for line in chunk], strict=True):
-        assert f'data-p="{position}"' in json.loads(line)
+    assert listed["chunks"]["sums"][:-1] == sums
+    (kept,) = listed["chunks"]["picked"]
+    every = [line for chunk in rows for line in chunk]
+    assert carried(page).split("\n") == [every[position] for position in kept]
+    assert 30_000 < len(carried(page)) <= 60_000
     assert "'strict-dynamic'" in page.replace("&#39;", "'")
-    assert f"Without scripts {len(kept)} of 120 samples" in page
-    assert len(page) < 700_000
+    assert "70 of 120 samples, failures first" in page
+    assert len(page) < 300_000
 
 
 def test_the_same_run_gives_the_same_chunks(fake, tmp_path):
@@ -158,7 +137,7 @@ def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):
     monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
     report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
     (path,) = HtmlReporter(max_bytes=0).write(report, tmp_path)
-    assert island(path.read_text(encoding="utf-8"), "rows") == ""
+    assert re.search(r'id="rows"[^>]*></script>', path.read_text(encoding="utf-8"))
     text = (tmp_path / "report_data" / "index.js").read_text(encoding="ascii")
     assert len(json.loads(unpacked(FILE.fullmatch(text)[1]))["i"]) == 20
 

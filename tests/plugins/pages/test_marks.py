@@ -46,7 +46,7 @@ def _marks():
         "series": [(_one(blocks.Series(figures, HOSTILE)),)],
         "estimate": [(estimates[0],), (estimates[1],)],
         "opposed": [(opposed,), (opposed, True)],
-        "column": [(Of(cells=cells, label=HOSTILE), Of(height=70, size=17, turned=turned), {0}) for turned in (0, 1)],
+        "column": [(Of(cells=cells, label=HOSTILE), Of(height=70, size=17, turned=turned)) for turned in (0, 1)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
         "graph": [(pair.expected,), (pair.actual,)],

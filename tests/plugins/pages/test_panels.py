@@ -16,7 +16,7 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from gradestack_plugins.pages.panel import Panels
-from tests.placed import panel_of, with_panels
+from tests.placed import carried, panel_of, with_panels
 
 
 def plugin_of(*components):
@@ -282,12 +282,12 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
 def test_a_panel_of_samples_stands_in_each(report, panel, html):
     """It gets the row; a sample it fails for lacks it, and how many do is said once."""
     page = html(report(panel("of_sample", "sample")))
-    assert page.text.count("About of_sample") == len(list(report().rows()))
+    assert carried(page.html).count("About of_sample") == len(list(report().rows()))
     made = report(panel("odd", "sample"))
     page = html(made)
     rows = list(made.rows())
     first = sum(row["run"] == 0 for row in rows)
-    assert page.text.count("another run") == len(rows) - first > 0
+    assert carried(page.html).count("another run") == len(rows) - first > 0
     assert made.told == [
         f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not the first run"
     ]
@@ -411,16 +411,12 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     (folder / "report.html").write_text(
         base + "".join(f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names)
     )
-    (folder / "_sample.html").write_text(
-        "{% extends 'gradestack/_sample.html' %}{% block sample %}<p>Mine</p>{{ super() }}{% endblock %}"
-    )
     (folder / "style.css").write_text(".card { border: 0 }")
     (folder / "report.md").write_text("{% macro head() %}# Mine {{ view.name|md }}{% endmacro %}")
     page, before = html(report(), templates=folder), html(report())
     assert [name for name in names if f"<!--{name}-->" not in page.html] == []
-    assert page.text.count("Mine") == len(list(report().rows()))
     assert ".card { border: 0 }" in page.html
-    assert before.text in page.text.replace("Mine ", "")
+    assert before.text in page.text
     text = markdown(report(), templates=folder)
     assert text.startswith("# Mine ")
     assert "<summary>Graders</summary>" in text
@@ -431,8 +427,7 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     [
         "{{ ''.__class__.__mro__ }}",
         "{% for each in cycler.__init__.__globals__ %}{{ each }}{% endfor %}",
-        "{{ drilldowns._file.name }}",
-        "{{ drilldowns.render(1, 2) }}",
+        "{{ view.lead.findings.__class__ }}",
         "{{ view.words.clear() }}",
         "{{ policy.format.__func__ }}",
         "{% include '../secret.html' %}",

@@ -1,3 +1,5 @@
+"""What terminal and Markdown show of a sample."""
+
 import io
 import json
 
@@ -5,88 +7,64 @@ import pytest
 
 from gradestack import Report
 from gradestack_plugins.pages.index import Entry, index_of
-from gradestack_plugins.pages.sample import SharedTexts, conversation, sample
+from gradestack_plugins.pages.sample import gist, sample
+from gradestack_plugins.pages.show import TextReporter
 
 
-def view(row, limit=1000):
+def view(row):
     report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
     (entry,) = index_of(report).entries
-    return sample(Entry.of(entry), row, limit, SharedTexts(limit))
+    return sample(Entry.of(entry), row, 1000)
 
 
-def talk(trajectory, limit=1000):
-    shared = SharedTexts(limit)
-    return conversation(trajectory, limit, shared), shared
+def text_of(row, **options):
+    report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
+    (entry,) = index_of(report).entries
+    return TextReporter(**options).sample(report, entry, row)
 
 
-def test_messages_keep_roles_names_and_calls():
-    """Every message has its role, content and calls; argument text is laid out as JSON."""
-    calls = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"id": 1}'}}]
-    found, _ = talk(
-        [
-            [
-                {"role": "assistant", "content": None, "tool_calls": calls},
-                {"role": "tool", "name": "look", "content": "ok"},
-            ]
-        ]
-    )
-    first, second = found.turns[0].messages
-    assert (first.style, first.body.shown, first.calls[0].name) == ("assistant", "", "look")
-    assert first.calls[0].arguments.shown == '{"id": 1}'
-    assert (second.style, second.name, second.body.shown) == ("tool", "look", "ok")
-    assert (found.count, found.left_out, found.turns[0].number) == (2, 0, 0)
+def talk(*trajectory, **options):
+    """Return what is shown of a conversation, below its heading."""
+    return text_of({"trajectory": list(trajectory)}, **options).partition("Conversation")[2]
 
 
-def test_turns_are_numbered_when_there_are_several():
-    """Several turns are told apart; messages without turns are one turn."""
-    messages = [{"role": "user", "content": "a"}]
-    assert [turn.number for turn in talk([messages, messages])[0].turns] == [1, 2]
-    assert [turn.number for turn in talk(messages)[0].turns] == [0]
+def said(content, **more):
+    return {"role": "user", "content": content, **more}
 
 
-def test_long_system_messages_are_kept_once():
-    """A long system message is put aside once for all samples, a short one stays in place."""
-    long, short = {"role": "system", "content": "p" * 700}, {"role": "system", "content": "short"}
-    shared = SharedTexts(1000)
-    first = conversation([[long, short]], 1000, shared)
-    second = conversation([[long]], 1000, shared)
-    assert [message.shared for message in first.turns[0].messages] == [1, 0]
-    assert second.turns[0].messages[0].shared == 1
-    assert [text.shown for text in shared.texts] == ["p" * 700]
+@pytest.mark.parametrize(
+    ("trajectory", "lines"),
+    [
+        (
+            [[said(None, role="assistant", tool_calls=[{"function": {"name": "look", "arguments": '{"id": 1}'}}])]],
+            ["1 message", "assistant", '→ look {"id": 1}'],
+        ),
+        ([[said("ok", role="tool", name="look")]], ["1 message", "tool look", "ok"]),
+        ([[said("a")], [said("b")]], ["2 messages", "turn 1", "user", "a", "turn 2", "user", "b"]),
+        ([said("a"), said("b")], ["2 messages", "user", "a", "user", "b"]),
+        ([[said("Hi", reasoning="Think")]], ["1 message", "user", "reasoning: Think", "Hi"]),
+        ([[said([{"text": "a"}, {"url": "u"}, "b"])]], ["1 message", "user", "a", '{"url": "u"}', "b"]),
+        ([[said({"x": 1})]], ["1 message", "user", '{"x": 1}']),
+        ([[said(3)], []], ["1 message", "turn 1", "user", "3"]),
+        ([[None, 3]], ["2 messages", "unknown role", "unknown role"]),
+    ],
+)
+def test_a_conversation(trajectory, lines):
+    """Roles, names, turns where there are several, calls with their arguments, content of any type."""
+    assert [line.strip() for line in talk(*trajectory).splitlines() if line.strip()] == lines
 
 
 def test_long_conversations_are_cut_and_counted():
-    """Beyond two hundred messages the rest is counted."""
-    found, _ = talk([[{"role": "user", "content": "a"}] * 150] * 2)
-    assert (sum(len(turn.messages) for turn in found.turns), found.count, found.left_out) == (200, 300, 100)
+    """Beyond two hundred messages, and beyond the limit of one."""
+    found = talk([said("a")] * 150, [said("a")] * 150)
+    assert (found.count("user\n"), "100 more messages" in found) == (200, True)
+    assert "… 4,000 more characters" in talk([said("x" * 5000)], max_text=1000)
 
 
-def test_long_messages_are_cut_and_folded():
-    """A message over the limit shows its beginning, says what is left out, and is folded."""
-    message = talk([[{"role": "user", "content": "x" * 5000}]])[0].turns[0].messages[0]
-    assert (len(message.body.shown), message.body.dropped, message.folded, message.size) == (1000, 4000, True, 5000)
-
-
-@pytest.mark.parametrize(
-    ("content", "shown"),
-    [
-        ([{"type": "text", "text": "a"}, {"type": "image", "url": "u"}, "b"], 'a\n{"type": "image", "url": "u"}\nb'),
-        ({"x": 1}, '{"x": 1}'),
-        (3, "3"),
-        (None, ""),
-    ],
-)
-def test_content_of_any_type_is_shown(content, shown):
-    """Content given as parts or as any other value becomes text."""
-    assert talk([[{"role": "user", "content": content}]])[0].turns[0].messages[0].body.shown == shown
-
-
-@pytest.mark.parametrize(
-    "trajectory", [None, 3, "x", [], [[]], [None, 3], [[None, 3, "x"]], [[{"tool_calls": [1, {}]}]]]
-)
+@pytest.mark.parametrize("trajectory", [None, 3, "x", [], [[]], [None, 3], [[{"tool_calls": [1, {}]}]]])
 def test_odd_trajectories_never_raise(trajectory):
     """Whatever stands where the conversation should be, the sample is shown."""
-    talk(trajectory)
+    assert "row 1 of results.jsonl" in text_of({"trajectory": trajectory})
 
 
 def test_an_ungraded_sample_has_no_zero():
@@ -94,16 +72,15 @@ def test_an_ungraded_sample_has_no_zero():
     grade = {"score": 0.0, "state": "skipped", "rationale": "no reference"}
     found = view({"sample": {"id": "t"}, "state": "skipped", "grade": grade, "grades": {"g": grade}})
     assert (found.entry.score, found.entry.shown, found.entry.verdict) == (None, "skipped", "skipped")
-    assert [(each.score, each.fraction, each.shade) for each in found.grades] == [("skipped", None, "skipped")]
+    assert [each.score for each in found.grades] == ["skipped"]
 
 
 def test_a_broken_sample_says_why():
     """The fault of a failed grade is the first thing said."""
     fault = {"category": "target", "code": "boom", "type": "ValueError", "message": "bad thing"}
     grade = {"score": 0.0, "state": "failed", "fault": fault}
-    found = view({"state": "failed", "grade": grade, "grades": {"g": grade}, "error": fault})
-    assert found.gist == "target boom (ValueError): bad thing"
-    assert found.error == found.gist
+    row = {"state": "failed", "grade": grade, "grades": {"g": grade}, "error": fault}
+    assert gist(row) == view(row).error == "target boom (ValueError): bad thing"
 
 
 def test_labels_and_plans_stand_side_by_side():
@@ -113,16 +90,16 @@ def test_labels_and_plans_stand_side_by_side():
         "expected": {"label": "tool_call", "plan": {"steps": [1]}},
         "predicted": {"label": "direct", "plan": {"steps": [2]}},
     }
-    found = view(row)
-    assert found.labels == (("Expected", "tool_call"), ("Predicted", "direct"))
-    assert [name for name, _ in found.plans] == ["Expected plan", "Predicted plan"]
-    assert found.gist == "predicted direct, expected tool_call"
+    text = text_of(row)
+    assert "expected tool_call, predicted direct" in text
+    assert text.index("Expected plan") < text.index('{"steps": [1]}') < text.index("Predicted plan")
+    assert gist(row) == "predicted direct, expected tool_call"
 
 
 def test_another_grader_may_say_why():
     """Where the headline grade gives no reason, the first other grade that does is quoted."""
     head, other = {"score": 0.5, "state": "graded"}, {"score": 0.0, "state": "graded", "reasons": [{"code": "wrong"}]}
-    assert view({"state": "graded", "grade": head, "grades": {"a": head, "b": other}}).gist == "b: wrong"
+    assert gist({"state": "graded", "grade": head, "grades": {"a": head, "b": other}}) == "b: wrong"
 
 
 def test_reasons_of_items_are_not_repeated():
@@ -167,19 +144,5 @@ def test_items_without_score_show_their_state():
 )
 def test_odd_rows_never_raise(row):
     """Any key of a row may be missing or of another type."""
-    found = view(row)
-    assert found.entry.score is None
-
-
-def test_what_a_run_took_and_thought_is_shown_where_recorded():
-    """Usage and how it ended stand among the facts, reasoning before its message, and nothing where there is none."""
-    usage = {"input_tokens": 1200, "cost_usd": 0.5, "seconds": 3}
-    message = {"role": "assistant", "content": "Hi", "reasoning": "Think"}
-    found = view({"usage": usage, "ended": "stopped", "trajectory": [[message]]})
-    facts = dict(found.facts)
-    assert facts["Ended"] == "stopped"
-    assert sorted(facts["Took"].split(", ")) == ["cost_usd 0.500", "input_tokens 1,200", "seconds 3"]
-    assert found.conversation.turns[0].messages[0].reasoning.shown == "Think"
-    bare = view({"trajectory": [[{"role": "assistant", "content": "Hi", "reasoning": None}]]})
-    assert not {"Took", "Ended"} & dict(bare.facts).keys()
-    assert bare.conversation.turns[0].messages[0].reasoning.shown == ""
+    assert view(row).entry.score is None
+    assert "row 1 of results.jsonl" in text_of(row)

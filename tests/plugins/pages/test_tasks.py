@@ -14,7 +14,8 @@ from gradestack_plugins.pages.index import (
     shown_as,
     verdict,
 )
-from gradestack_plugins.pages.tasks import table
+from gradestack_plugins.pages.markdown import table
+from gradestack_plugins.pages.tasks import passes_of, reliability_of
 
 
 def row(task, run, score, *, state="graded", model="m", passed=...):
@@ -102,34 +103,75 @@ def test_reasons_are_counted_once_per_sample():
     ]
 
 
-def test_the_table_has_tasks_in_rows_and_trials_in_columns():
-    """Tasks and trials are in natural order; means cover graded trials only."""
-    found = table(
-        index(
-            row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
+def shown(found):
+    """Return columns, and lines with the number of samples in each cell."""
+    lines = [(task.id, [len(cell) for cell in task.cells], task.mean, task.passed, task.trials) for task in found.rows]
+    return [f"{column.model}.{column.label}" for column in found.columns], lines
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "lines"),
+    [
+        (  # tasks and trials in natural order, means over graded trials
+            [row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0)],
+            ["m.2", "m.10"],
+            [("t2", [1, 1], "0.500", 0, 2), ("t10", [1, 1], "0.500", 1, 2)],
         ),
-        99,
-        "solved",
-    )
-    assert [column.label for column in found.columns] == ["2", "10"]
-    assert [(task.id, task.mean, task.passed, task.trials) for task in found.rows] == [
-        ("t2", "0.500", 0, 2),
-        ("t10", "0.500", 1, 2),
-    ]
-    assert [[shown_as(entry) for cell in task.cells for entry in cell] for task in found.rows] == [
-        ["0.500", "error"],
-        ["0.000", "1.000"],
-    ]
-    assert found.means == (("0.250", "q2"), ("1.000", "q10"))
-    assert [(bar.label, bar.count) for bar in found.passes.bars] == [("0", 1), ("1", 1), ("2", 0)]
-    assert found.passes.title == "Tasks by number of trials “solved”, of 2"
+        (  # a trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs
+            [row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)],
+            ["m.0", "m.1"],
+            [("a", [2, 0], "0.750", 1, 2), ("b", [0, 1], "1.000", 1, 1)],
+        ),
+        (  # runs without names are counted
+            [row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)],
+            ["m.1", "m.2"],
+            [("a", [1, 1], "0.750", 1, 2), ("b", [1, 0], "1.000", 1, 1)],
+        ),
+        (  # models stand side by side, as first seen
+            [row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")],
+            ["y.0", "y.1", "x.0"],
+            [("a", [1, 1, 1], "0.667", 1, 3)],
+        ),
+        (  # samples nobody ran have no model, and belong to the only one
+            [row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)],
+            ["m.1"],
+            [("a", [1], "1.000", 1, 1), ("b", [1], "–", 0, 1)],
+        ),
+        (  # ids that read alike are one task
+            [row("a b", 0, 1.0), row("other", 0, 0.0) | {"cluster": "a  b"}, row("a\nb", 1, 1.0)],
+            ["m.0", "m.1"],
+            [("a b", [1, 1], "1.000", 2, 2), ("other", [1, 0], "0.000", 0, 1)],
+        ),
+    ],
+)
+def test_tasks_over_trials(rows, columns, lines):
+    """The table of report.md."""
+    assert shown(table(index(*rows), 99)) == (columns, lines)
+
+
+def test_large_tables_are_cut_and_counted():
+    """Tasks beyond the limit and trials beyond thirty-two."""
+    found = table(index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7))), 3)
+    assert ([task.id for task in found.rows], found.left_out) == (["t1", "t7", "t8"], 2)
+    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
+    assert (len(wide.columns), wide.columns_left_out, wide.rows[0].trials) == (32, 8, 40)
+
+
+@pytest.mark.parametrize(
+    ("passed", "counts"), [([(0, 1), (1, 1)], [0, 1, 1]), ([(1,), (0,)], None), ([(1, 1), (0,)], None), ([], None)]
+)
+def test_tasks_are_counted_by_their_successes(passed, counts):
+    """Where all have the same number of trials, and several."""
+    rows = [row(f"t{n}", run, float(each)) for n, own in enumerate(passed) for run, each in enumerate(own)]
+    found = passes_of(reliability_of(index(*rows), outcome=True), "solved")
+    assert (None if found is None else [bar.count for bar in found.bars]) == counts
+    assert passes_of(reliability_of(index(*rows), outcome=False), "") is None
 
 
 def test_without_an_outcome_no_task_passes_or_fails():
     """Samples without a verdict are graded, between those that lost and those nobody ran; trials are not counted."""
     rows = [row("a", 0, 1.0, passed=None), row("a", 1, 0.5, passed=None)]
     assert [entry.passed for entry in entries(*rows)] == [None, None]
-    assert table(index(*rows), 9, "").passes is None
 
 
 def test_the_state_of_a_sample_is_that_of_its_outcome():
@@ -138,52 +180,6 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
     both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
     (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
     assert (verdict(entry), entry.score, shown_as(entry)) == ("skipped", 1.0, "1.000")
-
-
-def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
-    """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
-    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99, "solved")
-    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
-    assert found.passes is None
-
-
-def test_runs_without_names_are_counted():
-    """Where runs have no names, the occurrences of a task are its trials."""
-    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99, "solved")
-    assert [column.label for column in found.columns] == ["1", "2"]
-    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
-
-
-def test_models_have_columns_of_their_own():
-    """Two models with the same trials stand side by side."""
-    found = table(
-        index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99, "solved"
-    )
-    assert found.models == (("y", 2), ("x", 1))
-    assert not found.single
-
-
-def test_samples_nobody_ran_belong_to_the_only_model():
-    """A missing sample has no model; beside a single model it does not open a column of its own."""
-    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99, "solved")
-    assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
-
-
-def test_large_tables_are_cut_and_counted():
-    """Tasks beyond the limit and trials beyond thirty-two are counted."""
-    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5, "solved")
-    assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
-    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5, "solved")
-    assert (len(wide.columns), wide.columns_left_out) == (32, 8)
-    assert wide.rows[0].trials == 40
-
-
-def test_tables_of_one_index_begin_alike():
-    """Whichever is asked for first, a shorter one has the first lines of a longer one."""
-    held = index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7)))
-    for most in (2, 4, 1, 9):
-        names = [task.id for task in table(held, most, "solved").rows]
-        assert names == ["t1", "t7", "t8", "t9", "t10"][:most]
 
 
 @pytest.mark.parametrize("odd", ["", "a b", " a", "a\u202eb", "a\nb", "ä", "x" * 201])
@@ -201,20 +197,11 @@ def test_an_entry_of_an_empty_row_is_skipped():
     assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")
 
 
-def test_ids_that_read_alike_are_one_task():
-    """Names on one line decide, whatever else is in an id; a cluster of the same name changes nothing."""
-    rows = [row(f"a{space}b", number, 1.0) for number, space in enumerate((" ", "\n", "\t"))]
-    rows.insert(1, {**row("other", 0, 0.0), "cluster": "a  b"})
-    found = table(index(*rows), 10, "passed")
-    assert [(each.id, each.trials, each.passed) for each in found.rows] == [("a b", 3, 3), ("other", 1, 0)]
-    assert found.left_out == 0
-
-
 def test_tables_of_very_many_tasks_keep_little_of_each():
     """Beside the index, what stays of a task of one run is a few numbers and its place."""
     held = index(*(row(f"t{number}", 0, 1.0) for number in range(4000)))
     tracemalloc.start()
-    table(held, 10, "passed")
+    table(held, 10)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 60 * 4000

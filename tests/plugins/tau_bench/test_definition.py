@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, ExpectedCall, Grade, Outcome, Rule, Sample, Status, ToolCall, replace
+from gradestack import Expectation, Grade, Outcome, Sample, ToolCall, replace
 from gradestack.testing.checks import explained
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
@@ -207,46 +207,6 @@ def test_deep_arguments_fail_only_where_both_sides_are_deep(deep):
     rewarded = explained(TauPartial(), replace(sample, recorded={"reward": 1}))
     assert rewarded.parts == {"reward": 1.0}
     assert repr(replace(rewarded, parts={})) == repr(grade)
-
-
-def test_failed_runs_and_missing_references_are_told_apart():
-    """A run that failed has 0, one without a reference or without recorded calls no score at all."""
-    grader, calls = TauPartial(), (ToolCall(name="f"),)
-    sample = Sample(id="t", expected=Expectation(calls=calls), calls=calls)
-    assert grader.grade(sample).score == 1.0
-    assert grader.grade(replace(sample, status=Status.FAILED)).score == 0.0
-    assert grader.grade(replace(sample, calls=None)).outcome is Outcome.SKIPPED
-    assert grader.grade(replace(sample, expected=Expectation())).outcome is Outcome.SKIPPED
-    assert grader.grade(replace(sample, expected=Expectation(calls=()))).score == 0.0
-
-
-FORM = ExpectedCall(name="f", arguments={"a": 1})
-
-
-@pytest.mark.parametrize(
-    "expected",
-    [
-        Expectation(calls=(FORM,), alternatives=((),)),
-        Expectation(calls=(FORM,), forbidden=("delete_*",)),
-        Expectation(calls=(FORM, replace(FORM, optional=True))),
-        Expectation(calls=(replace(FORM, names=("f", "g")),)),
-        Expectation(calls=(replace(FORM, rules={"a": Rule(ignore=True)}),)),
-        Expectation(calls=(replace(FORM, arguments=None),)),
-    ],
-    ids=["alternatives", "forbidden", "optional", "names", "rules", "arguments not compared"],
-)
-def test_a_reference_partial_credit_does_not_know_is_skipped(expected):
-    """It is neither graded by half of what it says nor counted as wrong."""
-    grade = explained(TauPartial(), Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": 1}),)))
-    assert (grade.outcome, grade.score) == (Outcome.SKIPPED, None)
-    assert [reason.code for reason in grade.reasons] == ["reference_not_plain"]
-
-
-def test_when_and_by_whom_a_call_is_due_changes_nothing():
-    """Turn, group and requestor of an expected call are no part of the formula."""
-    calls = (ToolCall(name="f", arguments={"a": 1}),)
-    due = Expectation(calls=(replace(FORM, turn=3, group=1, requestor="user"),))
-    assert TauPartial().grade(Sample(id="t", expected=due, calls=calls)).score == 1.0
 
 
 # the statistics

@@ -83,36 +83,6 @@ def test_trials(tau, trial, run):
     assert (found, type(found)) == (run, type(run))
 
 
-def test_missing_trial(tau):
-    """Without ``trial`` there is no run."""
-    record = tau.record()
-    del record["trial"]
-    assert tau.sample(record).run is None
-
-
-@pytest.mark.parametrize(
-    ("info", "message", "kind"),
-    [
-        (
-            {"error": "boom", "traceback": "Traceback:\n  x\nopenai.RateLimitError: slow down\n"},
-            "boom",
-            "openai.RateLimitError",
-        ),
-        ({"error": "boom", "traceback": "Traceback:\n  x\nKeyboardInterrupt\n"}, "boom", "KeyboardInterrupt"),
-        ({"error": "boom", "traceback": "..."}, "boom", ""),
-        ({"error": "boom", "traceback": ""}, "boom", ""),
-        ({"error": None}, "null", ""),
-        ({"error": {"code": 5}, "traceback": 7}, '{"code": 5}', ""),
-    ],
-)
-def test_error_records_are_failed_samples(tau, info, message, kind):
-    """A record with ``info.error`` is a failed run with its message and exception; its calls were not recorded."""
-    sample = tau.sample(tau.record(info=info, traj=[]))
-    assert sample.status is Status.FAILED
-    assert (sample.error.category, sample.error.message, sample.error.type) == ("target", message, kind)
-    assert (sample.calls, sample.expected.calls, sample.facets) == (None, None, {"end": "error"})
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -135,42 +105,6 @@ def test_odd_records_still_give_samples(tau, changes):
     sample = tau.sample(record)
     assert (sample.id, sample.status) == ("0", Status.OK)
     assert sample.native == TauRecord(record)
-
-
-@pytest.mark.parametrize(("actions", "expected"), [(None, ()), ([], ()), ([None], None), (5, None), ({"a": 1}, None)])
-def test_odd_expectations(tau, actions, expected):
-    """A null list expects nothing; one that cannot be understood is no reference."""
-    assert tau.sample(tau.record(actions)).expected.calls == expected
-
-
-def test_missing_actions_are_no_reference(tau):
-    """Without ``actions`` there is no reference."""
-    assert tau.sample(tau.record(info={"task": {}})).expected.calls is None
-
-
-def test_calls_are_not_recorded_without_a_conversation(tau):
-    """A missing conversation is not "made no calls"; an empty one is."""
-    assert tau.sample(tau.record(traj=None)).calls is None
-    assert tau.sample(tau.record(traj=[])).calls == ()
-
-
-def test_step_limit(tau):
-    """A null ``reward_info`` means the run was cut off, which the sample says."""
-    sample = tau.sample(tau.record(info={"reward_info": None, "source": "look_up"}))
-    assert (sample.recorded["judged"], sample.facets) == (False, {"end": "step_limit"})
-
-
-def test_input_falls_back_to_the_first_user_message(tau):
-    """Without an instruction the input is what the user said first."""
-    traj = [{"role": "system", "content": "s"}, {"role": "user", "content": "Hi"}, {"role": "user", "content": "?"}]
-    assert tau.sample(tau.record(traj=traj, info={})).input == "Hi"
-
-
-def test_object_arguments_are_understood(tau):
-    """Arguments recorded as an object are the call's arguments."""
-    message = {"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": {"x": 1}}}]}
-    (call,) = tau.sample(tau.record(traj=[message])).calls
-    assert (dict(call.arguments), call.raw_arguments) == ({"x": 1}, None)
 
 
 def test_results_go_to_their_calls(tau):
@@ -207,26 +141,6 @@ def test_act_and_react_runs(tau):
         ("act", {}, "done", None),
     ]
     assert sample.text == "All done."
-
-
-def test_unparsable_actions_are_speech(tau):
-    """In an act run, text behind "Action:" that is no JSON is what the agent said; in other runs nothing is cut."""
-    act = {"role": "assistant", "content": 'Action: {"name": "look", "arguments": {}}'}
-    talk = {"role": "assistant", "content": "Thought: enough. Action: Goodbye!"}
-    assert tau.sample(tau.record(traj=[act, talk])).text == "Goodbye!"
-    plain = tau.sample(tau.record(traj=[talk]))
-    assert (plain.text, plain.calls) == ("Thought: enough. Action: Goodbye!", ())
-
-
-def test_model_names(tau, tmp_path):
-    """One file has no model, several are named after themselves, option ``model`` names all."""
-    one, two = tmp_path / "one.json", tmp_path / "two.json"
-    for path in (one, two):
-        path.write_text(json.dumps([tau.record()]))
-    assert [sample.model for sample in tau.read(one)] == [None]
-    assert [sample.model for sample in tau.read(one, two)] == ["one", "two"]
-    assert [sample.model for sample in tau.read(one, two, reader=TauBench(model="m"))] == ["m", "m"]
-    assert [sample.model for sample in tau.read(one, reader=TauBench(model="m"))] == ["m"]
 
 
 def test_shard_positions_leave_room(tau, tmp_path):

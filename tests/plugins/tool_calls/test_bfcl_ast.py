@@ -2,9 +2,8 @@
 
 import pytest
 
-from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec, replace
+from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
-from gradestack_plugins.tool_calls.grader import ToolCalls
 
 PROPERTIES = {
     "s": {"type": "string"},
@@ -85,57 +84,3 @@ def test_every_error_type_comes_of_a_changed_prediction(profile):
     """One change to a call that was right gives the error type that names it, the same in both profiles."""
     assert told(sample([("f", RIGHT)]), profile) == 1.0
     assert {code: told(sample(calls), profile) for code, calls in CHANGED.items()} == {code: code for code in CHANGED}
-
-
-def test_error_types_of_several_tools_and_calls():
-    """One call of several tools is `multiple`, several are `parallel`, nothing to call is irrelevance."""
-    several = (*ONE, ExpectedCall(name="g", arguments={"s": "x"}))
-    both = [("g", {"s": "X"}), ("f", RIGHT)]
-    assert told(sample([("f", RIGHT)], tools=TOOLS)) == 1.0
-    assert told(sample(both, tools=TOOLS)) == "multiple_function_checker:wrong_count"
-    assert told(sample(both, several, TOOLS)) == 1.0
-    parallel = "parallel_function_checker_no_order"
-    assert told(sample(both[:1], several, TOOLS)) == f"{parallel}:wrong_count"
-    assert told(sample([both[0], both[0]], several, TOOLS)) == f"{parallel}:cannot_find_match"
-    assert told(sample([], ())) == 1.0
-    assert told(sample([("f", {})], ())) == "irrelevance_error:decoder_success"
-    assert told(sample([("f", "no JSON")], ())) == 1.0
-    turns = tuple(ExpectedCall(name="f", turn=turn) for turn in (0, 1))
-    assert told(sample([("f", {})], turns)) == "multi_turn:empty_turn_model_response"
-
-
-def test_relevance_needs_a_call_and_no_reference():
-    """In a category of relevance any call that can be decoded is right, whatever it is."""
-    for calls, code in (([("x", {})], 1.0), ([], "relevance_error:decoder_failed")):
-        subject = replace(sample(calls, facets={"category": "live_relevance"}), expected=Expectation())
-        assert told(subject) == code
-        assert told(replace(subject, facets={})) == "no_reference"
-
-
-def test_parallel_calls_are_assigned_optimally_or_greedily():
-    """A broad answer takes the call a narrow one needs upstream, as the preset says, and not in our own reading."""
-    expected = (
-        ExpectedCall(name="f", rules={"s": Rule(any_of=("a", "b"))}),
-        ExpectedCall(name="f", rules={"s": Rule(any_of=("a",))}),
-    )
-    subject = sample([("f", {"s": "a"}), ("f", {"s": "b"})], expected)
-    code = "parallel_function_checker_no_order:cannot_find_match"
-    assert told(subject) == 1.0
-    assert told(subject, "upstream") == code
-    assert ToolCalls(preset="bfcl/ast").grade(subject).metadata["error_type"] == code
-    twice = sample([("f", {"s": "b"}), ("f", {"s": "b"})], expected)
-    assert told(twice) == told(twice, "upstream") == code
-
-
-def test_what_the_rules_cannot_say():
-    """Without tools, by turn and in other languages it is skipped; what the program stops at fails."""
-    assert told(sample([("f", RIGHT)], tools=None)) == "not_expressible"
-    assert told(sample([("f", RIGHT)], facets={"category": "simple_javascript"})) == "not_expressible"
-    assert told(sample([("f", {}), ("f", {})], tuple(ExpectedCall(name="f", turn=each) for each in (0, 0)))) == (
-        "not_expressible"
-    )
-    assert told(replace(sample([]), calls=None)) == "calls_not_recorded"
-    bare = ToolSpec(name="f", parameters={"type": "dict", "properties": PROPERTIES})
-    assert told(sample([("f", RIGHT)], tools=(bare,))) == "schema_incomplete"
-    other = (ExpectedCall(name="f", rules={"s": Rule(any_of=("a",)), "o": Rule(any_of=({"k": 1}, 5))}),)
-    assert told(sample([("f", {"s": "a", "o": {"k": 2}})], other)) == "values_not_comparable"

@@ -56,29 +56,6 @@ def test_figures_by_hand():
     assert all(0 <= found[f"{name}_interval"]["low"] <= found[name] for name in ("f1", "verdict_rate"))
 
 
-def test_figures_by_tool_and_argument():
-    """Each tool has its counts, and each argument how it fared, places in lists together."""
-    tools = figures(RUNS)["tools"]
-    assert tools["f"] == {
-        "expected": 2,
-        "made": 2,
-        "matched": 2,
-        "exact": 1,
-        "missing": 0,
-        "extra": 0,
-        "precision": 0.5,
-        "recall": 0.5,
-        "f1": 0.5,
-        "arguments": {
-            "/x": {"right": 1, "wrong": 1, "missing": 0, "unknown": 0},
-            "/y/*": {"right": 4, "wrong": 0, "missing": 0, "unknown": 0},
-        },
-    }
-    assert (tools["g"]["expected"], tools["g"]["missing"], tools["g"]["precision"]) == (2, 2, None)
-    assert (tools["h"]["extra"], tools["h"]["recall"]) == (1, None)
-    assert tools["h"]["arguments"]["/z"]["unknown"] == 1
-
-
 def test_figures_of_published_rules():
     """Presets have verdicts, and the figures their program gives; the rest is null, with the reason."""
     azure = figures(RUNS[:3], preset="azure/f1")
@@ -115,10 +92,3 @@ def test_names_may_be_made_of_anything():
     arguments = figures([odd])["tools"]["a\ud800"]["arguments"]
     right, wrong = ({"right": 0, "wrong": 0, "missing": 0, "unknown": 0, fate: 1} for fate in ("right", "wrong"))
     assert arguments == {"/*/*": right, "/\ud800": wrong}
-
-
-def test_a_call_counts_for_the_tool_that_was_called():
-    """Where one of several tools is expected, the other was made."""
-    expected = Expectation(calls=(ExpectedCall(names=("f", "g"), arguments={}),))
-    tools = figures([Sample(id="a", expected=expected, calls=(ToolCall(name="g", arguments={}),))])["tools"]
-    assert {name: (of["expected"], of["made"]) for name, of in tools.items()} == {"f": (1, 0), "g": (0, 1)}

@@ -147,13 +147,6 @@ def test_laws_of_more_calls(expected, made, data):
     check_laws(expected, made, data)
 
 
-def test_order_counts_where_the_options_say_so():
-    """The same calls in another order are as good, unless order is looked at."""
-    calls = [("f", {"x": 1}), ("g", {}), ("h", {})]
-    scores = {order: grade(calls, calls[::-1], order=order).score for order in ("any", "in_order", "strict")}
-    assert scores == {"any": 1.0, "in_order": pytest.approx(1 / 3), "strict": pytest.approx(1 / 3)}
-
-
 @FEW
 @given(st.integers(1, 30), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_larger_assignments(rows, columns, pick):

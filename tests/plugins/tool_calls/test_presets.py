@@ -199,32 +199,6 @@ def test_undecodable_arguments():
         assert more is (always or family == "azure"), name
 
 
-def test_invocations():
-    """ADK's score is the mean over turns; other numbers of turns on either side raise."""
-    calls = tuple(ExpectedCall(name="f", turn=turn) for turn in (0, 1))
-    both = (ToolCall(name="f", turn=0), ToolCall(name="g", turn=1))
-    assert said("adk/exact", Sample(id="s", expected=Expectation(calls=calls), calls=both)) == 0.5
-    short = Sample(id="s", expected=Expectation(calls=calls), calls=both[:1])
-    assert said("adk/exact", short) == "unequal_invocations"
-
-
-def test_failed_calls_are_no_part_of_a_trajectory():
-    """pydantic-evals leaves out calls that ended in an error."""
-    made = (ToolCall(name="f"), ToolCall(name="g", status="error"), ToolCall(name="h", error="no"))
-    subject = Sample(id="s", expected=Expectation(calls=(ExpectedCall(name="f"),)), calls=made)
-    assert said("pydantic_evals/trajectory_match/exact", subject) == 1.0
-
-
-def test_compared_arguments_of_tau2():
-    """Arguments an action does not compare may be anything."""
-    free = Rule(ignore=True, optional=True)
-    action = ExpectedCall(name="f", arguments={"x": 1, "y": 2}, rules={"y": free})
-    for given, wanted in (({"x": 1, "y": 9}, 1.0), ({"x": 1}, 1.0), ({"y": 2}, 0.0), ({"x": 1, "z": 0}, 1.0)):
-        subject = Sample(id="s", expected=Expectation(calls=(action,)), calls=(ToolCall(name="f", arguments=given),))
-        assert said("tau2/action", subject) == wanted
-        assert said("adk/exact", subject) == "not_expressible"
-
-
 def bfcl(made, allowed, required=("s",)):
     """Return BFCL's error type for a call of one tool, "" where it is right."""
     words = {"s": "string", "n": "integer", "r": "float", "b": "boolean", "l": "array", "o": "dict", "lo": "array"}
@@ -277,11 +251,6 @@ BFCL = [
 ]
 
 
-def test_error_types_of_bfcl():
-    """Every error type of BFCL's checker comes from a call that is wrong in that way."""
-    assert [bfcl(made, allowed) for made, allowed, _ in BFCL] == [wanted for _, _, wanted in BFCL]
-
-
 def test_parallel_calls_of_bfcl():
     """Calls are found greedily, each once, and need a description; one with several tools is of `multiple`."""
     tools = tuple(
@@ -300,21 +269,6 @@ def test_parallel_calls_of_bfcl():
     assert error(both[:1], both) == "multiple_function_checker:wrong_count"
     assert error(both, both, tools[:1]) == "schema_incomplete"
     assert said("bfcl/ast", sample(both, both)) == "not_expressible"
-
-
-def test_undecodable_calls_and_turns_of_bfcl():
-    """What cannot be decoded is an error of the decoder; a turn without a call fails, others would be executed."""
-    tool = ToolSpec(name="f", parameters={"properties": {}, "required": []})
-    expected = Expectation(calls=(ExpectedCall(name="f"),))
-    grader = ToolCalls(preset="bfcl/ast")
-    for text, code in (("no", "ast_decoder:decoder_failed"), ("[1]", "ast_decoder:decoder_wrong_output_format")):
-        made = (ToolCall(name="f", arguments=None, raw_arguments=text),)
-        assert grader.grade(Sample(id="s", tools=(tool,), expected=expected, calls=made)).metadata["error_type"] == code
-    turns = Expectation(calls=(ExpectedCall(name="f", turn=0), ExpectedCall(name="f", turn=1)))
-    one, two = (ToolCall(name="f", turn=0),), (ToolCall(name="f", turn=0), ToolCall(name="f", turn=1))
-    empty = grader.grade(Sample(id="s", expected=turns, calls=one))
-    assert (empty.score, empty.metadata["error_type"]) == (0.0, "multi_turn:empty_turn_model_response")
-    assert said("bfcl/ast", Sample(id="s", expected=turns, calls=two)) == "not_expressible"
 
 
 def test_a_preset_is_named_in_full():
@@ -348,16 +302,6 @@ def test_what_contradicts_is_refused(options, told):
     """Unknown presets, other versions and options that say something else than the preset are mistakes."""
     with pytest.raises(ValueError, match=re.escape(told)):
         ToolCalls(**options)
-
-
-def test_an_option_may_repeat_what_a_preset_means():
-    """Saying the same twice is no contradiction."""
-    assert said("adk/in_order", sample(ONE, ONE), order="in_order", equality="python") == 1.0
-
-
-def test_rules_that_ask_a_model_are_skipped():
-    """They are known by name, and say that they need a judge."""
-    assert said("mlflow/tool_call_correctness/fuzzy", sample(ONE, ONE)) == "needs_judge"
 
 
 def test_graders_travel_to_workers():

@@ -1,0 +1,141 @@
+"""Cases as data: what is refused, what fails, and how it says so."""
+
+import pytest
+import yaml
+
+from gradestack import ConfigError, testing
+
+RECORD = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f"}]}
+CASE = {"name": "half", "records": [RECORD], "grader": "tau_partial"}
+RIGHT = {
+    "grades": {
+        "score": 0.4,
+        "passed": None,
+        "counts": {"expected_calls": 1, "called": 1, "made_calls": 1},
+        "counts.called": 1,
+        "parts": {},
+        "reasons.*.code": ["missing_argument"],
+        "reasons.0.pointer": "/x",
+        "items.0.reasons.0.expected": 1.0,
+    },
+    "samples": {"predicted.calls.*.name": ["f"], "sample.id": "a"},
+    "figures": {"mean.mean": 0.4 + 1e-14, "mean.n": 1},
+}
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """Check a folder of one file of cases."""
+
+    def check(*cases, text=None):
+        (tmp_path / "deep").mkdir(exist_ok=True)
+        (tmp_path / "deep/few.yaml").write_text(yaml.safe_dump(list(cases)) if text is None else text)
+        testing.check_cases(tmp_path)
+
+    return check
+
+
+def test_a_right_expectation_holds(checked):
+    """Places in grades, rows and figures, each profile, files, several graders, what is bad and what is refused."""
+    checked(
+        CASE | RIGHT | {"profile": ["documented", "upstream"]},
+        {
+            "name": "list",
+            "records": [RECORD, "{"],
+            "grader": "tau_partial",
+            "grades": [{"score": 0.4}],
+            "bad_records": 1,
+        },
+        {"name": "file", "files": {"x.jsonl": [RECORD]}, "grader": "tau_partial", "grades": {"score": 0.4}},
+        {
+            "name": "two graders",
+            "records": [RECORD],
+            "graders": {"one": "tau_partial", "two": {"kind": "tool_calls", "arguments": "ignore"}},
+            "grades": {"two": {"score": 1}},
+            "figures": {"one": {"mean.mean": 0.4}},
+        },
+        {"name": "option", "records": [RECORD], "grader": {"kind": "tau_partial", "a": 1}, "refused": "unknown key"},
+        {"name": "data", "records": ["{"], "grader": "tau_partial", "refused": "no record could be read"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "value", "got"),
+    [
+        ("grades", "score", 0.41, "0.4"),
+        ("grades", "score", None, "0.4"),
+        ("grades", "passed", False, "None"),
+        ("grades", "counts", {"called": 1}, "{'expected_calls': 1, 'called': 1, 'made_calls': 1}"),
+        ("grades", "counts.called", True, "1"),
+        ("grades", "reasons.*.code", [], "['missing_argument']"),
+        ("grades", "reasons.1.code", "x", "None"),
+        ("grades", "scor", 0.4, "None"),
+        ("samples", "sample.id", "b", "'a'"),
+        ("figures", "mean.mean", 0.4 + 1e-11, "0.4"),
+        ("figures", "mean.nothing", 0.4, "None"),
+    ],
+)
+def test_a_wrong_expectation_fails(checked, part, place, value, got):
+    """In one line with file, case, place, what was expected and what it is."""
+    with pytest.raises(AssertionError) as caught:
+        checked(CASE | RIGHT | {part: RIGHT[part] | {place: value}})
+    line = str(caught.value)
+    assert line.startswith("deep/few.yaml: half: ")
+    assert line.endswith(f"{place}: expected {value!r}, got {got}")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"grades": []}, "grade of grader: expected 0, got 1"),
+        ({"grades": [{"score": 0.4}] * 2}, "grade of grader: expected 2, got 1"),
+        ({"grades": 0.4}, "grade of grader 'a': what is expected must be a mapping, got 0.4"),
+        ({"bad_records": 1}, "bad_records: expected 1, got 0: []"),
+        ({"records": [RECORD, "{"]}, "bad_records: expected 0, got 1: "),
+        ({"grader": "tau_partiel"}, "graders.grader: unknown grader 'tau_partiel' (did you mean"),
+        ({"grade": {}}, "grade: unknown key"),
+        ({"grades": None, "figures": None, "samples": None, "refused": "x"}, "refused: expected 'x', got 1 rows"),
+        ({"grader": None, "stack": "tau-bench", "grades": {"x": {}}}, "no grader has the key 'x'"),
+    ],
+)
+def test_what_else_is_wrong_with_a_case(checked, change, line):
+    """Other numbers of grades, bad records nobody expects, and what a suite may not hold."""
+    data = {key: each for key, each in (CASE | RIGHT | change).items() if each is not None}
+    if "stack" in data:
+        del data["figures"]
+    with pytest.raises(AssertionError, match=r"deep/few\.yaml: half") as caught:
+        checked(data)
+    assert line in str(caught.value)
+
+
+def test_all_that_failed_is_listed(checked):
+    """One error for a whole folder."""
+    with pytest.raises(AssertionError, match=r"few.yaml: half: .*\n.*few.yaml: more \(upstream\): .*"):
+        checked(CASE | {"grades": {"score": 1}}, CASE | {"name": "more", "profile": "upstream", "grades": {"score": 1}})
+
+
+@pytest.mark.parametrize(
+    ("cases", "message"),
+    [
+        ([CASE], "deep/few.yaml: half: must expect something"),
+        ([CASE | {"grades": {}, "figures": {}}], "must expect something"),
+        ([CASE | RIGHT | {"refused": "x"}], "must expect something"),
+        ([CASE | RIGHT | {"files": {}}], "half: needs either records or files"),
+        ([{"name": "half", "grader": "tau_partial"} | RIGHT], "half: needs either records or files"),
+        ([{"name": "s", "records": [RECORD], "grades": [{"score": 1}]}], "s: without grader"),
+        ([CASE | RIGHT, CASE | RIGHT], "deep/few.yaml: case 2 needs a name of its own"),
+        (["x"], "deep/few.yaml: case 1 needs a name of its own"),
+    ],
+)
+def test_files_that_hold_no_cases_are_refused(checked, cases, message):
+    """Each in one sentence, before anything is run."""
+    with pytest.raises(ConfigError, match=message):
+        checked(*cases)
+
+
+def test_what_cannot_be_read_is_refused(checked, tmp_path):
+    """What is no YAML, and a folder without any."""
+    with pytest.raises(ConfigError, match="holds no case"):
+        testing.check_cases(tmp_path)
+    with pytest.raises(ConfigError, match=r"deep/few\.yaml: cannot be read: "):
+        checked(text="[")

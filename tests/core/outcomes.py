@@ -11,6 +11,13 @@ def data(test_file, name):
     return yaml.safe_load(Path(test_file).with_name(name).read_text(encoding="utf-8"))
 
 
+def at(found, path):
+    """Return what stands at a path of attributes and keys, tuples as lists."""
+    for name in path.split("."):
+        found = found[name] if isinstance(found, dict) else getattr(found, name)
+    return [list(each) if isinstance(each, tuple) else each for each in found] if isinstance(found, tuple) else found
+
+
 def read(report, name="summary.json"):
     return json.loads((report.path / name).read_text(encoding="utf-8"))
 

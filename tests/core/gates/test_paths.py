@@ -3,50 +3,21 @@
 import pytest
 
 from gradestack.gates.paths import NoFigure, figure_at
+from tests.core.outcomes import data
 
-AGGREGATES = {
-    "reward": {
-        "pass_hat_k": {"pass_hat_k": {"1": 0.5, "4": 0.25}, "tasks": 13, "rule": "file", "nothing": None, "sure": True},
-        "by_label": {"support": {"a.b": 3}},
-        "renamed": {"pass_hat_k": {"2": 0.375}},
-    },
-    "a.b": {"mean": {"mean": 0.75, "ci95": [0.5, 1.0]}},
-}
+DATA = data(__file__, "paths.yaml")
 
 
-@pytest.mark.parametrize(
-    ("path", "component", "value"),
-    [
-        ("reward.pass_hat_k.pass_hat_k.4", "pass_hat_k", 0.25),
-        ("reward.pass_hat_k.4", "pass_hat_k", 0.25),
-        ("reward.pass_hat_k.tasks", "pass_hat_k", 13),
-        ("reward.pass_hat_k.nothing", "pass_hat_k", None),
-        ("reward.renamed.2", "pass_hat_k", 0.375),
-        (["a.b", "mean"], "mean", 0.75),
-        (["a.b", "mean", "mean"], "mean", 0.75),
-        (["reward", "by_label", "support", "a.b"], "by_label", 3),
-    ],
-)
+@pytest.mark.parametrize(("path", "component", "value"), DATA["leads"])
 def test_where_a_path_leads(path, component, value):
     """A figure named as its metric may be left out, parts with a dot stand in a list."""
-    assert figure_at(AGGREGATES, path.split(".") if isinstance(path, str) else path, component) == value
+    assert figure_at(DATA["aggregates"], path.split(".") if isinstance(path, str) else path, component) == value
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("reward.pass_hat_k.5", "no figure '5' in reward.pass_hat_k.pass_hat_k; there are: 1, 4"),
-        ("reward.pass_hat_k.task", "no figure 'task' in reward.pass_hat_k.pass_hat_k; there are: 1, 4"),
-        ("reward.pass_hat_k", "reward.pass_hat_k.pass_hat_k holds 1, 4: name one of them"),
-        ("reward.pass_hat_k.rule", "reward.pass_hat_k.rule is no number"),
-        ("reward.pass_hat_k.sure", "reward.pass_hat_k.sure is no number"),
-        ("reward.by_label.suport", "no figure 'suport' in reward.by_label (did you mean 'support'?)"),
-        ("reward.pass_hat_k.tasks.x", "no figure 'x' in reward.pass_hat_k.tasks, which has none"),
-    ],
-)
+@pytest.mark.parametrize(("path", "text"), DATA["ends"])
 def test_where_a_path_ends(path, text):
     with pytest.raises(NoFigure) as caught:
-        figure_at(AGGREGATES, path.split("."), "pass_hat_k")
+        figure_at(DATA["aggregates"], path.split("."), "pass_hat_k")
     assert str(caught.value) == text
 
 

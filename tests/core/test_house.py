@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_293,
     "plugins": 38_870,
-    "tests": 55_061,
+    "tests": 54_353,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -1,11 +1,11 @@
-/* The map of all tasks and trials of a large run: a path for each kind of cell instead of an element for each cell. Drawn
-   from the list of samples when it comes into view; gradestackMap(data, open) is given what opens the sample of a row. */
+/* The map of tasks and trials: a path for each kind of cell instead of an element for each cell. Drawn
+   from the list of samples, a large one when it comes into view; gradestackMap(data, open) is given what opens the sample of a row. */
 function gradestackMap(data, open) {
   "use strict";
   var holder = document.getElementById("whole-map"), said = document.getElementById("map-says"), choice = document.getElementById("map-model");
   var KINDS = ["error", "lost", "graded", "missing", "skipped", "passed"], compare = new Intl.Collator("en", { numeric: true }).compare;
-  var MARGIN = 100, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
-  var size = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
+  var MARGIN = 100, LABEL = 16, LONGEST = 4, SMALL = 800, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
+  var SVG = holder.closest("section").querySelector("svg").namespaceURI, size = 0, label = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
 
   function make(tag, css, text) {
     var element = document.createElement(tag);
@@ -14,7 +14,7 @@ function gradestackMap(data, open) {
     return element;
   }
   function path(css, parts) {
-    var element = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    var element = document.createElementNS(SVG, "path");
     element.setAttribute("class", css);
     element.setAttribute("d", parts.join(""));
     return element;
@@ -51,9 +51,11 @@ function gradestackMap(data, open) {
     });
     return Array.from(levels.keys()).sort(function (a, b) { return a - b; }).map(function (level) {
       var held = levels.get(level).sort(function (a, b) { return a[0] - b[0]; }).map(function (task) { return task[1]; });
-      return { title: outcome ? titleOf(level, sizes) : "", tasks: held, most: held.reduce(function (most, own) { return Math.max(most, own.length); }, 0) };
+      return { title: name(model) + (outcome ? titleOf(level, sizes) : ""), tasks: held, most: held.reduce(function (most, own) { return Math.max(most, own.length); }, 0) };
     });
   }
+  /* Of several models on one map the title says which. */
+  function name(model) { return choice || data.models.length < 2 ? "" : (data.models[model] || "(no name)") + (outcome ? ": " : ""); }
   /* Tasks of different, or very many, trials stand together by tenths: every group takes room, and elements. */
   function rough(sizes) { return sizes.size > 1 || Math.max.apply(null, Array.from(sizes)) > 10; }
   function tenth(passed, of) { return passed === 0 ? 0 : passed === of ? 11 : Math.ceil(10 * passed / of); }
@@ -71,9 +73,9 @@ function gradestackMap(data, open) {
     var across = Math.max(1, Math.floor((drawn - 20) / size)), scroll = holder.scrollTop;
     holder.replaceChildren();
     groups.forEach(function (group) {
-      var svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), part = make("div", "group");
+      var svg = document.createElementNS(SVG, "svg"), part = make("div", "group");
       group.across = across;
-      group.high = group.most * size + 4;
+      group.high = group.most * size + 4 + label;
       group.lines = Math.ceil(group.tasks.length / across);
       group.svg = svg;
       group.painted = null;
@@ -91,12 +93,13 @@ function gradestackMap(data, open) {
     paint();
     mark();
   }
-  /* The lines that can be seen and some above and below, unless they are there already. */
+  /* The lines that can be seen and some above and below, unless they are there already; of a small run all. */
   function paint() {
     var own = holder.getBoundingClientRect();
     groups.forEach(function (group) {
       var top = group.svg.getBoundingClientRect().top, within = group.painted;
       function clipped(line) { return Math.max(0, Math.min(group.lines, line)); }
+      if (rows.length <= SMALL) { lines(group, 0, group.lines); return; }
       var first = clipped(Math.floor((own.top - top) / group.high)), last = clipped(Math.ceil((own.bottom - top) / group.high));
       if (within && (first === last ? within[0] === within[1] : first >= within[0] && last <= within[1])) { return; }
       var more = first === last ? 0 : Math.ceil(MARGIN / group.high);
@@ -117,14 +120,24 @@ function gradestackMap(data, open) {
         if (kind === "error") { add("cross", "M" + (x + 1.5) + " " + (y + 1.5) + "l" + cross + " " + cross + "m0 -" + cross + "l-" + cross + " " + cross); }
       }
     }
-    group.svg.replaceChildren.apply(group.svg, Object.keys(paths).sort().reverse().map(function (css) { return path(css, paths[css]); }));
+    var found = Object.keys(paths).sort().reverse().map(function (css) { return path(css, paths[css]); });
+    for (place = first * group.across; label && place < Math.min(group.tasks.length, last * group.across); place++) {
+      var text = document.createElementNS(SVG, "text");
+      text.setAttribute("x", (place % group.across + 0.5) * size - 1);
+      text.setAttribute("y", Math.floor(place / group.across) * group.high + group.most * size + 11);
+      text.setAttribute("text-anchor", "middle");
+      text.textContent = data.ids[data.i[group.tasks[place][0]]];
+      found.push(text);
+    }
+    group.svg.replaceChildren.apply(group.svg, found);
   }
 
   /* All cells in one order, group by group and task by task, so that keys walk over them. */
   function prepare() {
-    groups = known(choice ? +choice.value : 0);
+    groups = choice ? known(+choice.value) : data.models.map(function (_, model) { return known(model); }).flat();
     var count = groups.reduce(function (sum, group) { return sum + group.tasks.reduce(function (all, own) { return all + own.length; }, 0); }, 0), place = 0, column = 0;
-    size = count > 12000 ? 6 : count > 3000 ? 9 : 12;
+    size = count > 12000 ? 6 : count > 3000 ? 9 : count > SMALL ? 12 : 22;
+    label = size === 22 && data.ids.every(function (id) { return id.length <= LONGEST; }) ? LABEL : 0;
     rows = new Uint32Array(count);
     columns = [];
     groups.forEach(function (group, number) {
@@ -155,7 +168,8 @@ function gradestackMap(data, open) {
     cursor.style.left = box.left - own.left + column.task % group.across * size - 2 + "px";
     cursor.style.top = box.top - own.top + holder.scrollTop + Math.floor(column.task / group.across) * group.high + (at - column.start) * size - 2 + "px";
     cursor.style.width = cursor.style.height = size + 2 + "px";
-    cursor.textContent = said.textContent = tell(rows[at]);
+    said.textContent = tell(rows[at]);
+    cursor.setAttribute("aria-label", said.textContent);
   }
   function go(cell) {
     at = Math.max(0, Math.min(rows.length - 1, cell));
@@ -197,6 +211,7 @@ function gradestackMap(data, open) {
   holder.addEventListener("scroll", function () { requestAnimationFrame(paint); });
   window.addEventListener("resize", function () { if (rows && holder.clientWidth !== drawn) { draw(); } });
   if (choice) { choice.addEventListener("change", prepare); }
+  if (data.i.length <= SMALL) { prepare(); return; }
   new IntersectionObserver(function (seen, observer) {
     if (seen.some(function (each) { return each.isIntersecting; })) { observer.disconnect(); prepare(); }
   }).observe(holder);

@@ -1,4 +1,4 @@
-/* The choice of colours, and the keys of the map of tasks. */
+/* The choice of colours. */
 (function () {
   "use strict";
   var root = document.documentElement;
@@ -15,15 +15,4 @@
     showTheme();
   });
   showTheme();
-
-  /* The map of tasks is one tab stop; arrows walk over its cells. */
-  document.querySelectorAll(".taskmap").forEach(function (map) {
-    map.addEventListener("keydown", function (event) {
-      var step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (!step) { return; }
-      var cells = Array.prototype.slice.call(map.querySelectorAll("a"));
-      var next = cells[cells.indexOf(document.activeElement) + step];
-      if (next) { event.preventDefault(); next.focus(); }
-    });
-  });
 })();

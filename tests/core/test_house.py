@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_791,
     "plugins/gradestack_plugins/openai_logs": 339,
     "plugins/gradestack_plugins/orchestrationbench": 4_348,
-    "plugins/gradestack_plugins/pages": 7_681,
+    "plugins/gradestack_plugins/pages": 7_552,
     "plugins/gradestack_plugins/readers": 2_809,
     "plugins/gradestack_plugins/records": 885,
     "plugins/gradestack_plugins/reporters": 315,
@@ -99,8 +99,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_293,
-    "plugins": 38_870,
-    "tests": 54_353,
+    "plugins": 38_741,
+    "tests": 54_319,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

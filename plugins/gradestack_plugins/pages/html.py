@@ -34,8 +34,9 @@ from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels
 from gradestack_plugins.pages.rows import bytes_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.table_files import run_tables
-from gradestack_plugins.pages.tasks import MOST_CELLS
 
+_MOST_CELLS = 800
+"""Trials up to which the map shows all models together."""
 _KEPT = 50
 """Rows of the worst samples that stay in a page whose rows are beside it."""
 _PROBED, _MOST_WITH_PANELS = 20, 10_000
@@ -158,8 +159,8 @@ class HtmlReporter(Reporter):
         view, index = page.view, page.index
         by = verdicts_by(index, view.success.grader if view.success else "")
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
-        whole_map = report.has_rows and len(index.entries) > MOST_CELLS
-        names = ("packed", "values", "sample", "page", "save", *(("map",) if whole_map else ()), "tasks", "report")
+        mapped = report.has_rows and len(index.entries) > 1
+        names = ("packed", "values", "sample", "page", "save", *(("map",) if mapped else ()), "tasks", "report")
         script = Markup().join(asset(env, f"{name}.js") for name in names)
         failures, failures_left_out = failures_of(index)
         return {
@@ -172,7 +173,8 @@ class HtmlReporter(Reporter):
             "facets": facets_of(index) if view.success else (),
             "max_tasks": self.max_tasks,
             "rows": len(index.entries),
-            "whole_map": whole_map,
+            "mapped": mapped,
+            "one_by_one": len(index.entries) > _MOST_CELLS,
             "kept": report.has_rows,
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},

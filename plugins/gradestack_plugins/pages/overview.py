@@ -29,7 +29,7 @@ from gradestack_plugins.pages.index import Lost, RowIndex, index_of, lost
 from gradestack_plugins.pages.jsonview import Line, lines
 from gradestack_plugins.pages.losses import Funnel, Pair, agreement_of, funnel_of, loss_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
-from gradestack_plugins.pages.tasks import Reliability, TaskMap, maps_of, passes_of, reliability_of
+from gradestack_plugins.pages.tasks import Reliability, passes_of, reliability_of
 from gradestack_plugins.pages.text import brief, capital, counted, natural, number, percent
 
 STATES = ("graded", "skipped", "failed", "missing")
@@ -83,7 +83,6 @@ class Lead:
     opposed: Opposed | None
     """How the main scores go with the outcome, where nothing else is to be said."""
     about_tasks: str
-    maps: tuple[TaskMap, ...]
     passes: Histogram | None
     """Tasks by how many of their trials are a success."""
     funnel: Funnel | None
@@ -260,7 +259,6 @@ def _lead(
         findings=findings(summary, index, success, own, reliable.noun, aside),
         opposed=opposed(index, main, words, main) if success is not None and main != own else None,
         about_tasks=reliable.about,
-        maps=maps_of(index, words, outcome=success is not None),
         passes=passes_of(reliable, words["passed"]),
         funnel=funnel_of(index),
     )

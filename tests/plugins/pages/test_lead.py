@@ -8,7 +8,7 @@ from gradestack_plugins.pages.figures import Success, confidence_of, rows_of, wo
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.losses import funnel_of
 from gradestack_plugins.pages.overview import findings, made_of, sentence
-from gradestack_plugins.pages.tasks import Reliability, maps_of, reliability_of
+from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import percent
 
 WORDS = {**words_of({}), "passed": "solved", "lost": "not solved"}
@@ -267,50 +267,11 @@ def test_lost_input_and_lost_grades_come_first():
     assert found(index_of([]), None, few) == []
 
 
-def test_the_map_goes_by_the_outcome():
-    """A task solved in all trials is in the last group whatever its score; other trials are filled to their score."""
+def test_what_is_said_of_tasks_goes_by_the_outcome():
     rows = [row("18", run, passed=True) for run in range(2)]
     rows += [row("3", 0, False, 0.5), row("3", 1, True, 1.0), row("9", 0, False, 1.0), row("9", 1, False)]
-    index = index_of(rows)
-    (found,) = maps_of(index, WORDS, outcome=True)
-    assert [(group.title, group.count) for group in found.groups] == [("never", 1), ("1 of 2", 1), ("always", 1)]
-    assert [cell.kind for cell in found.groups[2].columns[0].cells] == ["passed", "passed"]
-    cell = found.groups[1].columns[0].cells[0]
-    assert (cell.kind, cell.fill, cell.title) == ("lost", 11.5, "task 3, trial 0: not solved, 0.500")
-    reliable = reliability_of(index, outcome=True)
+    reliable = reliability_of(index_of(rows), outcome=True)
     assert reliable.about == "Of 3 tasks: in every trial 1, in none 1, in some 1."
-
-
-def test_the_map_keeps_what_was_not_graded_apart():
-    """A task nobody graded is neither solved nor not; without an outcome there are no groups."""
-    rows = [row("a", 0, True), {**row("b", 0, False), "passed": None, "state": "failed"}]
-    (found,) = maps_of(index_of(rows), WORDS, outcome=True)
-    assert [(group.title, group.columns[0].cells[0].kind) for group in found.groups] == [
-        ("no grade", "error"),
-        ("solved", "passed"),
-    ]
-    (found,) = maps_of(index_of(rows), WORDS, outcome=False)
-    assert [(group.title, group.count) for group in found.groups] == [("", 2)]
-
-
-def test_labels_of_the_map_have_room():
-    """Ids of three characters stand below their column, of four upright, longer ones nowhere."""
-    found = []
-    for ids in (("1", "22"), ("1", "333"), ("1", "4444"), ("1", "55555")):
-        (shown,) = maps_of(index_of([row(id_, 1, True) for id_ in ids]), WORDS, outcome=True)
-        labels = [column.label for group in shown.groups for column in group.columns]
-        found.append((labels, shown.turned, shown.height - shown.size))
-    assert found == [
-        (["1", "22"], False, 18),
-        (["1", "333"], False, 18),
-        (["1", "4444"], True, 34),
-        (["", ""], False, 4),
-    ]
-
-
-def test_too_many_cells_are_no_map():
-    """What nobody could see is left to the table."""
-    assert maps_of(index_of([row(str(n), 0, True) for n in range(801)]), WORDS, outcome=True) == ()
 
 
 def call(tool, score, made, *pointers):

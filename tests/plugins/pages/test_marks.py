@@ -31,11 +31,6 @@ def _marks():
     figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {8: blocks.Figure("8", None)}
     node = blocks.Node
     pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).pair
-    cells = [
-        Of(title=HOSTILE, kind="passed", y=1, fill=0, fill_y=0, position=0),
-        Of(title="lost", kind="lost", y=20, fill=7, fill_y=28, position=1),
-        Of(title="broken", kind="error", y=39, fill=0, fill_y=0, position=2),
-    ]
     states = [Of(name="graded", count=3, start=0.0, width=75.0), Of(name="failed", count=1, start=75.0, width=25.0)]
     differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
     return {
@@ -46,7 +41,6 @@ def _marks():
         "series": [(_one(blocks.Series(figures, HOSTILE)),)],
         "estimate": [(estimates[0],), (estimates[1],)],
         "opposed": [(opposed,), (opposed, True)],
-        "column": [(Of(cells=cells, label=HOSTILE), Of(height=70, size=17, turned=turned)) for turned in (0, 1)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
         "graph": [(pair.expected,), (pair.actual,)],

@@ -73,16 +73,6 @@ def test_error_samples_lower_every_rate(df, grades):
 
 
 @PROFILES
-def test_only_errors(df, grades, profile):
-    """When everything fails, the rates are 0 and every sample is an error."""
-    error = grades(profile)[4]
-    metrics = df.fold(DeepFabricMetrics(profile=profile), [error] * 3)
-    assert [metrics[name] for name in ("tool_selection_accuracy", "overall_score", "response_quality")] == [0.0] * 3
-    assert (metrics["samples_evaluated"], metrics["samples_processed"], metrics["processing_errors"]) == (3, 0, 3)
-    assert metrics["overall_score_attempted"] == (0.0 if profile == "upstream" else None)
-
-
-@PROFILES
 def test_no_samples(df, profile):
     """Nothing to divide by: 0.0 upstream, null with a reason in documented; counts are 0, and there is no band."""
     metrics = df.fold(DeepFabricMetrics(profile=profile), [Grade(outcome=Outcome.SKIPPED)])

@@ -7,15 +7,12 @@ import pytest
 
 from gradestack import (
     Expectation,
-    ExpectedCall,
     Fault,
     Outcome,
-    Rule,
     Sample,
     Status,
     ToolCall,
     ToolSpec,
-    replace,
     testing,
 )
 from gradestack_plugins.deepfabric.grader import DeepFabric
@@ -161,31 +158,6 @@ def test_reasons(df, tools, profile, expected, made, reasons):
     assert (grade.gold, grade.label) == (expected and expected[0], made and made[0])
 
 
-def test_reasons_of_an_unknown_tool(df, tools):
-    """Documented names the unknown tool, upstream where the values differ."""
-    record, reply = (
-        df.record(("f", {"a": "x", "b/c": 1, "gone": 1}), tools),
-        df.reply(("zz", {"a": "y", "b/c": 2, "new": 1})),
-    )
-    assert [reason.code for reason in df.grade(record, reply).reasons] == ["wrong_tool", "unknown_tool"]
-    found = [(reason.code, reason.pointer) for reason in df.grade(record, reply, "upstream").reasons]
-    assert found == [
-        ("wrong_tool", ""),
-        ("different_value", "/a"),
-        ("different_value", "/b~1c"),
-        ("missing_argument", "/gone"),
-        ("unknown_argument", "/new"),
-    ]
-
-
-def test_a_right_grade_has_no_reasons_and_reasons_are_limited(df, tools):
-    """Nothing lost, nothing said; of very many faults fifty are listed."""
-    assert df.grade(df.record(("f", {"a": "x"}), tools), df.reply(("f", {"a": "x"}))).reasons == ()
-    many = {f"p{n}": "integer" for n in range(200)}
-    grade = df.grade(df.record(("f", {"x": 1}), [df.tool("f", **many)]), df.reply(("f", dict.fromkeys(many, "x"))))
-    assert len(grade.reasons) == 50
-
-
 # Samples of other formats
 
 CALL = ToolCall(name="f", arguments={"a": "x"})
@@ -228,16 +200,6 @@ def test_failed_runs_of_other_formats(df, profile):
     assert DeepFabric(profile=profile).grade(foreign(status=Status.FAILED)).fault.code == "failed_run"
 
 
-@PROFILES
-def test_undecoded_arguments_of_other_formats(profile):
-    """A call whose arguments hold no object is a processing error, even where no call was expected."""
-    broken = ToolCall(name="f", arguments=None, raw_arguments="{bad")
-    for expected in (Expectation(calls=(CALL,)), Expectation(calls=())):
-        grade = DeepFabric(profile=profile).grade(foreign(calls=(broken,), expected=expected))
-        assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "processing_error")
-        assert "{bad" in grade.fault.message
-
-
 @pytest.mark.parametrize("raw", ["{bad", "[1]", "null", '"{}"'])
 def test_undecoded_expected_arguments_of_other_formats(df, raw):
     """The original needs an object there, so that it is a processing error; documented needs the name alone."""
@@ -269,17 +231,6 @@ def test_a_tool_without_a_schema_takes_anything(df):
         assert df.verdict(DeepFabric(profile=profile).grade(sample)) == (1, 1, 1)
 
 
-def test_schemas_upstream_fails_on_are_errors_for_other_formats_too():
-    """Upstream converts the whole snapshot, so that one broken schema makes an error of the sample."""
-    broken = (*SPECS, ToolSpec(name="x", parameters={"properties": {"a": {"type": ["string"]}}}))
-    grade = DeepFabric(profile="upstream").grade(foreign(tools=broken))
-    assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, "unhashable type: 'list'")
-    assert grade.fault.code == "run_stops"
-    old = DeepFabric(profile="upstream", upstream_version="4.3").grade(foreign(tools=broken))
-    assert old.fault.code == "processing_error"
-    assert DeepFabric().grade(foreign(tools=broken)).score == 1.0
-
-
 class Number(int):
     """A number that is not plain JSON."""
 
@@ -302,45 +253,3 @@ def test_contract(profile):
     copy = pickle.loads(pickle.dumps(grader))  # noqa: S301  our own bytes
     assert copy == grader
     assert attrs.asdict(copy) == attrs.asdict(grader)
-
-
-WANTED = ExpectedCall(name="f", arguments={"a": "x"})
-
-
-@PROFILES
-@pytest.mark.parametrize(
-    "expected",
-    [
-        Expectation(calls=(WANTED,), alternatives=((),)),
-        Expectation(calls=(WANTED,), forbidden=("g",)),
-        Expectation(calls=(replace(WANTED, optional=True),)),
-        Expectation(calls=(replace(WANTED, names=("f", "g")),)),
-    ],
-    ids=["alternatives", "forbidden", "optional", "names"],
-)
-def test_a_reference_the_metrics_do_not_know_is_skipped(profile, expected):
-    """Where more than one tool is right, "the expected tool" says nothing."""
-    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
-    sample = Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": "x"}),), tools=tools)
-    grade = DeepFabric(profile=profile).grade(sample)
-    assert (grade.outcome, grade.score) == (Outcome.SKIPPED, None)
-    assert [reason.code for reason in grade.reasons] == ["reference_not_plain"]
-
-
-@pytest.mark.parametrize("wanted", [replace(WANTED, rules={"a": Rule(ignore=True)}), replace(WANTED, arguments=None)])
-def test_rules_of_arguments_matter_only_where_values_are_compared(wanted):
-    """``documented`` holds arguments against the schema; ``upstream`` may compare their values, and skips."""
-    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
-    made = (ToolCall(name="f", arguments={"a": "y"}),)
-    sample = Sample(id="t", expected=Expectation(calls=(wanted,)), calls=made, tools=tools)
-    assert DeepFabric().grade(sample).score == 1.0
-    skipped = DeepFabric(profile="upstream").grade(sample)
-    assert [reason.code for reason in skipped.reasons] == ["reference_not_plain"]
-
-
-def test_only_the_first_expected_call_must_be_plain():
-    """Later ones are not looked at, whatever they allow."""
-    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
-    expected = Expectation(calls=(WANTED, replace(WANTED, optional=True)))
-    sample = Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": "x"}),), tools=tools)
-    assert DeepFabric().grade(sample).score == 1.0

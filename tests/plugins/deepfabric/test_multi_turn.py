@@ -55,17 +55,6 @@ def test_verdicts(df, record, turns, upstream, documented):
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_turns_beyond_the_limit_are_not_looked_at(df, record, profile):
-    """``max_turns`` ends the conversation, at no cost of its own."""
-    reply = {"turns": [turn(("read", PATH)), turn(("add", A)), {"kind": "exception", "message": "boom"}]}
-    found = [df.grade(record, reply, "upstream", multi_turn=True, max_turns=most) for most in (1, 2, 3)]
-    assert [grade.parts["response_quality"] for grade in found] == [0.5, 1.0, 0.0]
-    assert [grade.outcome for grade in found] == [Outcome.GRADED, Outcome.GRADED, Outcome.FAILED]
-    plain = {"turns": reply["turns"][:2]}
-    assert df.grade(record, plain, multi_turn=True, max_turns=1).parts["response_quality"] == 0.5
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_asked_for_one_reply_the_first_turn_counts(df, record, profile):
     """Without ``multi_turn`` the first turn is the reply; all turns are shown."""
     sample = df.sample(record, {"turns": [turn(("read", PATH)), turn(("add", A)), END]}, profile)
@@ -133,15 +122,6 @@ def test_the_result_record(df, record):
     assert grade.metadata == {"multi_turn": True, "max_turns": 10}
 
 
-@pytest.mark.parametrize("turns", [[], [{"role": "user", "content": "x"}], "x"])
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_turns_without_a_reply_are_an_error(df, record, turns, profile):
-    """A list in which the model says nothing is no reply."""
-    grade = df.grade(record, {"kind": "turns", "turns": turns}, profile)
-    assert grade.fault.code == "processing_error"
-    assert "at least one reply" in grade.fault.message
-
-
 def called(name, **arguments):
     return ToolCall(name=name, arguments=arguments)
 
@@ -175,18 +155,3 @@ def test_abstention_over_several_turns(df):
         called_one = df.grade(record, {"turns": [turn(("f", {})), END]}, profile, multi_turn=True)
         assert verdict(df, called_one) == ((0, 0, 0, 0.0) if profile == "documented" else (0, 1, 1, 0.0))
     assert df.verdict(df.grade(record, {"turns": [END]}, "upstream")) == (0, 0, 0)
-
-
-def test_documented_tools_where_only_the_deprecated_list_has_them(df):
-    """``tool_context.available_tools`` is the snapshot where ``tools`` is absent, in the document's reading alone."""
-    own = {
-        "name": "f",
-        "description": "d",
-        "parameters": [{"name": "a", "type": "int", "description": ""}],
-        "returns": "",
-    }
-    record = df.record(("f", {"a": 1}))
-    record["tool_context"]["available_tools"] = [own]
-    assert [df.grade(record, df.reply(("f", {"a": value}))).score for value in (2, "2")] == [1.0, 0.4]
-    assert df.grade({**record, "tools": []}, df.reply(("f", {"a": 2}))).score == 0.4
-    assert df.grade(record, df.reply(("f", {"a": 2})), "upstream").score == 0.4

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import DataError, Outcome
+from gradestack import DataError
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 
@@ -102,16 +102,6 @@ def test_the_first_error_is_the_first_in_input_order(df, lines):
     (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])["warnings"]
     assert said.startswith("3 of 4 records are processing errors, first: 1: metadata.conversation_type")
     assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400
-
-
-@PROFILES
-def test_failed_states_and_an_aggregator_without_errors(df, profile):
-    """A grade that failed for its weights is no processing error and gives no warning."""
-    record = df.record(("f", {}), [df.tool("f")])
-    weights = {"tool_selection": float("inf")} if profile == "upstream" else None
-    grade = df.grade(record, df.reply(("f", {})), profile, weights=weights)
-    assert grade.outcome is (Outcome.FAILED if weights else Outcome.GRADED)
-    assert "warnings" not in df.fold(DeepFabricMetrics(profile=profile), [grade])
 
 
 def test_the_version_reaches_the_result_file(df, tmp_path, lines):

@@ -53,20 +53,6 @@ def test_joined_lines(df, rows, tmp_path, profile):
     assert found[0].tools[0] is found[1].tools[0]
 
 
-@PROFILES
-@pytest.mark.parametrize("key", ["id", "model", "run", "recorded", "response"])
-def test_keys_of_the_join_are_unknown_inside_a_sample(df, rows, tmp_path, profile, key):
-    """What is under ``sample`` is the record alone: they break its rules there, which lenient validation allows."""
-    (first, *_), (reply, *_) = rows
-    path = df.write(tmp_path / "joined.jsonl", {"sample": {**first, key: "x"}, "recorded": reply})
-    (sample,) = df.read(DeepFabricReader(profile=profile), path)
-    assert (sample.status, sample.error.code) == (Status.FAILED, "processing_error")
-    assert sample.error.message == f"unknown keys '{key}' (extra inputs are not permitted)"
-    assert sample.id == ("x" if key == "id" else "r0")
-    (sample,) = df.read(DeepFabricReader(profile=profile, validation="lenient"), path)
-    assert (sample.status, sample.text) == (Status.OK, "reply 0")
-
-
 def test_lines_that_are_no_samples(df, rows, tmp_path):
     """Text that is not JSON, bare replies and other objects are bad records; a record without reply is missing."""
     (record, *_), (reply, *_) = rows
@@ -160,27 +146,6 @@ def test_repeated_ids_in_a_dataset(df, rows, tmp_path):
     assert found[3] == ("r1", "reply 1")
 
 
-def test_rows_that_are_no_objects_are_processing_errors(df, rows, tmp_path):
-    """A dataset row that is JSON but no record is a failed sample once it has a reply."""
-    _, replies = rows
-    dataset = df.write(tmp_path / "dataset.jsonl", "[1]", "3")
-    path = df.write(tmp_path / "replies.jsonl", replies[0], "")
-    found = df.read(DeepFabricReader(), path, dataset=dataset)
-    assert [sample.status for sample in found] == [Status.FAILED, Status.MISSING]
-
-
-def test_text_and_null_replies(df, rows, tmp_path):
-    """A line may be plain JSON text, the model's raw output; a null reply under its key is missing."""
-    records, _ = rows
-    dataset = df.write(tmp_path / "dataset.jsonl", *[{**record, "metadata": None} for record in records[:3]])
-    path = df.write(
-        tmp_path / "replies.jsonl", json.dumps('{"name": "f", "arguments": {"n": 1}}'), {"recorded": None}, "5"
-    )
-    found = df.read(DeepFabricReader(), path, dataset=dataset)
-    assert [sample.status for sample in found] == [Status.OK, Status.MISSING, Status.FAILED]
-    assert found[0].calls[0].name == "f"
-
-
 def test_several_files_of_replies(df, rows, tmp_path):
     """Each file of replies is joined to the dataset by itself, and its name is its samples' model."""
     records, replies = rows
@@ -237,18 +202,6 @@ def test_files_that_cannot_be_used(df, rows, tmp_path):
         df.read(DeepFabricReader(), good, dataset=tmp_path)
     assert briefly(df.read(DeepFabricReader(), empty, dataset=good))[0] == ("r0", "missing")
     assert df.read(DeepFabricReader(), empty, dataset=empty) == []
-
-
-def test_byte_order_marks(df, rows, tmp_path):
-    """A byte-order mark at the start of either file is no content."""
-    records, replies = rows
-    dataset, path = tmp_path / "d.jsonl", tmp_path / "r.jsonl"
-    dataset.write_bytes(b"\xef\xbb\xbf" + json.dumps(records[0]).encode())
-    path.write_bytes(b"\xef\xbb\xbf" + json.dumps({"id": "r0", **replies[0]}).encode())
-    for join in ("id", "line"):
-        assert briefly(df.read(DeepFabricReader(join=join), path, dataset=dataset)) == [("r0", "reply 0")]
-    path.write_bytes(b"\xef\xbb\xbf\n" + json.dumps({"id": "r0", **replies[0]}).encode())
-    assert briefly(df.read(DeepFabricReader(join="id"), path, dataset=dataset)) == [("r0", "reply 0")]
 
 
 def test_replies_are_not_kept_in_memory(df, rows, tmp_path):

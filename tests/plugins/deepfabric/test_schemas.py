@@ -109,14 +109,6 @@ def test_schemas_the_original_fails_on(df, schema, message):
     assert df.verdict(df.grade(record, df.reply(("f", {"x": 1})))) == (1, 1, 1)
 
 
-def test_a_schema_failure_without_an_expected_call_keeps_the_query(df):
-    """Tools are converted for the ground truth only when a call is expected; else they fail later, the query known."""
-    tool = df.tool("f", a={"type": ["string"]})
-    sample = df.sample(df.record(None, [tool]), df.reply(), "upstream")
-    assert (sample.status, sample.input, sample.expected.calls) == (Status.FAILED, "the query", ())
-    assert sample.error.message == "unhashable type: 'list'"
-
-
 @pytest.mark.parametrize("function", [None, "x", {"name": None}, {"name": 3}, {"name": "f", "description": None}])
 def test_tools_the_original_fails_on(function):
     """A wrapper that is no object, or a name or description that is no text, fails upstream only."""

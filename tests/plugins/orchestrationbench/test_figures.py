@@ -37,56 +37,6 @@ def write(bench, scenario, turns):
     return run
 
 
-def test_rates_in_each_profile(bench, write):
-    """Matrix, rates and the two losses of the original on the way from file to directory, by hand."""
-    write("one", ("f", "f"), ("f", "f"), ("f", AWAIT), (AWAIT, AWAIT), (AWAIT, VIOLATE), (VIOLATE, "f"), ("f", "hm"))
-    documented, upstream = (bench.figures("decision", profile) for profile in PROFILES)
-    assert documented["decision_matrix"] == {
-        "FC": {"FC": 2, "Reject": 1, "FAILED": 1},
-        "Reject": {"FC": 1, "Reject": 2, "FAILED": 0},
-    }
-    # Reject: TP 2, FP 1, FN 1, TN 2; FC: TP 2, FP 1, FN 2, TN 2.
-    assert documented["reject_decision_performance"] == {
-        "precision": 2 / 3,
-        "recall": 2 / 3,
-        "f1": 2 / 3,
-        "accuracy": 4 / 6,
-    }
-    f1 = 2 * (2 / 3 * 0.5) / (2 / 3 + 0.5)
-    assert documented["fc_decision_performance"] == {"precision": 2 / 3, "recall": 0.5, "f1": f1, "accuracy": 4 / 7}
-    assert documented["error_patterns"] == {
-        "overaction_rate": 1 / 3,
-        "underaction_rate": 1 / 3,
-        "type_mismatch_rate": 1 / 3,
-    }
-    assert documented["rejection_type_accuracy"] == 0.5
-    assert (documented["rejection_type_mismatch"], documented["failed_generation"]) == (1, 1)
-    assert documented["overall_function_call_failed_rate"] == 0.5
-    assert documented["call_rejection_accuracy"] == round((2 / 3 + f1) / 2, 4)
-    # Upstream: the answer without marker is a call, mismatches and failures are lost.
-    assert upstream["decision_matrix"]["FC"] == {"FC": 3, "Reject": 1, "FAILED": 0}
-    assert upstream["error_patterns"] == {"overaction_rate": 0.5, "underaction_rate": 0.5, "type_mismatch_rate": 0.0}
-    assert upstream["rejection_type_accuracy"] == 1.0
-    assert (upstream["rejection_type_mismatch"], upstream["failed_generation"]) == (0, 0)
-    assert upstream["overall_function_call_failed_rate"] == 0.25
-
-
-def test_undefined_rates(bench, write):
-    """0/0 is None in documented, and so is what is composed of it, with the part it lacks; in upstream it is 0."""
-    write("one", ("f", "f"))
-    documented, upstream = (bench.figures("decision", profile) for profile in PROFILES)
-    assert documented["reject_decision_performance"] == {"precision": None, "recall": None, "f1": None, "accuracy": 1.0}
-    assert upstream["reject_decision_performance"] == {"precision": 0, "recall": 0, "f1": 0, "accuracy": 1.0}
-    assert documented["error_patterns"]["overaction_rate"] is None
-    assert upstream["error_patterns"]["overaction_rate"] == 0
-    assert (documented["rejection_type_accuracy"], upstream["rejection_type_accuracy"]) == (None, 0.0)
-    assert (documented["call_rejection_accuracy"], upstream["call_rejection_accuracy"]) == (None, 0.5)
-    assert documented["undefined"]["call_rejection_accuracy"] == "reject_decision_performance.f1 not defined"
-    whole = bench.figures()
-    assert whole["undefined"]["rejection_type_accuracy"] == "no rejection met a rejection"
-    assert whole["undefined"]["workflow_evaluation_with_failure"] == "no gold plan"
-
-
 def test_without_gold_plans_there_is_no_plan_score_and_no_average(bench, scenario, turns):
     """Calls and rejections have their figures; Plan and Average are null and say why, in upstream they are numbers."""
     call, ask = turns.call("f", {"x": 1}), "AWAITING_USER_INPUT"
@@ -103,44 +53,6 @@ def test_without_gold_plans_there_is_no_plan_score_and_no_average(bench, scenari
         "FC": 1.0,
         "Plan": None,
     }
-
-
-def test_failed_rate_may_be_negative(bench, scenario, turns):
-    """A step predicted twice counts two successes against one case."""
-    label = turns.label(_2=[turns.call("f", {})])
-    bench.write("one", scenario(label, sub=[turns.answer("2", [turns.call("f", {})])] * 2))
-    for profile in PROFILES:
-        assert bench.figures("decision", profile)["overall_function_call_failed_rate"] == -1.0
-
-
-def test_calls_are_averaged_over_files(bench, write):
-    """FC is macro: the mean over files, of those with a graded pair in documented, of all in upstream."""
-    write("one", ("f", "f"), ("f", "f"), ("f", "f"))
-    write("two", ("f", "f"))
-    write("three", (AWAIT, AWAIT))
-    documented, upstream = (bench.figures("call", profile) for profile in PROFILES)
-    assert (documented["fc"], documented["files"], documented["files_with_pairs"]) == (1.0, 3, 2)
-    assert upstream["fc"] == 0.6667
-    assert upstream["function_name_accuracy"] == 2 / 3
-
-
-def test_trials_of_a_file_are_averaged_and_rounded(bench, scenario, turns):
-    """File figure = mean over trials, four digits; documented leaves out trials without a graded pair."""
-    label = turns.label(_2=[turns.call("f", {"a": 1, "b": 2, "c": 3})], _3="AWAITING_USER_INPUT")
-
-    def run(*answers):
-        return {"label": label, "main_agent_history": [], "sub_agent_history": list(answers)}
-
-    right = turns.answer("2", [turns.call("f", {"a": 1, "b": 2, "c": 3})])
-    less = turns.answer("2", [turns.call("f", {"a": 1})])
-    runs = {"run #1": run(right), "run #2": run(less), "run #3": run(turns.answer("3", [], AWAIT))}
-    bench.write("one", scenario(runs=runs))
-    (documented,), (upstream,) = (bench.figures("call", profile)["scenarios"] for profile in PROFILES)
-    half = 2 * (1 * (1 / 3)) / (1 + 1 / 3)
-    assert documented["arguments_key_score"] == round((1 + round(half, 4)) / 2, 4)
-    assert documented["arguments_value_score_not_count_rejection"] == round((1 + half) / 2, 4)
-    assert upstream["arguments_key_score"] == round((1 + round(half, 4)) / 3, 4)
-    assert upstream["arguments_value_score_not_count_rejection"] == round((1 + half) / 3, 4)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -387,12 +299,3 @@ def test_a_grade_without_file_is_grouped_by_task():
 def test_the_stack_names_its_graders():
     """The first grader of the default stack gives the headline score."""
     assert list(orchestrationbench()["graders"]) == ["orchestrationbench", "decision", "call", "plan"]
-
-
-def test_the_trial_score_is_the_mean_of_what_is_defined(bench, write):
-    """A trial without plan is scored by its decisions and calls."""
-    write("one", ("f", "f"), ("f", AWAIT))
-    ((_, grade),) = bench.grades()
-    assert grade.score == (0.5 + 1.0) / 2
-    assert grade.parts["plan"] is None
-    assert grade.items == ()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, Input, Inputs, Status, testing
+from gradestack import ConfigError, DataError, Input, Inputs, testing
 from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader, read_cards, read_config
 
 
@@ -87,46 +87,6 @@ def test_shards_are_one_per_file_with_growing_positions(bench, content):
     assert shards[2].position > shards[1].position + 1
 
 
-def test_a_trial_as_a_sample(bench, content):
-    """Calls, plans, texts and expectations are there for graders of other families."""
-    bench.write("one", content)
-    (sample,) = bench.read()
-    assert (sample.id, sample.run, sample.status) == ("s", 1, Status.OK)
-    assert sample.input == ("please", "555")
-    assert [(call.name, call.arguments) for call in sample.calls] == [("f", {"a": 2})]
-    assert [(call.name, call.arguments) for call in sample.expected.calls] == [("f", {"a": 1}), ("g", {})]
-    assert sample.plan == {"3": '{"workflow_1": {}}'}
-    assert sample.expected.plan == {"3": "workflow_1: {}"}
-    assert sample.text == "wait AWAITING_USER_INPUT"
-    assert len(sample.turns[0]) == 2
-    assert sample.tools is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"scenario_id": 12}, "12"),
-        ({"scenario_id": ""}, "file"),
-        ({"scenario_id": None}, "file"),
-        ({"scenario_id": ["x"]}, "file"),
-    ],
-)
-def test_scenario_ids(bench, content, changes, expected):
-    """The file's own id is used, else its name without the ending."""
-    bench.write("file", {**content, **changes})
-    assert bench.read()[0].id == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "run"), [("run #7", 7), ("run #07", "run #07"), ("first", "first"), ("run #0", "run #0")]
-)
-def test_run_names(bench, content, name, run):
-    """Trials are numbered by their name; other names are kept."""
-    content["history"] = {name: content["history"]["run #1"]}
-    bench.write("one", content)
-    assert bench.read()[0].run == run
-
-
 def test_steps_as_samples(bench, content):
     """With ``unit: step`` every sub-agent turn and plan is a sample that other families can grade."""
     bench.write("one", content)
@@ -148,20 +108,6 @@ def test_steps_as_samples(bench, content):
     assert [sample.source.ordinal for sample in samples] == [0, 1, 2, 3]
     assert {sample.facets["step"] for sample in samples} == {"3", "4", "5", "7"}
     assert all(sample.run == 1 for sample in samples)
-
-
-def test_steps_are_graded_by_the_family_too(bench, content):
-    """The family's graders judge single steps through the general fields."""
-    bench.write("one", content)
-    samples = [sample for sample in bench.read(unit="step") if sample.status is Status.OK]
-    decisions = [grade for _, grade in bench.grades("decision", samples=samples)]
-    assert [grade.label for grade in decisions[:2]] == ["FC", "AWAITING_USER_INPUT"]
-    assert [str(grade.outcome) for grade in decisions] == ["graded", "graded", "skipped"]
-    assert [str(grade.outcome) for _, grade in bench.grades("plan", samples=samples)] == [
-        "skipped",
-        "skipped",
-        "graded",
-    ]
 
 
 def test_broken_steps_as_samples(bench, content):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gradestack import BadRecord, Expectation, Outcome, Sample, Status, testing
+from gradestack import BadRecord, Outcome, Status, testing
 from gradestack.jsonio import record_ranges
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
@@ -41,20 +41,6 @@ def test_a_record_gives_one_sample_per_run_in_order(read, profile):
     assert [each.native.first for each in found] == [True, False, False]
 
 
-def test_judge_sweeps_show_the_models_text(read):
-    """run_target_texts are the texts of the runs."""
-    found = read([record("a", ["direct"], run_target_texts=["hello"], run_judge_raw_outputs=["{}"])])
-    assert found[0].text == "hello"
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_the_last_record_of_a_uuid_wins_in_the_place_of_the_first(read, write, as_list):
-    """JSON Lines and an indented JSON list alike."""
-    records = [record("a", ["direct"]), record("b", ["direct"]), record("a", ["tool_call"]), record("a", ["invalid"])]
-    found = read(write("r.json", records, as_list=as_list))
-    assert [(each.id, each.label) for each in found] == [("a", "invalid"), ("b", "direct")]
-
-
 def test_a_null_run_is_missing_in_documented_and_a_value_upstream(read):
     """Documented counts it as a run that is not there."""
     records = [record("a", ["direct", None])]
@@ -71,24 +57,6 @@ def test_a_label_that_is_no_text_is_invalid_in_documented_and_a_value_upstream(r
     assert [each.native.label.json for each in read(records, profile="upstream")] == ["3", "1"]
     assert [each.label for each in read([record("a", [["x"]])])] == ["invalid"]
     assert "cannot be counted" in bad(read([record("a", [["x"]])], profile="upstream"))[0]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(
-    ("broken", "said"),
-    [
-        ("{oops", "not JSON"),
-        ("[1]", "expected a stability record"),
-        ({"run_labels": ["direct"]}, "uuid is missing"),
-        ({"uuid": "", "run_labels": []}, "uuid is missing"),
-        ({"uuid": 4, "run_labels": []}, "uuid is missing"),
-    ],
-)
-def test_a_broken_record_is_reported_and_the_others_go_on(read, profile, broken, said):
-    """Never silence, never the end."""
-    found = read([record("a", ["direct"]), broken, record("b", ["direct"])], profile=profile)
-    assert [said in reason for reason in bad(found)] == [True]
-    assert [each.id for each in found if isinstance(each, Sample)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -141,16 +109,6 @@ def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
     assert [each.native.dataset_rows for each in found] == [2, 0]
 
 
-def test_documented_takes_a_lacking_gold_label_from_the_dataset(read):
-    """Upstream uses the record alone; a record's own label always wins."""
-    lacking = record("a", ["direct"])
-    del lacking["gold_label"]
-    dataset = [item("a", "direct"), item("b", "direct")]
-    found = read([lacking, record("b", ["direct"], gold="tool_call")], dataset)
-    assert [each.expected.label for each in found] == ["direct", "tool_call"]
-    assert read([lacking], dataset, profile="upstream")[0].expected.label is None
-
-
 @pytest.mark.parametrize("as_list", [False, True])
 def test_a_large_file_is_read_in_several_shards(read, write, monkeypatch, as_list):
     """Ranges of lines or of a list give the same samples and bad records, duplicates across ranges included."""
@@ -172,43 +130,6 @@ def test_sweeps_are_recognised(tmp_path):
     assert StabilityReader.sniff(tmp_path / "x", sweep[:-5]) > 0.5
     for other in (b"", b"\xff\x00", b'{"uuid": "a", "predicted_label": "x"}', b'{"run_labels": []}', b"[]"):
         assert StabilityReader.sniff(tmp_path / "x", other) == 0.0
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_a_run_scores_one_when_it_has_the_gold_label(read, profile):
-    """Otherwise nothing, with the reason."""
-    grader = StabilityLabel(profile=profile)
-    right, wrong = (grader.grade(each) for each in read([record("a", ["tool_call", "direct"])], profile=profile))
-    assert (right.score, wrong.score, wrong.reasons[0].code) == (1.0, 0.0, "wrong_label")
-    assert right.metadata["n_runs"] == 5
-    assert wrong.metadata == {}
-
-
-def test_labels_outside_the_four_differ_between_the_profiles(read):
-    """Documented calls all of them invalid; upstream keeps each as a value."""
-    for profile, labels in (("documented", ["invalid", "invalid"]), ("upstream", ["direct_answer", "invalid"])):
-        grader = StabilityLabel(profile=profile)
-        found = read([record("a", ["direct_answer", "invalid"])], profile=profile)
-        assert [grader.grade(each).label for each in found] == labels
-
-
-def test_gold_labels_outside_the_four_differ_between_the_profiles(read):
-    """A failure in documented; upstream grades it, and the aggregator counts the task without adding anything."""
-    records = [record("a", ["direct"], gold="maybe")]
-    failed = StabilityLabel().grade(read(records)[0])
-    assert (failed.outcome, failed.fault.code) == (Outcome.FAILED, "unknown_gold")
-    assert StabilityLabel(profile="upstream").grade(read(records, profile="upstream")[0]).gold == "maybe"
-    null = read([record("a", ["direct"], gold=None)], profile="upstream")[0]
-    assert StabilityLabel(profile="upstream").grade(null).gold == "null"
-    assert StabilityLabel().grade(read([record("a", ["direct"], gold=None)])[0]).reasons[0].code == "no_gold_label"
-
-
-def test_samples_of_other_formats_are_graded_by_their_labels():
-    """Any label set will do; without a label or a gold label the run is skipped."""
-    grader = StabilityLabel()
-    assert grader.grade(Sample(id="a", label="cat", expected=Expectation(label="cat"))).score == 1.0
-    assert grader.grade(Sample(id="a", label="cat")).reasons[0].code == "no_gold_label"
-    assert grader.grade(Sample(id="a", expected=Expectation(label="cat"))).reasons[0].code == "no_label"
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -69,35 +69,6 @@ def test_unknown_uuids_are_counted_and_change_no_metric(evaluate, row, profile):
     assert with_it.native["metrics"] == without.native["metrics"]
 
 
-def test_macro_f1_always_divides_by_four(evaluate, row):
-    """Without any direct row a perfect model gets three quarters, and 1 over the other three labels."""
-    golds = ("tool_call", "request_for_info", "cannot_answer")
-    found = evaluate([judge(gold, gold) for gold in golds], [row(gold, gold) for gold in golds])
-    assert (found.classes["accuracy"], found.classes["macro_f1"], found.classes["macro_f1_no_direct"]) == (
-        1.0,
-        0.75,
-        1.0,
-    )
-
-
-def test_hallucination_rates_by_hand(evaluate, row):
-    """Two rows without tools, one called; one direct in six; one of two missing parameters called away."""
-    cases = [
-        ("a", "cannot_answer", [], "tool_call"),
-        ("b", "cannot_answer", [], "cannot_answer"),
-        ("c", "cannot_answer", ["{}"], "tool_call"),
-        ("d", "request_for_info", ["{}"], "tool_call"),
-        ("e", "request_for_info", ["{}"], "direct"),
-        ("f", "direct", ["{}"], "direct"),
-    ]
-    dataset = [row(uuid, gold, tools=tools) for uuid, gold, tools, _ in cases]
-    rates = evaluate([judge(uuid, label) for uuid, _, _, label in cases], dataset).rates
-    assert (rates["tool_hallucination_numerator"], rates["tool_hallucination_denominator"]) == (1, 2)
-    assert (rates["tool_hallucination_rate"], rates["parameter_hallucination_rate"]) == (0.5, 0.5)
-    assert rates["answer_hallucination_rate"] == 1 / 6
-    assert rates["undefined"] == {}
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
     """No row with that gold label: null with a reason, in both profiles and in the native artefact."""
@@ -111,50 +82,10 @@ def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
     assert nothing.rates["answer_hallucination_rate"] is None
 
 
-def test_unknown_tools_stand_outside_the_tool_rate():
-    """Without a dataset nobody knows whether there were tools; samples of other readers know by their tools."""
-    grader = When2Call()
-    given = [
-        sample("cannot_answer", "tool_call"),
-        sample("cannot_answer", "tool_call", tools=()),
-        sample("cannot_answer", "tool_call", tools=(ToolSpec(name="f"),)),
-    ]
-    rows = [(n, None, None, grader.grade(each)) for n, each in enumerate(given)]
-    rates = figures({"hallucination": {}}, rows)["hallucination"]
-    assert (rates["tool_hallucination_numerator"], rates["tool_hallucination_denominator"]) == (1, 1)
-    assert rates["n_tools_unknown"] == 1
-
-
 def logprob(uuid, labels):
     return {"uuid": uuid, "mode": "llama_scoring"} | {
         f"predicted_label_{name}": label for name, label in zip(VARIANTS, labels, strict=True)
     }
-
-
-def test_variants_are_four_prediction_sets(evaluate, row):
-    """Each variant has its own metrics; the option says which one the grade itself shows."""
-    dataset = [row("a"), row("b", "direct")]
-    records = [
-        logprob("a", ("tool_call", "direct", "tool_call", "?")),
-        logprob("b", ("direct", "direct", "tool_call", None)),
-    ]
-    found = evaluate(records, dataset)
-    accuracy = {name: found.classes["sets"][name]["accuracy"] for name in VARIANTS}
-    assert accuracy == {"norm_bytes": 1.0, "raw": 0.5, "norm_tokens": 0.5, "norm_chars": 0.0}
-    assert found.classes["sets"]["norm_chars"]["n_missing"] == 1
-    assert [item.id for item in found.grades[0].items] == list(VARIANTS)
-    assert found.classes["accuracy"] == 1.0
-    assert evaluate(records, dataset, grader={"variant": "raw"}).classes["accuracy"] == 0.5
-    upstream = evaluate(records, dataset, profile="upstream").classes["sets"]["norm_chars"]
-    assert (upstream["n"], upstream["n_missing"], upstream["n_invalid"]) == (2, 1, 2)
-
-
-def test_rows_missing_from_a_scoring_file_are_missing_in_all_variants(evaluate, row):
-    """Each prediction set counts them by its profile's rule."""
-    records, dataset = [logprob("a", ["tool_call"] * 4)], [row("a"), row("b", "cannot_answer")]
-    for profile, n in (("documented", 1), ("upstream", 2)):
-        sets = evaluate(records, dataset, profile=profile).classes["sets"]
-        assert [(sets[name]["n"], sets[name]["n_missing"]) for name in VARIANTS] == [(n, 1)] * 4
 
 
 def matrix_case(row, cells):

@@ -51,13 +51,6 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
     assert (sample.source.file, sample.source.line) == ("predictions.jsonl", 1)
 
 
-def test_the_other_behaviours_want_no_call(read, row):
-    """Gold labels other than tool_call expect that nothing is called."""
-    (sample,) = read([judge("a", "direct")], [row("a", "cannot_answer")])
-    assert sample.expected.calls == ()
-    assert sample.expected.text == "text of cannot_answer"
-
-
 def test_tools_may_be_objects_too(read, row):
     """A tool given as an object reads like one given as JSON text; what is neither is left out."""
     tools = [{"name": "f", "parameters": {}}, "not json", 7, None]
@@ -77,24 +70,6 @@ def test_no_tools_means_missing_or_empty(read, row, tools, none):
     assert sample.native.no_tools is none
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"correct_answer": "maybe"}, "correct_answer must be one of"),
-        ({"correct_answer": None}, "correct_answer must be one of"),
-        ({"correct_answer": ["direct"]}, "correct_answer must be one of"),
-        ({"uuid": ""}, "uuid is missing"),
-        ({"uuid": 3}, "uuid is missing"),
-    ],
-)
-def test_an_unusable_dataset_row_is_a_bad_record(read, row, change, said):
-    """A gold label outside the four, or no identifier: reported with its place, the other rows go on."""
-    found = read([judge("a", "direct"), judge("b", "direct")], [{**row("a"), **change}, row("b")])
-    assert [said in reason for reason in reasons(found)] == [True]
-    assert found[0].source.file == "dataset.jsonl"
-    assert "b" in [sample.id for sample in samples(found)]
-
-
 @pytest.mark.parametrize("missing", ["question", "correct_answer", "uuid"])
 def test_required_fields_of_a_row(read, row, missing):
     """uuid, question and correct_answer are required; everything else has a default."""
@@ -104,13 +79,6 @@ def test_required_fields_of_a_row(read, row, missing):
     bare = {"uuid": "a", "question": "q", "correct_answer": "direct"}
     (sample,) = read([judge("a", "direct")], [bare])
     assert (sample.tools, sample.native.no_tools, sample.facets) == ((), True, {})
-
-
-def test_rows_come_in_dataset_order_and_blank_lines_are_skipped(read, row, write):
-    """The order of predictions does not matter."""
-    dataset = write("d.jsonl", [row("b"), "", "   ", row("a")])
-    found = read([judge("a", "direct"), "", judge("b", "tool_call")], dataset)
-    assert [(each.id, each.label) for each in found] == [("b", "tool_call"), ("a", "direct")]
 
 
 def test_a_row_without_prediction_is_missing(read, row):
@@ -131,46 +99,6 @@ def test_a_prediction_for_an_unknown_uuid_comes_last_and_is_marked(read, row):
     """It is neither lost nor mixed with the dataset's rows."""
     found = read([judge("x", "direct"), judge("a", "direct")], [row("a")])
     assert [(each.id, each.native.in_dataset) for each in found] == [("a", True), ("x", False)]
-
-
-@pytest.mark.parametrize("as_list", [False, True])
-def test_the_last_line_of_a_uuid_wins_in_the_place_of_the_first(read, write, as_list):
-    """JSON Lines and an indented JSON list alike."""
-    records = [mcq("a", "direct"), mcq("b", "tool_call"), mcq("a", "cannot_answer")]
-    found = read(write("p.json", records, as_list=as_list))
-    assert [(each.id, each.label) for each in found] == [("a", "cannot_answer"), ("b", "tool_call")]
-
-
-def test_a_dataset_may_be_a_json_list(read, write, row):
-    """Rows of a list are rows like any other."""
-    found = read([judge("a", "direct")], write("d.json", [row("a"), row("b")], as_list=True))
-    assert [each.id for each in found] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("record", "said"),
-    [
-        ({"uuid": 5, "predicted_label": "direct"}, "uuid"),
-        ({"uuid": "", "predicted_label": "direct"}, "uuid"),
-        ({"predicted_label": "direct"}, "uuid"),
-        ("{broken", "not JSON"),
-        ("[1]", "expected an object"),
-        ({"uuid": "b"}, "no prediction"),
-        ({"uuid": "b", "run_labels": ["direct"], "judge_model": None}, "no prediction"),
-    ],
-)
-def test_a_record_that_is_no_prediction_is_reported(read, row, record, said):
-    """Records without a usable uuid, without a prediction, or that are not JSON are bad records, never silence."""
-    found = read([judge("a", "direct"), record], [row("a")])
-    assert [said in reason for reason in reasons(found)] == [True]
-    assert [each.label for each in samples(found)] == ["direct"]
-
-
-def test_a_judges_decision_needs_its_raw_answer(read, row):
-    """A decision without text label or raw answer is no prediction, so the row is missing."""
-    records = [judge("a", "direct", raw=None), judge("b", None), judge("c", "direct")]
-    found = read(records, [row("a"), row("b"), row("c")])
-    assert [each.status for each in found] == [Status.MISSING, Status.MISSING, Status.OK]
 
 
 def test_multiple_choice_labels_are_taken_as_recorded(read, row):
@@ -239,12 +167,6 @@ def test_records_may_carry_the_gold_label_themselves(read):
     assert "gold_label must be one of" in reasons(read([mcq("a", "direct", gold_label="x")]))[0]
 
 
-def test_free_text_alone_is_not_a_prediction_yet(read, row):
-    """A target response has text and no label; it is there, and waits for a judge."""
-    (sample,) = read([{"uuid": "a", "raw_text": "Sure!", "target_model": "m"}], [row("a")])
-    assert (sample.status, sample.label, sample.text) == (Status.OK, None, "Sure!")
-
-
 def fallback(uuid, raw):
     return judge(uuid, "cannot_answer", raw, judge_fallback_to_cannot_answer=True)
 
@@ -273,25 +195,6 @@ def test_upstream_keeps_the_recorded_label(read, row):
     assert changed == [0, 0, 0]
     found = read(records, [row("a"), row("b"), row("c")], profile="upstream")
     assert [each.native.counts.get("relabel_differs", 0) for each in found] == [1, 0, 1]
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_relabelling_can_be_chosen_in_either_profile(read, row, profile):
-    """from_raw corrects every readable answer, recorded none."""
-    records = [fallback("a", WELL), judge("c", "direct", WELL)]
-    assert relabelled(read, row, records, profile=profile, relabel="from_raw")[0] == ["request_for_info"] * 2
-    assert relabelled(read, row, records, profile=profile, relabel="recorded")[0] == ["cannot_answer", "direct"]
-
-
-def test_relabelling_multiple_choice_uses_the_records_own_names(read, row):
-    """The digit of the raw output maps through the record's names; no digit keeps the record, a far one is invalid."""
-    names = ["tool_call", "direct"]
-    records = [
-        mcq("a", "invalid", -1, "I say 1", answer_names=names),
-        mcq("b", "direct", 1, "no digit", answer_names=names),
-        mcq("c", "direct", 1, "3", answer_names=names),
-    ]
-    assert relabelled(read, row, records, relabel="from_raw")[0] == ["direct", "direct", "invalid"]
 
 
 def test_relabelling_scores_takes_the_best_of_each_variant(read, row):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradestack import BadRecord, Sample, Status
+from gradestack import BadRecord, Status
 from gradestack_plugins.when2call.reader import When2CallReader
 from tests.plugins.when2call.when2call_records import PROFILES, judge
 
@@ -23,52 +23,11 @@ def bad(found):
     return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
 
 
-def seen(found):
-    return [(each.id, each.label, each.status) for each in found if isinstance(each, Sample)]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("first", [mcq("c"), judge("c", "direct")])
-@pytest.mark.parametrize(
-    "last", [{"uuid": "c", "gold_label": "direct"}, {"uuid": "c", "run_labels": []}, {"uuid": "c"}]
-)
-def test_a_record_without_a_prediction_overwrites_too(read, row, profile, first, last):
-    """The last record of a uuid wins whatever it holds: it is reported, and the row is without a prediction."""
-    found = read([first, last], [row("c")], profile=profile)
-    assert bad(found) == [("predictions.jsonl", 2)]
-    assert seen(found) == [("c", None, Status.MISSING)]
-
-
-def test_a_later_prediction_overwrites_a_record_without_one(read, row):
-    """The record without a prediction is still reported, in the place it has."""
-    found = read([judge("x", "direct"), {"uuid": "c"}, "{broken", judge("c", "tool_call")], [row("c"), row("x")])
-    assert bad(found) == [("predictions.jsonl", 2), ("predictions.jsonl", 3)]
-    assert [label for _, label, _ in seen(found)] == ["tool_call", "direct"]
-
-
 def test_an_overwritten_prediction_upstream_is_a_missing_one(evaluate, row):
     """It counts as cannot_answer like any row without a prediction."""
     found = evaluate([mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream")
     metrics = found.native["metrics"]
     assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["n_converted_to_cannot_answer"]) == (1, 1, 1)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize(
-    "short",
-    [
-        {"uuid": "b", "predicted_label": "tool_call"},
-        {"uuid": "b", "predicted_label": "tool_call", "judge_model": "j"},
-        {"uuid": "b", "predicted_label": "tool_call", "judge_rationale": None},
-        {"uuid": "b", "predicted_label": "tool_call", "judge_exception_second": "timeout"},
-    ],
-)
-@pytest.mark.parametrize("short_first", [False, True])
-def test_a_judges_decision_without_raw_answer_counts_in_no_judge_file(read, row, profile, short, short_first):
-    """Whatever else it says, and wherever it stands."""
-    records = [judge("a", "direct"), short]
-    found = read(records[::-1] if short_first else records, [row("a"), row("b")], profile=profile)
-    assert [status for *_, status in seen(found)] == [Status.OK, Status.MISSING]
 
 
 @pytest.mark.parametrize("mark", ["judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second"])
@@ -78,13 +37,6 @@ def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, m
     assert (sample.status, sample.native.method) == (Status.MISSING, "llm_judge")
     assert len(bad(read([{"uuid": "a", mark: "x"}], [row("a")]))) == 1
     assert When2CallReader.sniff(tmp_path / "x", b'{"uuid": "a", "%s": "x"}' % mark.encode()) == 0.0
-
-
-@pytest.mark.parametrize("options", [{}, {"method": "llm_judge"}])
-def test_labels_alone_stay_labels_when_no_record_is_a_judges(read, row, options):
-    """A file of nothing but uuid and label is one."""
-    found = read([{"uuid": "a", "predicted_label": "direct"}], [row("a")], **options)
-    assert seen(found) == [("a", "direct", Status.OK)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -141,13 +93,6 @@ def test_a_row_with_another_kind_of_uuid_is_a_row_upstream_only(evaluate, read, 
     assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["accuracy"]) == (3, 2, 1.0)
     assert bad(read(records, dataset, profile="upstream")) == []
     assert bad(read(records, dataset)) == [("dataset.jsonl", 2), ("dataset.jsonl", 3)]
-
-
-@pytest.mark.parametrize("uuid", [[], {"a": 1}])
-def test_a_list_or_an_object_is_no_uuid_in_either_profile(read, row, uuid):
-    """The evaluation suite stops there."""
-    for profile in PROFILES:
-        assert bad(read([judge("a", "direct")], [row("a"), row(uuid)], profile=profile)) == [("dataset.jsonl", 2)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)

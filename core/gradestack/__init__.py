@@ -46,7 +46,7 @@ _NAMES = {
     "suites.code": "load_file",
     "suites.presets": "preset_version",
     "suites.document": "yaml_data",
-    "estimates.sums": "TaskNumbers TaskSums ExactCell ratio ratio_interval rounded_cells",
+    "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "estimates.grades": "Grades",
     "table": "Numbers",
 }

@@ -35,12 +35,11 @@ from gradestack.estimates.interval import interval as interval
 from gradestack.estimates.interval import jackknife as jackknife
 from gradestack.estimates.interval import t_quantile as t_quantile
 from gradestack.estimates.interval import valid_confidence as valid_confidence
-from gradestack.estimates.sums import ExactCell as ExactCell
 from gradestack.estimates.sums import TaskNumbers as TaskNumbers
 from gradestack.estimates.sums import TaskSums as TaskSums
+from gradestack.estimates.sums import WholeCell as WholeCell
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
-from gradestack.estimates.sums import rounded_cells as rounded_cells
 from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
 from gradestack.hooks import Component as Component
 from gradestack.hooks import Kind as Kind

@@ -13,8 +13,8 @@ from gradestack.estimates.interval import Cell, Figures, Interval, interval, jac
 from gradestack.model import JSON
 from gradestack.table import Numbers
 
-ExactCell = tuple[int | Fraction, ...]
-"""What a task adds, without rounding."""
+WholeCell = tuple[int, ...]
+"""What a task adds, without rounding: so many units of each number."""
 TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
 
@@ -54,15 +54,16 @@ class Packing:
 
     def exact(self, name: str, sums: Iterable[int]) -> list[int | Fraction]:
         """Return what a number comes to in sums of packed integers; "" is how many were added."""
-        whole, unit = self._whole(name, sums)
+        whole, unit = self.whole(name, sums)
         return whole if unit is None else [Fraction(value, unit) for value in whole]  # type: ignore[return-value]
 
     def rounded(self, name: str, sums: Iterable[int]) -> list[float]:
         """Return the same, sums of floats rounded once."""
-        whole, unit = self._whole(name, sums)
+        whole, unit = self.whole(name, sums)
         return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
 
-    def _whole(self, name: str, sums: Iterable[int]) -> tuple[list[int], int | None]:
+    def whole(self, name: str, sums: Iterable[int]) -> tuple[list[int], int | None]:
+        """Return the same in units, and how many of them are 1; None for whole numbers."""
         if not name:
             return [each & self._count for each in sums], None
         if name not in self._fields:
@@ -109,9 +110,14 @@ class TaskSums:
         return list(self._models)
 
     @cached_property
-    def exact(self) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
-        """How many tasks have which sums, over all models and of each model."""
-        return self._cells(self._packing.exact)
+    def units(self) -> tuple[int, ...]:
+        """How many units of :attr:`whole` are 1, of each number."""
+        return tuple([self._packing.whole(name, ())[1] or 1 for name in self.names])
+
+    @cached_property
+    def whole(self) -> tuple[Counter[WholeCell], dict[str, Counter[WholeCell]]]:
+        """How many tasks have which sums, over all models and of each model, exact: in :attr:`units`."""
+        return self._cells(lambda name, sums: self._packing.whole(name, sums)[0])
 
     @cached_property
     def rounded(self) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
@@ -249,11 +255,3 @@ def _ratio(below: float, above: float) -> Figures:
 def ratio(above: float, below: float) -> float | None:
     """Return ``above / below``; None where ``below`` is 0."""
     return above / below if below else None
-
-
-def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
-    """Return cells with their sums rounded, once."""
-    found: Counter[Cell] = Counter()
-    for cell, times in cells.items():
-        found[tuple([each if isinstance(each, int) else float(each) for each in cell])] += times
-    return found

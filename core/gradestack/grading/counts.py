@@ -16,8 +16,7 @@ from gradestack.table import Table
 class SampleRule(Protocol):
     """What decides whether one score passes."""
 
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes."""
+    def sample_passes(self, score: float) -> bool: ...  # noqa: D102
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
@@ -66,13 +65,15 @@ class Count:
 
 def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None) -> dict[str, Count]:
     """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
-    models = table.keys["model"]
-    columns: list[Sequence[int]] = [models.codes, table.verdicts[key].codes, table.ran]
+    models, grades = table.keys["model"], table.grades(key)
+    columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]
     if rows is not None:
         columns = [[codes[row] for row in rows] for codes in columns]
-    grades, found = table.grades(key), dict[str, Count]()
-    for (model, code, ran), times in Counter(zip(*columns, strict=True)).items():
-        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, ran, rule)
+    found, several = dict[str, Count](), len(models.values)
+    kinds = Counter([(code * several + model) * 2 + ran for code, model, ran in zip(*columns, strict=True)])
+    for kind, times in kinds.items():
+        code, model = divmod(kind // 2, several)
+        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, kind % 2, rule)
     return found
 
 

@@ -69,12 +69,7 @@ def unmatched(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) ->
 
 
 def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:
-    """Yield a missing sample for every dataset row no record answers, per model seen, and per run where told apart.
-
-    Args:
-        dataset: Its rows by id.
-        seen: (model, id, run as JSON or "") of all samples.
-    """
+    """Yield a missing sample for every dataset row no record answers, per model seen, and per run where told apart."""
     models = sorted({model for model, _, _ in seen}) or [""]
     runs = {run: json.loads(run) if run else None for run in sorted({run for _, _, run in seen}) or [""]}
     for model in models:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -12,15 +13,14 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
-    ExactCell,
     Figure,
     Grade,
     Grades,
     Numbers,
     Profile,
+    WholeCell,
     interval,
     jackknife,
-    rounded_cells,
     t_quantile,
     valid_confidence,
 )
@@ -62,24 +62,26 @@ class Mean(Aggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         sums = grades.sums("", "scores")
-        every, models = sums.exact
+        (every, models), unit = sums.whole, sums.units[1]
         outside = any(grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted)
         share = self.share and not outside
-        found: dict[str, JSON] = {"total": len(grades), **self._figures(every, share=share)}
+        found: dict[str, JSON] = {"total": len(grades), **self._figures(every, unit, share=share)}
         if len(models) > 1:
-            found["models"] = {model: self._figures(cells, share=share) for model, cells in models.items()}
+            found["models"] = {model: self._figures(cells, unit, share=share) for model, cells in models.items()}
         return found
 
-    def _figures(self, cells: Mapping[ExactCell, int], *, share: bool) -> dict[str, JSON]:
-        n, mean, stderr = _exactly(cells)
-        clusters = sum(cells.values())
+    def _figures(self, cells: Mapping[WholeCell, int], unit: int, *, share: bool) -> dict[str, JSON]:
+        (n, mean, stderr), clusters = _exactly(cells, unit), sum(cells.values())
         found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
         if self.profile == "upstream":
             half = None if stderr is None else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
             ends: JSON = None if mean is None or half is None else [mean - half, mean + half]
             named: dict[str, JSON] = {"ci": ends, "confidence": self.confidence}
             return found | ({"ci95": ends} if self.confidence == 0.95 else named)
-        estimate = attrs.evolve(jackknife(_mean, rounded_cells(cells), 2)["mean"], value=mean)
+        rounded = Counter[tuple[float, ...]]()
+        for (samples, score), times in cells.items():
+            rounded[samples, score / unit] += times
+        estimate = attrs.evolve(jackknife(_mean, rounded, 2)["mean"], value=mean)
         least = -math.inf if self.least is None else self.least
         found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
         return found
@@ -89,12 +91,10 @@ def _mean(samples: float, scores: float) -> dict[str, float | None]:
     return {"mean": scores / samples if samples else None}
 
 
-def _exactly(cells: Mapping[ExactCell, int]) -> tuple[int, float | None, float | None]:
+def _exactly(cells: Mapping[WholeCell, int], unit: int) -> tuple[int, float | None, float | None]:
     """Return the number of scores, their mean and its standard error, each rounded once."""
-    unit = max((score.as_integer_ratio()[1] for _, score in cells), default=1)
     n = total = squares = products = sizes = 0
-    for (samples, score), times in cells.items():
-        size, value = int(samples), int(score * unit)
+    for (size, value), times in cells.items():
         n += times * size
         total += times * value
         squares += times * value * value

@@ -17,7 +17,7 @@ from tests.core.outcomes import data
 
 @attrs.frozen(kw_only=True)
 class Recorded(Grader):
-    """Gives the score recorded under a name, also of runs that failed; skips what has none."""
+    """Gives the score recorded under a name, also of runs that failed; skips what has none, and may raise."""
 
     name: str
 
@@ -26,11 +26,17 @@ class Recorded(Grader):
 
     def grade(self, sample):
         score = sample.recorded[self.name]
+        if score == "raise":
+            raise ValueError
         return skipped("nothing", "not recorded") if score is None else Grade(score=score)
 
 
 def graded(scores, *, ran=None, models=None, **suite):
-    """Return the report of graders over their scores, None for a sample that is skipped."""
+    """Return the report of graders over their scores; ``[score, times]`` stands for several of one score."""
+    scores = {
+        key: [score for each in column for score in ([each[0]] * each[1] if isinstance(each, list) else [each])]
+        for key, column in scores.items()
+    }
     count = max(map(len, scores.values()))
     columns = {key: [*each, *[None] * (count - len(each))] for key, each in scores.items()}
     samples = [

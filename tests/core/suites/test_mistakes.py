@@ -34,17 +34,6 @@ def refused(load, text, *overrides, using=None, error=ConfigError):
     return [re.sub(r"^\S*/(?=suite\.yaml:)", "", problem) for problem in caught.value.problems]
 
 
-def test_no_grader_and_no_default_stack(load, tmp_path, toys, make_registry_):
-    assert [stage.key for stage in load("target: {paths: [runs.jsonl]}").graders] == ["partial"]
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
-    suite = load("target: {paths: [x.numbers]}")
-    assert [stage.key for stage in suite.graders] == ["number"]
-    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [
-        ("number", "toy_count"),
-        ("number", "average"),
-    ]
-
-
 def test_mistakes_in_the_suite_are_told_before_missing_inputs(load):
     """A typo is exit 2, even when the input is not there yet; without mistakes the input is the problem."""
     assert len(refused(load, "target: {paths: [gone.jsonl]}\ngraders: {quality: toi}\n")) == 1

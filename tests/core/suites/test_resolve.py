@@ -6,20 +6,31 @@ import gradestack
 from gradestack import ConfigError, DataError, PluginError, load_suite
 from gradestack.python_api import files_suite
 from gradestack.suites.spec import RunOptions
+from tests.core.outcomes import data
 from tests.core.toy_components import BASE
 
 
-def test_a_small_suite(load, toys, tmp_path):
-    suite = load(BASE)
-    assert (suite.name, suite.profile, suite.main, suite.gates) == ("x", "documented", "quality", ())
-    assert suite.reader.name == "jsonl"
-    assert [(stage.key, stage.name, stage.component) for stage in suite.graders] == [("quality", "toy", toys.Toy())]
-    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("quality", "toy_count")]
-    assert [stage.name for stage in suite.reports] == ["html", "markdown"]
-    assert suite.engine.name == "auto"
-    assert suite.duplicates == "keep"
-    assert [given.shown for given in suite.inputs.data] == ["runs.jsonl"]
-    assert suite.graders[0].version == "7"
+def entry(stage):
+    """Return key and name of a component, and what its options came to in it."""
+    return [stage.key, stage.name, {name: getattr(stage.component, name) for name in stage.options}]
+
+
+@pytest.mark.parametrize("case", data(__file__, "resolved.yaml"))
+def test_what_a_suite_comes_to(load, tmp_path, case):
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    suite = load(case["suite"], *case.get("set", ()))
+    found = {name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")}
+    found |= {
+        "inputs": [given.shown for given in suite.inputs.data],
+        "reader": entry(suite.reader),
+        "graders": [entry(stage) for stage in suite.graders],
+        "metrics": [[metric.of, *entry(metric.stage)] for metric in suite.metrics],
+        "gates": [gate.text for gate in suite.gates],
+        "reports": [stage.name for stage in suite.reports],
+        "engine": suite.engine.name,
+        "warnings": list(suite.warnings),
+    }
+    assert {name: found[name] for name in case["is"]} == case["is"]
 
 
 def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
@@ -29,92 +40,10 @@ def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
     assert suite.graders[0].component.place == tmp_path / "side/file"
 
 
-def test_the_profile_is_inherited_and_can_be_overridden(load):
-    suite = load(BASE + "profile: upstream\n", "graders.mine={kind: toy, profile: documented}")
-    assert [stage.component.profile for stage in suite.graders] == ["upstream", "documented"]
-    assert suite.profile == "upstream"
-
-
-def test_the_name_defaults_to_the_files(load):
-    assert load(BASE.replace("name: x\n", "")).name == "suite"
-
-
-def test_an_own_metric_replaces_the_default_of_its_name(load):
-    """Others are added; without `of` a metric goes to the grader that has it by default, else to the first."""
-    suite = load(
-        """\
-        target: {paths: [runs.jsonl]}
-        graders: {one: demanding_not, two: toy}
-        metrics:
-          toy_count: {fail: numbers}
-          average: mean
-          late: {kind: mean, of: two, confidence: 0.5}
-        """.replace("demanding_not", "tau_partial")
-    )
-    found = [
-        (metric.of, metric.stage.key, metric.stage.name)
-        for metric in suite.metrics
-        if metric.stage.name != "partial_statistics"
-    ]
-    assert ("two", "toy_count", "toy_count") in found
-    assert ("one", "average", "mean") in found
-    assert ("two", "late", "mean") in found
-    (count,) = [metric.stage.component for metric in suite.metrics if metric.stage.key == "toy_count"]
-    assert count.fail == "numbers"
-
-
-def test_a_stack_is_the_ground_a_suite_stands_on(load, tmp_path):
-    """Own entries add to it, extend it option by option, or replace it by naming their own kind."""
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
-    suite = load(
-        """\
-        target: {paths: [x.numbers]}
-        stack: numbers
-        graders:
-          number: {factor: 3.0}
-          second: {kind: toy, factor: 2.0}
-        gate: {op: lt, value: 9}
-        """
-    )
-    found = [(stage.key, stage.component.limit, stage.component.factor) for stage in suite.graders]
-    assert found == [("number", 5, 3.0), ("second", None, 2.0)]
-    assert [gate.op for gate in suite.gates] == ["lt"]
-    assert suite.reports == ()
-    replaced = load("target: {paths: [x.numbers]}\nstack: numbers\ngraders: {number: toy}\n")
-    assert [(stage.key, stage.component.limit) for stage in replaced.graders] == [("number", None)]
-
-
 def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
     using = make_registry_(toys.component("stack", "raising", "raising_stack"))
     with pytest.raises(PluginError, match=r"stack 'raising' of plugin toys .* raised LookupError: no stack here"):
         load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
-
-
-def test_overrides_reach_every_part(load):
-    suite = load(
-        "target: {paths: [runs.jsonl]}\n",
-        "graders.partial.no_expected=skip",
-        "metrics.average={kind: mean, confidence: 0.5}",
-        "gate={op: gt, value: 0.25}",
-        "reports=[]",
-        "name=mine",
-        "profile=upstream",
-    )
-    assert suite.graders[0].component.no_expected == "skip"
-    assert suite.metrics[-1].stage.component.confidence == 0.5
-    assert (suite.gates[0].op, suite.name, suite.profile, suite.reports) == ("gt", "mine", "upstream", ())
-
-
-@pytest.mark.parametrize("reader", ["reader: {kind: numbers}", "target: {paths: [x.numbers], reader: numbers}", ""])
-def test_reader_options_can_be_set_however_the_reader_is_named(load, tmp_path, reader):
-    (tmp_path / "x.numbers").write_text("numbers\n1\n")
-    target = "" if "target" in reader else "target: {paths: [x.numbers]}\n"
-    suite = load(f"{target}{reader}\ngraders: {{quality: toy}}\n", "reader.where=plan")
-    assert suite.reader.component.where == "plan"
-
-
-def test_one_path_needs_no_list(load):
-    assert len(load("target: {paths: runs.jsonl}\ngraders: {quality: toy}\n").inputs.data) == 1
 
 
 def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path):
@@ -132,18 +61,6 @@ def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path
         "reader": {"kind": "jsonl"},
         "dataset": "runs.jsonl",
     }
-
-
-def test_odd_yaml_values_do_not_end_up_in_files_that_are_json(load):
-    suite = load(BASE, "graders.quality={kind: toy, anything: {when: 2024-05-20, 5: !!set {a}}}")
-    assert suite.config["graders"]["quality"]["anything"] == {"when": "2024-05-20", "5": ["a"]}
-
-
-def test_warnings_do_not_say_where_the_suite_lies(load):
-    """A percentage that looks like a fraction is suspicious; the warning is kept in summary.json."""
-    suite = load(BASE + "gate: {metric: accuracy, op: gte, value: 0.8}\n")
-    (warning,) = suite.warnings
-    assert warning == "suite.yaml:4: gate.value: 0.8 is a percentage here: 0.8% of the samples"
 
 
 def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):

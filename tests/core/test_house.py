@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_287,
     "plugins": 38_741,
-    "tests": 52_626,
+    "tests": 52_207,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -8,13 +8,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlencode
 
-import attrs
-
 from gradestack.jsonio import as_number
-from gradestack_plugins.pages import blocks as given
+from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.index import ScoreBins, shade
 from gradestack_plugins.pages.text import UNDEFINED, brief, number, percent
 
@@ -23,65 +22,26 @@ _WIDTH, _GAP, _LINE, _HEAD, _BETWEEN = 176, 34, 15, 24, 12
 _SIGNS = {"same": "", "differs": "≠ ", "missing": "✗ ", "extra": "+ "}
 
 
-@attrs.frozen
-class Node:
-    """One node: its name, what it holds, its place, and how it stands to the other graph."""
-
-    name: str
-    lines: tuple[str, ...]
-    x: int
-    y: int
-    height: int
-    status: str
-    """``same``, ``differs``, ``missing`` (expected only) or ``extra`` (made only)."""
-
-
-@attrs.frozen
-class Edge:
-    """One edge, as the curve it is drawn by."""
-
-    curve: str
-    status: str
-
-
-@attrs.frozen
-class Graph:
-    """A graph with its layout."""
-
-    title: str
-    about: str
-    """The graph in words."""
-    width: int
-    height: int
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    left_out: int
-
-
-@attrs.frozen
-class GraphPair:
-    """What was expected, and what was made of it; None where that could not be read as a graph."""
-
-    expected: Graph
-    actual: Graph | None
+Shape = SimpleNamespace
+"""What a template draws: places in percent of the plot or in pixels, texts as they are shown; of a block, its kind."""
 
 
 Nodes = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Node -> what it holds, and what it depends on."""
 
 
-def pair_of(gold: Nodes, made: Nodes | None) -> GraphPair:
+def pair_of(gold: Nodes, made: Nodes | None) -> Shape:
     """Return two graphs side by side, each node and edge with how it stands to the other one."""
     other = _graph("Made", made, gold, "extra") if made else None
-    return GraphPair(_graph("Expected", gold, made or {}, "missing"), other)
+    return Shape(expected=_graph("Expected", gold, made or {}, "missing"), actual=other)
 
 
-def single_of(nodes: Nodes) -> GraphPair:
+def single_of(nodes: Nodes) -> Shape:
     """Return a graph that is compared with none."""
-    return GraphPair(_graph("Graph", nodes, nodes, "missing"), None)
+    return Shape(expected=_graph("Graph", nodes, nodes, "missing"), actual=None)
 
 
-def _graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> Graph:
+def _graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> Shape:
     shown = {name: nodes[name] for name in list(nodes)[:_MOST_NODES]}
     layers = _ordered(_layers(shown), shown)
     places: dict[str, tuple[int, int, int]] = {}
@@ -95,21 +55,31 @@ def _graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> Graph:
     edges = tuple(_edges(shown, other, places, alone))
     width = 4 + len(layers) * (_WIDTH + _GAP) - _GAP
     height = 2 + max(y + tall for _, y, tall in places.values())
-    return Graph(title, _about(shown, found), width, height, found, edges, len(nodes) - len(shown))
+    return Shape(
+        title=title,
+        about=_about(shown, found),
+        width=width,
+        height=height,
+        nodes=found,
+        edges=edges,
+        left_out=len(nodes) - len(shown),
+    )
 
 
 def _node(
     name: str, held: tuple[tuple[str, ...], tuple[str, ...]], other: Nodes, place: tuple[int, int, int], alone: str
-) -> Node:
+) -> Shape:
+    """Return a node whose status is ``same``, ``differs``, ``missing`` (expected only) or ``extra`` (made only)."""
     status = alone if name not in other else "same" if other[name][0] == held[0] else "differs"
     lines = [brief(line, _LONGEST_LINE) for line in held[0][:_MOST_LINES]]
     if len(held[0]) > _MOST_LINES:
         lines[-1] = f"… {len(held[0]) - _MOST_LINES + 1} more"
     x, y, height = place
-    return Node(_SIGNS[status] + brief(name, _LONGEST_LINE - 3), tuple(lines), x, y, height, status)
+    shown = _SIGNS[status] + brief(name, _LONGEST_LINE - 3)
+    return Shape(name=shown, lines=lines, x=x, y=y, height=height, status=status)
 
 
-def _edges(nodes: Nodes, other: Nodes, places: Mapping[str, tuple[int, int, int]], alone: str) -> Iterator[Edge]:
+def _edges(nodes: Nodes, other: Nodes, places: Mapping[str, tuple[int, int, int]], alone: str) -> Iterator[Shape]:
     for name, (_, before) in nodes.items():
         for source in before:
             if source in places:
@@ -117,7 +87,7 @@ def _edges(nodes: Nodes, other: Nodes, places: Mapping[str, tuple[int, int, int]
                 x, y, to_y = x + _WIDTH, y + height // 2, to_y + to_height // 2
                 bend = _GAP // 2 if to_x >= x else _GAP
                 curve = f"M{x} {y}C{x + bend} {y} {to_x - bend} {to_y} {to_x} {to_y}"
-                yield Edge(curve, "same" if name in other and source in other[name][1] else alone)
+                yield Shape(curve=curve, status="same" if name in other and source in other[name][1] else alone)
 
 
 def _forward(nodes: Nodes) -> dict[str, list[str]]:
@@ -172,7 +142,7 @@ def _ordered(layers: list[list[str]], nodes: Nodes) -> list[list[str]]:
     return found
 
 
-def _about(nodes: Nodes, shown: Sequence[Node]) -> str:
+def _about(nodes: Nodes, shown: Sequence[Shape]) -> str:
     told = []
     for node, (lines, before) in zip(shown, nodes.values(), strict=True):
         after = f" after {', '.join(before)}" if before else ""
@@ -187,236 +157,7 @@ _MOST_POINTS = 200
 _WORD = re.compile(rf"^(?!{UNDEFINED}|NaN|-?Infinity).*[^\W\d]{{2}}", re.DOTALL)
 
 
-@attrs.frozen
-class Figure:
-    """One number with its name."""
-
-    label: str
-    value: str
-    interval: str = ""
-    """``0.54 – 0.65`` where it comes with an interval."""
-    note: str = ""
-    """Why it is not defined, or what it is made of."""
-    defined: bool = True
-    plain: bool = False
-    """Whether the value is a word rather than a number."""
-
-
-@attrs.frozen
-class Figures:
-    """Numbers side by side."""
-
-    kind: ClassVar[str] = "figures"
-    title: str
-    items: tuple[Figure, ...]
-
-
-@attrs.frozen
-class Bar:
-    """One bin of a histogram."""
-
-    label: str
-    count: int
-    share: str
-    height: float
-    """Percent of the tallest bar."""
-    shade: str
-    """CSS class by the bin's lower edge, "none" where the edges are no fractions."""
-
-
-@attrs.frozen
-class Histogram:
-    """Counts over bins."""
-
-    kind: ClassVar[str] = "histogram"
-    title: str
-    bars: tuple[Bar, ...]
-
-
-@attrs.frozen
-class Point:
-    """One point of a series."""
-
-    label: str
-    value: str
-    interval: str
-    x: float
-    y: float | None
-    """Plot coordinates in percent, y downwards; None where undefined."""
-    low: float | None
-    high: float | None
-
-
-@attrs.frozen
-class Series:
-    """A figure over a numbered parameter, such as pass^k over k."""
-
-    kind: ClassVar[str] = "series"
-    title: str
-    axis: str
-    points: tuple[Point, ...]
-    ticks: tuple[tuple[float, str], ...]
-    """Position in percent and label of the y axis."""
-
-
-@attrs.frozen
-class Dot:
-    """A figure and its interval in percent of an axis from 0 to 1; None off the axis."""
-
-    at: float | None
-    low: float | None
-    high: float | None
-
-
-@attrs.frozen
-class Cell:
-    """One cell of a matrix or table."""
-
-    text: str
-    shade: str = ""
-    interval: str = ""
-    dot: Dot | None = None
-    """Where a figure with an interval stands on its axis."""
-    address: str = ""
-    """``#…``: the samples it links to."""
-
-
-@attrs.frozen
-class Table:
-    """Named rows of values, with or without shading."""
-
-    kind: ClassVar[str] = "table"
-    title: str
-    corner: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    left_out: int = 0
-    place: str = " in summary.json"
-    """Where the rows left out are."""
-
-    @property
-    def wide(self) -> bool:
-        """Whether it holds links, or figures on an axis, and takes the whole width."""
-        return any(cell.dot or cell.address for _, cells in self.rows for cell in cells)
-
-    @property
-    def wordy(self) -> tuple[bool, ...]:
-        """Per column whether it holds words or figures on an axis, which stand on the left, rather than numbers."""
-        return tuple(
-            any(cells[place].dot or _WORD.search(cells[place].text) for _, cells in self.rows)
-            for place in range(len(self.columns))
-        )
-
-
-@attrs.frozen
-class Words:
-    """A text, or a list of values on one line."""
-
-    kind: ClassVar[str] = "words"
-    title: str
-    text: str
-
-
-@attrs.frozen
-class Section:
-    """Blocks under a common heading."""
-
-    kind: ClassVar[str] = "section"
-    title: str
-    blocks: tuple[Drawn, ...]
-    folded: bool = False
-
-
-@attrs.frozen
-class Estimate:
-    """One figure on an axis.
-
-    Attributes:
-        title: Its name.
-        note: What it is made of, or why it is undefined.
-        value: In short; "n/a" where undefined.
-        interval: Both ends, "" without any.
-        at: Its place in percent of the axis; None off the axis, like both ends.
-        low: The lower end.
-        high: The upper end.
-    """
-
-    title: str
-    note: str
-    value: str
-    interval: str
-    at: float | None
-    low: float | None
-    high: float | None
-    unit: ClassVar[str] = ""
-
-
-@attrs.frozen
-class Estimates:
-    """Figures with intervals on one axis."""
-
-    kind: ClassVar[str] = "estimates"
-    title: str
-    rows: tuple[Estimate, ...]
-    ticks: tuple[str, ...]
-
-
-@attrs.frozen
-class Graphs:
-    """A graph, or an expected one beside the one that was made."""
-
-    kind: ClassVar[str] = "graphs"
-    title: str
-    pair: GraphPair
-    alone: bool
-
-
-@attrs.frozen
-class Opposite:
-    """Two distributions back to back."""
-
-    kind: ClassVar[str] = "opposite"
-    title: str
-    chart: Opposed
-
-
-@attrs.frozen
-class Samples:
-    """A link to the samples a filter finds."""
-
-    kind: ClassVar[str] = "samples"
-    title: ClassVar[str] = ""
-    text: str
-    address: str
-    """``#q=…``, as the page understands it."""
-
-
-@attrs.frozen
-class BackBar:
-    """One line of a back-to-back chart: a range of scores, and the samples there."""
-
-    label: str
-    left: int
-    right: int
-    left_width: float
-    """Percent of the widest bar."""
-    right_width: float
-
-
-@attrs.frozen
-class Opposed:
-    """Scores of one grader, successes on the left, the others on the right."""
-
-    name: str
-    left: str
-    right: str
-    bars: tuple[BackBar, ...]
-
-
-Drawn = Figures | Histogram | Series | Table | Words | Section | Estimates | Graphs | Opposite | Samples
-
-
-_Point = tuple[int, Figure, float | None, float | None, float | None]
+_Point = tuple[int, Shape, float | None, float | None, float | None]
 
 
 def scale_of(value: float | None, scale: float = 1.0) -> float | None:
@@ -434,35 +175,28 @@ def edge(value: float) -> str:
     return f"{value:g}"
 
 
-def span(lower: Any, upper: Any, *, last: bool = False) -> str:
-    """Return a bin as people write it: ``0.2–0.4``, ``1`` for a bin of one value, ``≥ 0.9`` without an end."""
-    low, high = as_number(lower), as_number(upper)
-    if low is None:
-        return "?" if high is None else f"< {edge(high)}"
-    if high is None:
-        return f"≥ {edge(low)}"
-    return edge(low) if low == high else f"[{edge(low)},\u00a0{edge(high)}{']' if last else ')'}"
+def span(low: float, high: float) -> str:
+    """Return a bin as people write it: ``[0.2, 0.4)``."""
+    return f"[{edge(low)},\u00a0{edge(high)})"
 
 
-def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Sequence[float | None]) -> Histogram:
-    """Return a histogram from labels, counts and lower edges."""
+def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Sequence[float | None]) -> Shape:
+    """Return a histogram from labels, counts and lower edges, by which bars are shaded where they are fractions."""
     top, total = max(counts, default=0), sum(counts)
-    return Histogram(
-        heading,
-        tuple(
-            Bar(
-                label,
-                count,
-                percent(count, total),
-                round(100 * count / top, 2) if top else 0.0,
-                shade(low) if low is not None and 0 <= low <= 1 else "none",
-            )
-            for label, count, low in zip(labels, counts, lows, strict=True)
-        ),
-    )
+    found = [
+        Shape(
+            label=label,
+            count=count,
+            share=percent(count, total),
+            height=round(100 * count / top, 2) if top else 0.0,
+            shade=shade(low) if low is not None and 0 <= low <= 1 else "none",
+        )
+        for label, count, low in zip(labels, counts, lows, strict=True)
+    ]
+    return Shape(kind="histogram", title=heading, bars=found)
 
 
-def distribution(heading: str, scores: ScoreBins) -> Histogram:
+def distribution(heading: str, scores: ScoreBins) -> Shape:
     """Return the histogram of a grader's scores: five bins of width 0.2 and exactly 1, plus what lies outside."""
     labels = [span(low, high) for low, high in itertools.pairwise(scores.edges)] + ["1"]
     counts, lows = list(scores.counts), list(scores.edges)
@@ -473,7 +207,7 @@ def distribution(heading: str, scores: ScoreBins) -> Histogram:
     return bars(heading, labels, counts, lows)
 
 
-def series(heading: str, points: Sequence[_Point]) -> Series | None:
+def series(heading: str, points: Sequence[_Point]) -> Shape | None:
     """Return figures over a number as a series: place, figure, value and both ends; None where there are too many."""
     if not points or len(points) > _MOST_POINTS:
         return None
@@ -485,18 +219,20 @@ def series(heading: str, points: Sequence[_Point]) -> Series | None:
     def height(value: float | None) -> float | None:
         return None if value is None else round(100 * (top - value) / (top - bottom), 2)
 
-    shown = tuple(
-        Point(
-            str(place),
-            item.value,
-            item.interval,
-            round(100 * (place - first) / (last - first), 2) if last > first else 50.0,
-            *map(height, (value, low, high)),
+    shown = [
+        Shape(
+            label=str(place),
+            value=item.value,
+            interval=item.interval,
+            x=round(100 * (place - first) / (last - first), 2) if last > first else 50.0,
+            y=height(value),
+            low=height(low),
+            high=height(high),
         )
         for place, item, value, low, high in points
-    )
-    ticks = tuple((float(at), number(top - (top - bottom) * at / 100)) for at in (0, 50, 100))
-    return Series(heading, heading, shown, ticks)
+    ]
+    ticks = [(float(at), number(top - (top - bottom) * at / 100)) for at in (0, 50, 100)]
+    return Shape(kind="series", title=heading, axis=heading, points=shown, ticks=ticks)
 
 
 def _round_up(top: float, bottom: float) -> float:
@@ -508,70 +244,79 @@ def _round_up(top: float, bottom: float) -> float:
     return next((step for step in steps if step >= top), power * 10) if top > 0 else 0.0
 
 
-def drawn(block: object) -> Iterable[Drawn]:
+def drawn(block: object) -> Iterable[Shape]:
     """Yield a block of a panel as it is drawn; a distribution over several groups is several."""
     match block:
-        case given.Figures():
-            yield Figures(_title(block), tuple(map(_figure, block.figures)))
-        case given.Interval():
+        case blocks.Figures():
+            yield Shape(kind="figures", title=_title(block), items=[*map(_figure, block.figures)])
+        case blocks.Interval():
             yield _estimates(block)
-        case given.Matrix():
+        case blocks.Matrix():
             yield _matrix(block)
-        case given.Graph():
+        case blocks.Graph():
             yield _graphs(block)
-        case given.Distribution():
+        case blocks.Distribution():
             yield from _distribution(block)
-        case given.Counts():
+        case blocks.Counts():
             names = [brief(name, _NAME) for name in block.counts][:_MOST_BARS]
             counts = list(block.counts.values())[:_MOST_BARS]
             yield bars(_title(block), names, counts, [None] * len(counts))
-        case given.Series():
+        case blocks.Series():
             points = sorted(block.points.items())
             known = [(at, _figure(each), as_number(each.value), *(_ends(each) or (None, None))) for at, each in points]
-            yield series(_title(block), known) or Words(_title(block), "none")
-        case given.Table():
+            yield series(_title(block), known) or _words(_title(block), "none")
+        case blocks.Table():
             yield _table(_title(block), block.corner, block.columns, block.rows)
-        case given.Words():
-            yield Words(_title(block), brief(block.text, _LONGEST))
-        case given.Link():
-            yield Samples(brief(block.text, _LONGEST), _address(block))
-        case given.Section():
-            inside = tuple(each for inner in block.blocks for each in drawn(inner))
-            yield Section(_title(block), inside, bool(block.folded))
+        case blocks.Words():
+            yield _words(_title(block), brief(block.text, _LONGEST))
+        case blocks.Link():
+            yield Shape(kind="samples", title="", text=brief(block.text, _LONGEST), address=_address(block))
+        case blocks.Section():
+            inside = [each for inner in block.blocks for each in drawn(inner)]
+            yield Shape(kind="section", title=_title(block), blocks=inside, folded=bool(block.folded))
         case _:
             msg = f"{type(block).__name__} is no block; see gradestack.blocks"
             raise TypeError(msg)
+
+
+def _words(title: str, text: str) -> Shape:
+    return Shape(kind="words", title=title, text=text)
 
 
 def _title(block: Any) -> str:
     return brief(block.title, _NAME)
 
 
-def _shown(value: given.Value) -> str:
+def _shown(value: blocks.Value) -> str:
     """Return a value in short; what is not a finite number is undefined."""
     return number(None if isinstance(value, float) and not math.isfinite(value) else value)
 
 
-def _ends(figure: given.Figure) -> tuple[float, float] | None:
+def _ends(figure: blocks.Figure) -> tuple[float, float] | None:
     if figure.interval is None:
         return None
     low, high = figure.interval
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
-def _interval(figure: given.Figure) -> str:
+def _interval(figure: blocks.Figure) -> str:
     ends = _ends(figure)
     return "" if ends is None else f"{number(ends[0])} – {number(ends[1])}"
 
 
-def _figure(figure: given.Figure) -> Figure:
-    text = _shown(figure.value)
-    word = isinstance(figure.value, str)
-    note, defined = brief(figure.note, 300), figure.value is not None
-    return Figure(brief(figure.label, _NAME), text, interval=_interval(figure), note=note, defined=defined, plain=word)
+def _figure(figure: blocks.Figure) -> Shape:
+    """Return one number with its name; a value that is a word is ``plain``."""
+    return Shape(
+        label=brief(figure.label, _NAME),
+        value=_shown(figure.value),
+        interval=_interval(figure),
+        note=brief(figure.note, 300),
+        defined=figure.value is not None,
+        plain=isinstance(figure.value, str),
+    )
 
 
-def _estimates(block: given.Interval) -> Estimates:
+def _estimates(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
         msg = f"the axis of an interval block must grow, got {block.low} to {block.high}"
         raise ValueError(msg)
@@ -584,13 +329,15 @@ def _estimates(block: given.Interval) -> Estimates:
     for each in block.figures[:_MOST_ROWS]:
         value, ends = as_number(each.value), _ends(each) or (None, None)
         low, high = (None if end is None else min(max(end, block.low), block.high) for end in ends)
-        texts = brief(each.label, _NAME), brief(each.note, 300), _shown(each.value), _interval(each)
-        rows.append(Estimate(*texts, place(value), place(low), place(high)))
+        texts = {"title": brief(each.label, _NAME), "note": brief(each.note, 300), "value": _shown(each.value)}
+        rows.append(
+            Shape(**texts, interval=_interval(each), at=place(value), low=place(low), high=place(high), unit="")
+        )
     steps = (block.low + (block.high - block.low) * step / 4 for step in range(5))
-    return Estimates(_title(block), tuple(rows), tuple(f"{step:g}" for step in steps))
+    return Shape(kind="estimates", title=_title(block), rows=rows, ticks=[f"{step:g}" for step in steps])
 
 
-def _matrix(block: given.Matrix) -> Table:
+def _matrix(block: blocks.Matrix) -> Shape:
     whole = all(value is None or isinstance(value, int) for row in block.values for value in row)
     top = max((value for row in block.values for value in row if isinstance(value, int)), default=0) if whole else 1
     rows = [
@@ -603,15 +350,15 @@ def _matrix(block: given.Matrix) -> Table:
     return _cut(_title(block), brief(block.corner, _NAME), block.columns, rows)
 
 
-def _shaded(value: given.Value, top: float) -> Cell:
+def _shaded(value: blocks.Value, top: float) -> Shape:
     if value is None:
-        return Cell("")
+        return _text("")
     size = as_number(value)
     shade = heat(size, top) if size is not None and 0 <= size <= top else ""
-    return Cell(_shown(value), shade)
+    return _text(_shown(value), shade=shade)
 
 
-def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[given.Cell]]) -> Table:
+def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[blocks.Cell]]) -> Shape:
     if any(len(row) != len(columns) for row in rows.values()):
         msg = "a row of a table must have as many values as there are columns"
         raise ValueError(msg)
@@ -619,29 +366,45 @@ def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, S
     return _cut(title, brief(corner, _NAME), columns, cells)
 
 
-def _cell(value: given.Cell) -> Cell:
+def _text(text: str, *, shade: str = "", interval: str = "", dot: Shape | None = None, address: str = "") -> Shape:
+    return Shape(text=text, shade=shade, interval=interval, dot=dot, address=address)
+
+
+def _cell(value: blocks.Cell) -> Shape:
     """Return a cell of a table; of a figure it is the value alone that words stand for."""
     match value:
-        case given.Figure():
+        case blocks.Figure():
             at, low, high = map(scale_of, (as_number(value.value), *(_ends(value) or (None, None))))
             on_axis = at is not None or value.value is None
-            dot = Dot(at, low, high) if on_axis else None
-            return Cell(_shown(value.value), interval=_interval(value), dot=dot)
-        case given.Link():
-            return Cell(brief(value.text, _NAME), address=_address(value))
+            dot = Shape(at=at, low=low, high=high) if on_axis else None
+            return _text(_shown(value.value), interval=_interval(value), dot=dot)
+        case blocks.Link():
+            return _text(brief(value.text, _NAME), address=_address(value))
         case str():
-            return Cell(brief(value, _LONGEST))
+            return _text(brief(value, _LONGEST))
         case _:
-            return Cell(_shown(value))
+            return _text(_shown(value))
 
 
-def _cut(title: str, corner: str, columns: Sequence[str], rows: Sequence[tuple[str, tuple[Cell, ...]]]) -> Table:
+def _cut(title: str, corner: str, columns: Sequence[str], rows: Sequence[tuple[str, tuple[Shape, ...]]]) -> Shape:
     names = tuple(brief(name, _NAME) for name in columns[:_MOST_COLUMNS])
-    kept = tuple((name, cells[:_MOST_COLUMNS]) for name, cells in rows[:_MOST_ROWS])
-    return Table(title, corner, names, kept, len(rows) - len(kept), place="")
+    kept = [(name, cells[:_MOST_COLUMNS]) for name, cells in rows[:_MOST_ROWS]]
+    every = [cell for _, cells in kept for cell in cells]
+    return Shape(
+        kind="table",
+        title=title,
+        corner=corner,
+        columns=names,
+        rows=kept,
+        left_out=len(rows) - len(kept),
+        wide=any(cell.dot or cell.address for cell in every),  # takes the whole width
+        wordy=[  # columns of words, or figures on an axis, stand on the left
+            any(cells[place].dot or _WORD.search(cells[place].text) for _, cells in kept) for place in range(len(names))
+        ],
+    )
 
 
-def _distribution(block: given.Distribution) -> Iterable[Drawn]:
+def _distribution(block: blocks.Distribution) -> Iterable[Shape]:
     if len(block.edges) < 2 or any(low >= high for low, high in itertools.pairwise(block.edges)):
         msg = "edges of a distribution must grow, and there must be two at least"
         raise ValueError(msg)
@@ -652,7 +415,8 @@ def _distribution(block: given.Distribution) -> Iterable[Drawn]:
     labels = [*([f"< {edge(block.edges[0])}"] * below), *labels, *([f"> {labels[-1]}"] * above)]
     kept = [each[1 - below : len(each) - 1 + above] for each in counts]
     if len(kept) == 2:
-        yield Opposite(_title(block), _opposed(_title(block), names, labels, kept))
+        chart = opposed(_title(block) or "value", names, labels, kept)
+        yield Shape(kind="opposite", title=_title(block), chart=chart)
         return
     for name, each in zip(names, kept, strict=True):
         yield bars(f"{_title(block)}: {name}" if block.title else name, labels, each, [None] * len(each))
@@ -666,25 +430,26 @@ def _counts(values: Sequence[float], edges: Sequence[float]) -> list[int]:
     return found
 
 
-def _opposed(title: str, names: Sequence[str], labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Opposed:
+def opposed(name: str, sides: Sequence[str], labels: Sequence[str], counts: Sequence[Sequence[int]]) -> Shape:
+    """Return two distributions back to back."""
     left, right = counts
     top = max(*left, *right, 1)
-    lines = (
-        BackBar(label, a, b, round(100 * a / top, 2), round(100 * b / top, 2))
+    lines = [
+        Shape(label=label, left=a, right=b, left_width=round(100 * a / top, 2), right_width=round(100 * b / top, 2))
         for label, a, b in zip(labels, left, right, strict=True)
-    )
-    return Opposed(title or "value", names[0], names[1], tuple(lines))
+    ]
+    return Shape(name=name, left=sides[0], right=sides[1], bars=lines)
 
 
-def _graphs(block: given.Graph) -> Drawn:
+def _graphs(block: blocks.Graph) -> Shape:
     nodes, made = _nodes(block.nodes), None if block.made is None else _nodes(block.made)
     if not nodes:
-        return Words(_title(block), "none")
+        return _words(_title(block), "none")
     pair = single_of(nodes) if made is None else pair_of(nodes, made or None)
-    return Graphs(_title(block), pair, alone=made is None)
+    return Shape(kind="graphs", title=_title(block), pair=pair, alone=made is None)
 
 
-def _nodes(nodes: Sequence[given.Node]) -> Nodes:
+def _nodes(nodes: Sequence[blocks.Node]) -> Nodes:
     names = {node.name for node in nodes}
     if len(names) < len(nodes):
         msg = "two nodes of a graph have one name"
@@ -695,7 +460,7 @@ def _nodes(nodes: Sequence[given.Node]) -> Nodes:
     }
 
 
-def _address(link: given.Link) -> str:
+def _address(link: blocks.Link) -> str:
     if link.position is not None:
         return f"#s{link.position + 1}"
     held = {"sample": link.sample, "q": link.search, "model": link.model, "reason": "|".join(link.reason or ())}

@@ -89,32 +89,22 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
 
 @attrs.frozen
 class FigureRow:
-    """One figure with its interval.
-
-    Attributes:
-        title: Its label.
-        code: Its path, or of several models the model.
-        note: What it counts, which way is better, why it has no value, or why it has no interval.
-        value: Its value; "n/a" without one.
-        unit: ``%`` for the share of successes, else "".
-        interval: The ends of its interval, "" without one.
-        at: Its place in percent of an axis from 0 to 1; None off the axis, like both ends.
-        low: The lower end.
-        high: The upper end.
-        about: Its formula.
-        better: Which way is better, where that has to be said.
-    """
+    """One figure with its interval, as texts and in percent of an axis from 0 to 1; None off the axis."""
 
     title: str
     code: str
+    """Its path, or of several models the model."""
     note: str
+    """What it counts, which way is better, why it has no value, or why it has no interval."""
     value: str
     unit: str = ""
+    """``%`` for the share of successes."""
     interval: str = ""
     at: float | None = None
     low: float | None = None
     high: float | None = None
     about: str = ""
+    """Its formula."""
     better: str = ""
 
 

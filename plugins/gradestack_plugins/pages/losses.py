@@ -128,27 +128,18 @@ def failures_of(index: RowIndex) -> tuple[tuple[Failure, ...], int]:
 
 @attrs.frozen
 class Loss:
-    """What most lost samples have among their reasons.
-
-    Attributes:
-        grader: Key of the grader that gives these reasons.
-        tool: The tool.
-        argument: Its argument, "" where it is the tool as a whole.
-        lost: Lost samples that have such a reason.
-        of_lost: All lost samples.
-        passed: Successes that have one.
-        of_passed: All successes.
-        kinds: Numbers of the kinds of these reasons in the list of samples.
-    """
+    """What most lost samples have among their reasons."""
 
     grader: str
     tool: str
     argument: str
+    """"" where it is the tool as a whole."""
     lost: int
     of_lost: int
     passed: int
     of_passed: int
     kinds: tuple[int, ...]
+    """Numbers of the kinds of these reasons in the list of samples."""
 
 
 def loss_of(index: RowIndex, aside: Collection[str] = ()) -> Loss | None:

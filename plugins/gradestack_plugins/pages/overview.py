@@ -12,7 +12,7 @@ import attrs
 from gradestack import Declarations, Report
 from gradestack.jsonio import as_count, as_list, as_map, as_text
 from gradestack_plugins.pages import draw
-from gradestack_plugins.pages.draw import BackBar, Histogram, Opposed
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.figures import (
     FigureRow,
     Gate,
@@ -52,21 +52,16 @@ class Part:
 
 @attrs.frozen
 class Finding:
-    """What to know before using the figures.
-
-    Attributes:
-        parts: It in words.
-        chart: Scores it is about.
-        more: A further sentence.
-        link: Id on the page that has the details.
-        kinds: Numbers of the kinds of reasons that the lost samples it is about have one of.
-    """
+    """What to know before using the figures."""
 
     parts: tuple[Part, ...]
-    chart: Opposed | None = None
+    chart: Shape | None = None
+    """Scores it is about."""
     more: str = ""
     link: str = ""
+    """Id on the page that has the details."""
     kinds: tuple[int, ...] = ()
+    """Numbers of the kinds of reasons that the lost samples it is about have one of."""
 
 
 @attrs.frozen
@@ -80,10 +75,10 @@ class Lead:
     confidence: str
     rows: tuple[FigureRow, ...]
     findings: tuple[Finding, ...]
-    opposed: Opposed | None
+    opposed: Shape | None
     """How the main scores go with the outcome, where nothing else is to be said."""
     about_tasks: str
-    passes: Histogram | None
+    passes: Shape | None
     """Tasks by how many of their trials are a success."""
     funnel: Funnel | None
 
@@ -112,7 +107,7 @@ class GraderView:
     total: str
     """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
     states: tuple[State, ...]
-    scores: Histogram | None
+    scores: Shape | None
     """Histogram of its scores; None for scores of 0 and 1 only."""
     figures: GraderFigures
     lost: tuple[Lost, ...]
@@ -316,7 +311,7 @@ def findings(
     return tuple(found[:_MOST_FINDINGS])
 
 
-def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> Opposed | None:
+def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> Shape | None:
     """Return how the scores of one grader go with the outcome; None where they are 0 and 1 only, or all on one side."""
     scores = index.scores.get(key)
     sides = [index.by_outcome.get((key, passed)) for passed in (True, False)]
@@ -329,12 +324,8 @@ def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> O
         bins.insert(0, ("> 1", left.above, right.above))
     if left.below or right.below:
         bins.append(("< 0", left.below, right.below))
-    top = max(max(ours, theirs) for _, ours, theirs in bins) or 1
-    bars = (
-        BackBar(label, ours, theirs, round(100 * ours / top, 2), round(100 * theirs / top, 2))
-        for label, ours, theirs in bins
-    )
-    return Opposed(name, words["passed"], words["lost"], tuple(bars))
+    names, ours, theirs = zip(*bins, strict=True)
+    return draw.opposed(name, (words["passed"], words["lost"]), names, (ours, theirs))
 
 
 def _unread(summary: Mapping[str, Any]) -> Iterator[Finding]:
@@ -477,20 +468,12 @@ def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 @attrs.frozen
 class Page:
-    """What pages show of a run beside single samples.
-
-    Attributes:
-        index: The index of its rows.
-        view: Everything made of summary, header and index.
-        folded: Keys of graders that declare a preset and are compared with the outcome grader; their figures and
-            reasons are folded.
-        panels: What plugins show of the run, below the overview or on pages of their own.
-        agreement: How far the verdicts of other graders agree.
-    """
+    """What pages show of a run beside single samples."""
 
     index: RowIndex
     view: Overview
     folded: frozenset[str]
+    """Graders that declare a preset and are compared with the outcome grader: their figures and reasons are folded."""
     panels: Asked
     agreement: tuple[Pair, ...]
 

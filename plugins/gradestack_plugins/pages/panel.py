@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from gradestack import Registry, Report, error_text
 from gradestack_plugins.pages.blocks import Panel
-from gradestack_plugins.pages.draw import Drawn, drawn
+from gradestack_plugins.pages.draw import Shape, drawn
 from gradestack_plugins.pages.environment import place_in_template
 from gradestack_plugins.pages.text import token
 
@@ -100,7 +100,7 @@ class Filled:
     """A panel with what it shows: blocks, or the data of its template."""
 
     placed: Placed
-    blocks: tuple[Drawn, ...] = ()
+    blocks: tuple[Shape, ...] = ()
     data: Mapping[str, Any] | None = None
 
     @property

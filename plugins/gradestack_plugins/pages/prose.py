@@ -64,23 +64,17 @@ _NOTE = 120
 
 @attrs.frozen
 class Fold:
-    """A section that can be folded.
-
-    Attributes:
-        title: Its heading, a word of ours.
-        intro: What stands before its pieces.
-        pieces: What can be left out, the most important first.
-        close: What joins them: a line end for rows of a table, an empty line otherwise.
-        noun: What a piece is.
-        place: Where those left out are.
-    """
+    """A section that can be folded; its pieces may be left out, the last ones first."""
 
     title: str
     intro: str
     pieces: Sequence[str]
     close: str
+    """What joins pieces: a line end for rows of a table, an empty line otherwise."""
     noun: str
+    """What a piece is."""
     place: str
+    """Where those left out are."""
 
     def written(self, room: int) -> str:
         """Return the section in at most so many characters; "" where not even its beginning fits.

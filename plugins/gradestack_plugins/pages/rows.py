@@ -137,35 +137,20 @@ def bytes_of(report: Report, start: int, stop: int) -> bytes:
 
 @attrs.frozen(kw_only=True)
 class SamplePart:
-    """Samples of a run, in the order of the rows.
-
-    Attributes:
-        shown: What the index says of each, and its row without conversation read again.
-        start: Position of the first row that was looked at.
-        stop: Position after the last one; ``total`` when all were.
-        total: Rows of the run.
-        query: Text that id, model or run contain, or the whole id in double quotes; "" for any.
-        verdict: ``passed``, ``failed`` or ``ungraded`` where only these are asked for, else "".
-    """
+    """Samples of a run, in the order of the rows, each with its row without conversation read again."""
 
     shown: tuple[tuple[RowEntry, Row], ...]
     start: int
+    """Position of the first row that was looked at."""
     stop: int
+    """Position after the last one; ``total`` when all were."""
     total: int
     query: str = ""
     verdict: str = ""
 
 
 class RowPlaces:
-    """The rows of a run by position, after one pass over the ends of their lines.
-
-    Args:
-        report: The run.
-
-    Raises:
-        DataError: No rows were kept, or others than those the summary is of.
-        OSError: The file cannot be read.
-    """
+    """The rows of a run by position, after one pass over the ends of their lines."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -186,24 +171,15 @@ class RowPlaces:
         return self._places[position]
 
     def line(self, position: int) -> bytes:
-        """Return one row as it stands in the file.
-
-        Raises:
-            DataError: The file has changed since, and there is no row any more.
-        """
+        """Return one row as it stands in the file."""
         ((number, _, line),) = self._report.lines([(position, self._places[position])])
         self._report.row(number, line)
         return line
 
     def part(self, start: int, most: int, farthest: int, query: str = "", verdict: str = "") -> SamplePart:
-        """Return the first samples from a position on that are asked for.
+        """Return the first samples from a position on that are asked for, after so many rows at the farthest.
 
-        Args:
-            start: Position to begin at.
-            most: Samples in the part.
-            farthest: Rows looked at for it.
-            query: Text that id, model or run contain, whatever its case, or the whole id in double quotes.
-            verdict: One of ``VERDICTS``, or "".
+        ``query`` is a text that id, model or run contain, whatever its case, or the whole id in double quotes.
         """
         start = min(max(start, 0), len(self))
         found: list[tuple[RowEntry, Row]] = []

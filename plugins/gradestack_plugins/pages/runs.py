@@ -13,6 +13,7 @@ import click
 
 from gradestack import JSON, ConfigError, DataError, Declarations, is_run, load_report, publish, terminal_line
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import asset, environment, policy
 from gradestack_plugins.pages.figures import FigureRow, rows_of
 from gradestack_plugins.pages.tasks import Reliability
@@ -21,19 +22,14 @@ from gradestack_plugins.pages.text import brief, token
 
 @attrs.frozen(kw_only=True)
 class FoundRun:
-    """A finished run in a folder.
-
-    Attributes:
-        path: Its directory, from the folder, with slashes; ``.`` for the folder itself.
-        header: Content of its header.json.
-        summary: Content of its summary.json.
-        page: Whether it has a ``report.html``.
-    """
+    """A finished run in a folder."""
 
     path: str
+    """Its directory, from the folder, with slashes; ``.`` for the folder itself."""
     header: Mapping[str, JSON]
     summary: Mapping[str, JSON]
     page: bool
+    """Whether it has a ``report.html``."""
 
     @property
     def incomplete(self) -> str:
@@ -53,35 +49,23 @@ class FoundRun:
 
 @attrs.frozen(kw_only=True)
 class FoundComparison:
-    """A comparison in a folder.
-
-    Attributes:
-        path: Its directory, from the folder.
-        runs: What the runs are called in it, the baseline first.
-        sentence: What it comes to.
-        page: Whether it has a ``comparison.html``.
-    """
+    """A comparison in a folder."""
 
     path: str
     runs: tuple[str, ...]
+    """What the runs are called in it, the baseline first."""
     sentence: str
     page: bool
 
 
 @attrs.frozen(kw_only=True)
 class Folder:
-    """The runs in a folder.
-
-    Attributes:
-        runs: Finished runs, the oldest first.
-        unfinished: Where runs were begun and not finished.
-        unreadable: Directories that look like a run and cannot be read, each with the reason.
-        comparisons: Comparisons, by path.
-    """
+    """The runs in a folder, the oldest first."""
 
     runs: tuple[FoundRun, ...]
     unfinished: tuple[str, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()
+    """Directories that look like a run and cannot be read, each with the reason."""
     comparisons: tuple[FoundComparison, ...] = ()
 
 
@@ -97,105 +81,12 @@ ColumnKey = tuple[str, str]
 """Title of a figure, and what it is called in the summary."""
 
 
-@attrs.frozen
-class RunLine:
-    """One run, of several models one model of it.
-
-    Attributes:
-        path: Its directory, as text.
-        href: Link to its page, "" without one.
-        word: Its directory as one word of a shell.
-        name: The last part of it, for the name of a comparison.
-        number: Its place in time, from 0.
-        begun: When it was graded, to the minute.
-        model: The model; "" where the run has one only.
-        first: Whether it is the first line of its run.
-        samples: Number of samples.
-        gate: ``passed``, ``failed`` or ``none``.
-        gates: The rules of its gates.
-        incomplete: Why not all of it was graded.
-        figures: What it comes to.
-    """
-
-    path: str
-    href: str
-    word: str
-    name: str
-    number: int
-    begun: str
-    model: str
-    first: bool
-    samples: int
-    gate: str
-    gates: str
-    incomplete: str
-    figures: Mapping[ColumnKey, FigureRow]
-
-
-@attrs.frozen
-class Trend:
-    """One figure over the runs of a suite, for one model.
-
-    Attributes:
-        title: The figure.
-        model: The model, "" where there is one only.
-        last: The newest value with its interval.
-        points: Place, value and ends of the interval in percent of the box, from the top and the left.
-        low: Lower end of the box, as text, like the upper one.
-        high: Upper end of the box.
-        about: All of it in words.
-    """
-
-    title: str
-    model: str
-    last: FigureRow
-    points: tuple[tuple[float, float, float | None, float | None], ...]
-    low: str
-    high: str
-    about: str
-
-
-@attrs.frozen
-class SuiteRuns:
-    """The runs of one suite.
-
-    Attributes:
-        name: The suite.
-        lines: Its runs, the newest first.
-        columns: The figures they are summed up by.
-        left_out: Figures of the headline without a column.
-        better: Which way is better, of columns where that has to be said.
-        trends: Each figure over time.
-        models: Whether any run has several models.
-    """
-
-    name: str
-    lines: tuple[RunLine, ...]
-    columns: tuple[ColumnKey, ...]
-    left_out: int
-    better: Mapping[ColumnKey, str]
-    trends: tuple[Trend, ...]
-    models: bool
-
-
-@attrs.frozen
-class ComparisonLine:
-    """A comparison in the folder; ``first`` and ``second`` are the words of its runs, "" where that is not sure."""
-
-    path: str
-    href: str
-    names: str
-    sentence: str
-    first: str
-    second: str
-
-
 def runs_page(folder: Folder) -> str:
     """Return ``index.html`` of a folder, a file of its own."""
     env = environment()
     styles = [asset(env, name) for name in ("report.css", "runs.css")]
     early, script = asset(env, "theme.js"), asset(env, "runs.js")
-    by_suite: dict[str, list[RunLine]] = {}
+    by_suite: dict[str, list[Shape]] = {}
     for number, run in reversed(list(enumerate(folder.runs))):
         by_suite.setdefault(brief(run.name, _LONGEST), []).extend(_lines(run, number))
     return env.get_template(PAGE).render(
@@ -212,7 +103,7 @@ def runs_page(folder: Folder) -> str:
     )
 
 
-def _lines(run: FoundRun, number: int) -> list[RunLine]:
+def _lines(run: FoundRun, number: int) -> list[Shape]:
     """Return the lines of a run: one, or one for each of its models."""
     summary = as_map(run.summary)
     metrics = as_map(summary.get("metrics"))
@@ -222,7 +113,7 @@ def _lines(run: FoundRun, number: int) -> list[RunLine]:
     gates = [as_text(as_map(gate).get("text")) for gate in as_list(summary.get("gates"))]
     passed = summary.get("gates_passed")
     return [
-        RunLine(
+        Shape(
             path=brief(run.path, _LONGEST),
             href=_link(run.path, "report.html") if run.page else "",
             word=_word(run.path),
@@ -248,12 +139,12 @@ def _figures(rows: Iterable[FigureRow], models: Sequence[str], model: str) -> di
     return {(row.title, ""): row for row in rows if row.code == (brief(model, 40) or "(no name)")}
 
 
-def _suite(name: str, lines: list[RunLine]) -> SuiteRuns:
+def _suite(name: str, lines: list[Shape]) -> Shape:
     every = list(dict.fromkeys(key for line in lines for key in line.figures))
     columns = tuple(every[:_MOST_COLUMNS])
     models = list(dict.fromkeys(line.model for line in lines))
     trends = (_trend(key, model, lines) for key in columns for model in models)
-    return SuiteRuns(
+    return Shape(
         name=name,
         lines=tuple(lines),
         columns=columns,
@@ -264,7 +155,7 @@ def _suite(name: str, lines: list[RunLine]) -> SuiteRuns:
     )
 
 
-def _trend(key: ColumnKey, model: str, lines: Sequence[RunLine]) -> Trend | None:
+def _trend(key: ColumnKey, model: str, lines: Sequence[Shape]) -> Shape | None:
     """Return a figure over time; None for a single run, and for what does not lie between 0 and 1."""
     found = [line.figures[key] for line in lines if line.model == model and key in line.figures][:_MOST_POINTS]
     rows = [row for row in reversed(found) if row.at is not None]
@@ -286,7 +177,8 @@ def _trend(key: ColumnKey, model: str, lines: Sequence[RunLine]) -> Trend | None
     unit = rows[-1].unit
     texts = [f"{value:.0f}%" if unit else f"{value / 100:.2f}" for value in (low, high)]
     values = ", ".join(f"{row.value}{row.unit}" for row in rows)
-    return Trend(key[0], model, rows[-1], points, texts[0], texts[1], f"{key[0]} over {len(rows)} runs: {values}")
+    about = f"{key[0]} over {len(rows)} runs: {values}"
+    return Shape(title=key[0], model=model, last=rows[-1], points=points, low=texts[0], high=texts[1], about=about)
 
 
 def _link(path: str, page: str) -> str:
@@ -299,14 +191,14 @@ def _word(path: str) -> str:
     return shlex.quote(f"./{path}" if path.startswith("-") else path) if path.isprintable() else ""
 
 
-def _comparison(found: FoundComparison, paths: Sequence[str]) -> ComparisonLine:
+def _comparison(found: FoundComparison, paths: Sequence[str]) -> Shape:
     known = [
         [path for path in paths if name.partition("::")[0] in (path, PurePosixPath(path).name)] for name in found.runs
     ]
     words = [
         _word(own[0]) if len(own) == 1 and "::" not in name else "" for own, name in zip(known, found.runs, strict=True)
     ]
-    return ComparisonLine(
+    return Shape(
         path=brief(found.path, _LONGEST),
         href=_link(found.path, "comparison.html") if found.page else "",
         names=" against ".join(brief(name, 80) for name in reversed(found.runs[:2])),

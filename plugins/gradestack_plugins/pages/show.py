@@ -61,17 +61,12 @@ _DIM = {"system", "developer", "tool", "function"}
 
 @attrs.frozen
 class Style:
-    """How texts are laid out.
-
-    Attributes:
-        width: Columns.
-        colour: Whether lines have colours.
-        limit: Characters of one message, argument or rationale.
-    """
+    """How texts are laid out."""
 
     width: int
     colour: bool
     limit: int
+    """Characters of one message, argument or rationale."""
 
 
 def rendered(parts: Iterable[RenderableType], style: Style) -> str:

@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 import attrs
 
-from gradestack_plugins.pages.draw import Histogram, bars
+from gradestack_plugins.pages.draw import Shape, bars
 from gradestack_plugins.pages.index import RowEntry, RowIndex
 from gradestack_plugins.pages.text import counted, number
 
@@ -84,7 +84,7 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
     return Reliability(tasks, trials, passes, len(models))
 
 
-def passes_of(reliable: Reliability, word: str) -> Histogram | None:
+def passes_of(reliable: Reliability, word: str) -> Shape | None:
     """Return tasks by how many of their trials are a success; None where trials differ, are one, or nobody judged."""
     most = reliable.trials or 1
     if most < 2 or not reliable.passes:

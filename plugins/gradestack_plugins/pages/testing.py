@@ -45,14 +45,7 @@ _SECONDS = 120
 
 
 def accessible(page: Path) -> str | None:
-    """Check the panels of a page with axe-core, in both colour schemes.
-
-    Args:
-        page: The page.
-
-    Returns:
-        Why it was not looked at; None when it was.
-    """
+    """Check the panels of a page with axe-core, in both colour schemes; return why it was not looked at."""
     browser = os.environ.get("GRADESTACK_CHROMIUM") or next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
         return "no Chromium on the path, and none in GRADESTACK_CHROMIUM"

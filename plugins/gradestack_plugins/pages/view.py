@@ -103,17 +103,13 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".json": "application/
 
 @attrs.frozen
 class Answer:
-    """One page or file.
-
-    Attributes:
-        body: Its bytes.
-        kind: Its media type.
-        policy: What it may do: nothing, but for a page what the page itself says.
-    """
+    """One page or file."""
 
     body: bytes
     kind: str
+    """Its media type."""
     policy: str = _NOTHING
+    """What it may do: nothing, but for a page what the page itself says."""
 
     @classmethod
     def of(cls, text: str) -> Answer:
@@ -128,13 +124,6 @@ class ServedRun:
 
     Nothing is written into the run. The report is made anew by the reporter that is installed, into a temporary
     directory, when it is asked for: a ``report.html`` that lies there is anybody's.
-
-    Args:
-        report: The run.
-        registry: Where the reporter comes from.
-
-    Raises:
-        DataError: Its rows are not the samples its summary is of.
     """
 
     def __init__(self, report: Report, registry: Registry) -> None:
@@ -212,15 +201,7 @@ _SAFETY = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one run.
-
-    Args:
-        run: Its pages.
-        port: Where to listen; 0 for any port that is free.
-
-    Attributes:
-        token: First part of every address.
-    """
+    """Serves one run, at addresses that begin with its token."""
 
     daemon_threads = True
 

@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_791,
     "plugins/gradestack_plugins/openai_logs": 339,
     "plugins/gradestack_plugins/orchestrationbench": 4_348,
-    "plugins/gradestack_plugins/pages": 7_552,
+    "plugins/gradestack_plugins/pages": 6_991,
     "plugins/gradestack_plugins/readers": 2_809,
     "plugins/gradestack_plugins/records": 885,
     "plugins/gradestack_plugins/reporters": 315,
@@ -99,8 +99,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 20_287,
-    "plugins": 38_741,
-    "tests": 52_207,
+    "plugins": 38_180,
+    "tests": 52_205,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

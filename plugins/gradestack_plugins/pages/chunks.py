@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 
 from gradestack import Report
@@ -164,14 +163,6 @@ def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) 
 def island(data: Mapping[str, Any]) -> str:
     """Return data as a page carries it: base64 of gzipped JSON."""
     return _packed_text(json.dumps(data, separators=(",", ":")).encode())
-
-
-def island_of_texts(data: Mapping[str, str]) -> str:
-    """Return the same of texts, in less time where they are long."""
-    try:
-        return _packed_text(msgspec.json.encode(data))
-    except UnicodeEncodeError:  # a lone surrogate
-        return island(data)
 
 
 def packed_rows(rows: Iterable[Mapping[str, Any]]) -> Markup:

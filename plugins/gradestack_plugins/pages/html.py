@@ -14,7 +14,7 @@ from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import Report, Reporter
-from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island_of_texts, listing, verdicts_by
+from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island, listing, verdicts_by
 from gradestack_plugins.pages.comparison import html_page
 from gradestack_plugins.pages.environment import (
     asset,
@@ -181,7 +181,7 @@ class HtmlReporter(Reporter):
             "models": models,
             "kinds": [(each.number, each.text, each.samples) for each in failures],
             "by": [name for name, _ in by],
-            "tables": Markup(island_of_texts(run_tables(report))),  # noqa: S704 - base64
+            "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
             "listing": self._listing(index, view.words, chunks, by),
             "chunks": chunks.texts,
             "beside": FOLDER if chunks.beside else "",

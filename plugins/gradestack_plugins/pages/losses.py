@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +11,7 @@ import attrs
 
 from gradestack import ratio_interval
 from gradestack.jsonio import as_list, as_map, as_text
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowIndex, name_of
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
@@ -31,41 +32,16 @@ _MOST_SAMPLES = 200_000
 
 
 @attrs.frozen
-class ToolLine:
-    """Expected calls of one tool: all, those that were right, called with wrong arguments, not called."""
-
-    name: str
-    expected: int
-    right: int
-    wrong: int
-    absent: int
-    right_width: float
-    """Percent of the bar, like the other two."""
-    wrong_width: float
-    absent_width: float
-
-
-@attrs.frozen
-class ArgumentLine:
-    """One argument of one tool, and the samples in which it was not as expected."""
-
-    tool: str
-    name: str
-    samples: int
-    width: float
-
-
-@attrs.frozen
 class Funnel:
     """Expected calls by tool, most lost first, and arguments, most often wrong first."""
 
-    tools: tuple[ToolLine, ...]
+    tools: Sequence[Shape]
     tools_left_out: int
-    arguments: tuple[ArgumentLine, ...]
+    arguments: Sequence[Shape]
     arguments_left_out: int
 
     @property
-    def worst(self) -> ToolLine | None:
+    def worst(self) -> Shape | None:
         """The shown tool that loses many calls and many of its own; None where nothing is lost."""
         losing = [tool for tool in self.tools if tool.right < tool.expected and tool.expected > 1]
         return max(losing, key=lambda each: (each.expected - each.right) ** 2 / each.expected, default=None)
@@ -80,15 +56,16 @@ def funnel_of(index: RowIndex) -> Funnel | None:
     tools = []
     for name, counts in ranked[:_MOST_LINES]:
         wrong, absent = counts.called - counts.right, counts.expected - counts.called
-        widths = (round(100 * part / counts.expected, 2) for part in (counts.right, wrong, absent))
-        tools.append(ToolLine(name_of(name), counts.expected, counts.right, wrong, absent, *widths))
+        parts = {"right": counts.right, "wrong": wrong, "absent": absent}
+        widths = {f"{part}_width": round(100 * count / counts.expected, 2) for part, count in parts.items()}
+        tools.append(Shape(name=name_of(name), expected=counts.expected, **parts, **widths))
     places = sorted(tally.arguments.items(), key=lambda each: (-each[1], each[0]))
     top = places[0][1] if places else 1
-    arguments = tuple(
-        ArgumentLine(name_of(tool), name_of(name), samples, round(100 * samples / top, 2))
+    arguments = [
+        Shape(tool=name_of(tool), name=name_of(name), samples=samples, width=round(100 * samples / top, 2))
         for (tool, name), samples in places[:_MOST_LINES]
-    )
-    return Funnel(tuple(tools), len(ranked) - len(tools), arguments, len(places) - len(arguments))
+    ]
+    return Funnel(tools, len(ranked) - len(tools), arguments, len(places) - len(arguments))
 
 
 @attrs.frozen
@@ -189,27 +166,7 @@ def _places(kind: tuple[str, str, str, str], aside: Collection[str]) -> Iterator
             yield grader, tool, argument
 
 
-@attrs.frozen
-class FacetLine:
-    """One value of a facet: samples that are a success, of how many, others of which it is not known."""
-
-    value: str
-    passed: int
-    of: int
-    others: int
-    width: float
-    """Successes in percent of them."""
-
-
-@attrs.frozen
-class Facet:
-    """One facet with its values, in natural order."""
-
-    name: str
-    lines: tuple[FacetLine, ...]
-
-
-def facets_of(index: RowIndex) -> tuple[Facet, ...]:
+def facets_of(index: RowIndex) -> list[Shape]:
     """Return the facets that group samples, each with the successes among the samples of each value."""
     found = []
     for name, values in sorted(index.facets.counts().items(), key=lambda item: natural(item[0])):
@@ -217,47 +174,28 @@ def facets_of(index: RowIndex) -> tuple[Facet, ...]:
         for value, counts in sorted(values.items(), key=lambda item: natural(item[0])):
             known = counts.passed + counts.failed
             width = round(100 * counts.passed / known, 2) if known else 0.0
-            lines.append(FacetLine(brief(value, 80), counts.passed, known, counts.samples - known, width))
-        found.append(Facet(brief(name, 80), tuple(lines)))
-    return tuple(found[:_MOST_FACETS])
+            others = counts.samples - known
+            lines.append(Shape(value=brief(value, 80), passed=counts.passed, of=known, others=others, width=width))
+        found.append(Shape(name=brief(name, 80), lines=lines))
+    return found[:_MOST_FACETS]
 
 
-@attrs.frozen
-class Pair:
-    """Two graders of the same samples: how often their verdicts agree, and how much of that is chance."""
-
-    a: str
-    b: str
-    both: int
-    """Samples both have a verdict of."""
-    same: str
-    interval: str
-    kappa: str
-    ac1: str
-    alpha: str
-    only_a: int
-    """Samples that pass by ``a`` alone."""
-    only_b: int
-    agree: str
-    """``yes``, ``no`` or ``undecided``: whether nine in ten verdicts are equal, as far as the interval says."""
-
-
-def agreement_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> tuple[Pair, ...]:
+def agreement_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> list[Shape]:
     """Return pairs of the graders of a run that has an outcome; none where presets are shown side by side."""
     graders = [as_map(each) for each in as_list(header.get("components"))]
     presets = sum(bool(as_text(as_map(each.get("options")).get("preset"))) for each in graders)
     outcome, keys = as_text(as_map(summary.get("outcome")).get("grader")), list(index.verdicts.by_grader)
     if presets > 1 or outcome not in keys or len(keys) < 2 or not index.entries:
-        return ()
+        return []
     keys.sort(key=lambda key: key != outcome)
     pairs = combinations(keys, 2) if len(keys) <= _ALL_PAIRS else ((outcome, key) for key in keys[1:])
     letters = {"passed": "P", "part": "P", "lost": "F"}
     table = "".join(letters.get(state, " ") for state, _ in index.verdicts.marks).ljust(256).encode()
     verdicts = {key: bytes(marks.translate(table)) for key, marks in index.verdicts.by_grader.items()}
-    return tuple(found for a, b in pairs if (found := _pair(a, b, verdicts, index)) is not None)
+    return [found for a, b in pairs if (found := _pair(a, b, verdicts, index)) is not None]
 
 
-def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Pair | None:
+def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Shape | None:
     times = Counter(zip(verdicts[a], verdicts[b], strict=True))
     table = {(chr(x), chr(y)): count for (x, y), count in times.items() if _NEITHER not in (x, y)}
     both, same = sum(table.values()), sum(count for (x, y), count in table.items() if x == y)
@@ -265,18 +203,18 @@ def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Pai
         return None
     low, high = _ends(verdicts[a], verdicts[b], index)
     undecided = low is None or high is None or low < _SAME <= high
-    return Pair(
-        brief(a, 80),
-        brief(b, 80),
-        both,
-        percent(same, both),
-        "" if low is None or high is None else f"{100 * low:.1f} – {100 * high:.1f}%",
-        number(kappa(table)),
-        number(ac1(table)),
-        number(alpha(dict(table.items()), "nominal")),
-        table.get(("P", "F"), 0),
-        table.get(("F", "P"), 0),
-        "undecided" if undecided else "yes" if low is not None and low >= _SAME else "no",
+    return Shape(
+        a=brief(a, 80),
+        b=brief(b, 80),
+        both=both,
+        same=percent(same, both),
+        interval="" if low is None or high is None else f"{100 * low:.1f} – {100 * high:.1f}%",
+        kappa=number(kappa(table)),
+        ac1=number(ac1(table)),
+        alpha=number(alpha(dict(table.items()), "nominal")),
+        only_a=table.get(("P", "F"), 0),
+        only_b=table.get(("F", "P"), 0),
+        agree="undecided" if undecided else "yes" if low is not None and low >= _SAME else "no",
     )
 
 

@@ -13,9 +13,10 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter
 from gradestack_plugins.pages.comparison import markdown_page
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, shown_as, verdict, worst
-from gradestack_plugins.pages.overview import STATES, GraderView, Overview, State, page_of
+from gradestack_plugins.pages.overview import STATES, GraderView, Overview, page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
@@ -193,7 +194,7 @@ def result(entry: RowEntry) -> str:
     return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
 
 
-def counts(states: Iterable[State]) -> dict[str, int]:
+def counts(states: Iterable[Shape]) -> dict[str, int]:
     """Return the counts by state, 0 for states nobody is in."""
     return {**dict.fromkeys(STATES, 0), **{state.name: state.count for state in states}}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,7 +27,7 @@ from gradestack_plugins.pages.figures import (
 )
 from gradestack_plugins.pages.index import Lost, RowIndex, index_of, lost
 from gradestack_plugins.pages.jsonview import Line, lines
-from gradestack_plugins.pages.losses import Funnel, Pair, agreement_of, funnel_of, loss_of
+from gradestack_plugins.pages.losses import agreement_of, funnel_of, loss_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.tasks import Reliability, passes_of, reliability_of
 from gradestack_plugins.pages.text import brief, capital, counted, natural, number, percent
@@ -65,37 +65,6 @@ class Finding:
 
 
 @attrs.frozen
-class Lead:
-    """The first screen: what the run comes to, and what to know before using it."""
-
-    sentence: tuple[Part, ...]
-    made_of: str
-    states: tuple[tuple[str, int], ...]
-    """Samples by state of the outcome grader, else of the main one."""
-    confidence: str
-    rows: tuple[FigureRow, ...]
-    findings: tuple[Finding, ...]
-    opposed: Shape | None
-    """How the main scores go with the outcome, where nothing else is to be said."""
-    about_tasks: str
-    passes: Shape | None
-    """Tasks by how many of their trials are a success."""
-    funnel: Funnel | None
-
-
-@attrs.frozen
-class State:
-    """How many samples are in one state."""
-
-    name: str
-    count: int
-    share: str
-    start: float
-    """Percent of all samples in the states before it."""
-    width: float
-
-
-@attrs.frozen
 class GraderView:
     """All figures of one grader."""
 
@@ -106,27 +75,11 @@ class GraderView:
     """Average score over graded samples."""
     total: str
     """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
-    states: tuple[State, ...]
+    states: Sequence[Shape]
     scores: Shape | None
     """Histogram of its scores; None for scores of 0 and 1 only."""
     figures: GraderFigures
     lost: tuple[Lost, ...]
-
-
-@attrs.frozen
-class Model:
-    """One line of the table of models."""
-
-    name: str
-    cells: tuple[str, ...]
-
-
-@attrs.frozen
-class Problem:
-    """A bad record or duplicate."""
-
-    place: str
-    reason: str
 
 
 @attrs.frozen
@@ -147,16 +100,17 @@ class Overview:
     stack: str
     """Name of the stack, "" without one."""
     profile: str
-    lead: Lead
+    lead: Shape
+    """The first screen: what the run comes to, and what to know before using it."""
     graders: tuple[GraderView, ...]
-    models: tuple[Model, ...]
+    models: Sequence[Shape]
     bad_count: int
-    bad: tuple[Problem, ...]
+    bad: Sequence[Shape]
     warnings: tuple[str, ...]
     duplicates: int
     duplicate_rule: str
     duplicate_places: tuple[str, ...]
-    broken: tuple[Problem, ...]
+    broken: Sequence[Shape]
     """What ended the run early or broke on the way."""
     facts: tuple[tuple[str, str], ...]
     components: tuple[tuple[str, ...], ...]
@@ -239,13 +193,13 @@ def _graders(
 
 def _lead(
     summary: Mapping[str, Any], declared: Declarations, index: RowIndex, main: str, aside: Collection[str]
-) -> Lead:
+) -> Shape:
     words, metrics, success = words_of(summary), as_map(summary.get("metrics")), success_of(summary)
     reliable = reliability_of(index, outcome=success is not None)
     rows = rows_of(summary, declared, reliable)
     own = success.grader if success is not None else main
     states = as_map(as_map(metrics.get("states")).get(own))
-    return Lead(
+    return Shape(
         sentence=sentence(success, words, reliable, rows, as_count(metrics.get("total"))),
         made_of=made_of(summary, reliable),
         states=tuple((name, as_count(states.get(name))) for name in STATES) if states else (),
@@ -391,7 +345,7 @@ def _losses(index: RowIndex, words: Mapping[str, str], noun: str, aside: Collect
     yield Finding(parts, link="samples", kinds=loss.kinds)
 
 
-def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:
+def _states(counts: Mapping[str, Any]) -> list[Shape]:
     total = sum(as_count(count) for count in counts.values())
     names = [*STATES, *sorted(set(map(str, counts)) - set(STATES))]
     found, before = [], 0
@@ -399,48 +353,43 @@ def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:
         count = as_count(counts.get(name))
         if name in counts and total:
             start, width = round(100 * before / total, 3), round(100 * count / total, 3)
-            found.append(State(brief(name, 40), count, percent(count, total), start, width))
+            share = percent(count, total)
+            found.append(Shape(name=brief(name, 40), count=count, share=share, start=start, width=width))
         before += count
-    return tuple(found)
+    return found
 
 
-_MODEL_FIELDS = (
-    "total",
-    "total_attempted",
-    "avg_score_attempted",
-    "avg_score_total",
-)
+_MODEL_FIELDS = ("total", "total_attempted", "avg_score_attempted", "avg_score_total")
 
 
-def _models(metrics: Mapping[str, Any], success: Success | None) -> tuple[Model, ...]:
+def _models(metrics: Mapping[str, Any], success: Success | None) -> list[Shape]:
     found = []
     for model in map(as_map, as_list(metrics.get("per_model"))):
         cells = [number(model.get(field)) for field in _MODEL_FIELDS]
         if success is not None:
             passed, failed = success.models.get(as_text(model.get("model_name")), (0, 0))
             cells += [number(passed), number(failed), percent(passed, passed + failed)]
-        found.append(Model(brief(model.get("model_name") or "(no name)", 120), tuple(cells)))
-    return tuple(found)
+        found.append(Shape(name=brief(model.get("model_name") or "(no name)", 120), cells=cells))
+    return found
 
 
-def _problem(entry: Mapping[str, Any]) -> Problem:
+def _problem(entry: Mapping[str, Any]) -> Shape:
     line = entry.get("line")
     place = f"line {line}" if isinstance(line, int) else f"record {as_count(entry.get('ordinal')) + 1}"
-    return Problem(f"{brief(as_text(entry.get('file')), 200)}, {place}", brief(as_text(entry.get("reason")), 600))
+    file = brief(as_text(entry.get("file")), 200)
+    return Shape(place=f"{file}, {place}", reason=brief(as_text(entry.get("reason")), 600))
 
 
-def _broken(summary: Mapping[str, Any]) -> tuple[Problem, ...]:
+def _broken(summary: Mapping[str, Any]) -> list[Shape]:
     broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
-    found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(broken.items())]
+    found = [(brief(key, 120), text) for key, text in sorted(broken.items())]
     if summary.get("all_failed"):
-        found.insert(0, Problem("error", brief(as_text(summary["all_failed"]), 600)))
+        found.insert(0, ("error", as_text(summary["all_failed"])))
     stopped = summary.get("incomplete")
     if stopped:
-        text = (
-            brief(stopped, 300) if isinstance(stopped, str) else "the run was interrupted; figures cover what was read"
-        )
-        found.insert(0, Problem("incomplete", text))
-    return tuple(found)
+        why = "the run was interrupted; figures cover what was read"
+        found.insert(0, ("incomplete", stopped[:300] if isinstance(stopped, str) else why))
+    return [Shape(place=place, reason=brief(text, 600)) for place, text in found]
 
 
 def _components(header: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
@@ -475,7 +424,7 @@ class Page:
     folded: frozenset[str]
     """Graders that declare a preset and are compared with the outcome grader: their figures and reasons are folded."""
     panels: Asked
-    agreement: tuple[Pair, ...]
+    agreement: Sequence[Shape]
 
 
 _known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()

@@ -43,5 +43,5 @@ def test_one_grader_figures_that_are_no_verdicts_and_no_outcome_have_no_section(
     samples = [{"id": "a", "expected": "x", "predicted": "x"}, {"id": "b", "expected": "x", "predicted": "y"}]
     for graders in (["exact_match"], ["exact_match", "usage"]):
         report = gradestack.grade(samples, graders=graders, output=tmp_path / "-".join(graders), reports=["html"])
-        assert page_of(report).agreement == ()
+        assert page_of(report).agreement == []
         assert "Do the graders agree" not in report.pages[0].read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradestack.jsonio import dumps, loads
-from gradestack_plugins.pages.chunks import VERDICTS, island, island_of_texts, listing, verdicts_by
+from gradestack_plugins.pages.chunks import VERDICTS, island, listing, verdicts_by
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.losses import failures_of
@@ -91,6 +91,4 @@ def test_clusters_are_no_ids_of_the_list(fake):
 
 @pytest.mark.parametrize("text", ["plain", 'é "quoted"\n', "\ud800", "\x00\x7f/"])
 def test_texts_of_a_page_come_back_as_they_were(text):
-    """Whatever stands in them; written in either way they are the same."""
-    for found in (island({"a": text}), island_of_texts({"a": text})):
-        assert read(found) == {"a": text}
+    assert read(island({"a": text})) == {"a": text}

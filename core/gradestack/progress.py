@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import attrs
+import msgspec
 
 from gradestack.api import Shard
 from gradestack.model import Outcome
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 Phase = Literal["grading", "native files", "pages"]
 
 
-@attrs.frozen(kw_only=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run is."""
 
     phase: Phase = "grading"
@@ -25,7 +24,7 @@ class Progress:
     """Samples graded so far, those of ranges under way included where the engine works in this process."""
     resumed: int = 0
     """Those of them an earlier attempt had graded."""
-    states: dict[str, int] = attrs.field(factory=dict)
+    states: dict[str, int] = msgspec.field(default_factory=dict)
     """State of the main grade -> samples, over finished ranges."""
     bad: int = 0
     """Records that could not be read, over finished ranges."""
@@ -73,6 +72,6 @@ class ProgressCount:
         self._change(phase=phase)
 
     def _change(self, **changes: Any) -> None:
-        self.state = attrs.evolve(self.state, **changes)
+        self.state = msgspec.structs.replace(self.state, **changes)
         if self._callback is not None:
             self._callback(self.state)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import attrs
+import msgspec
 
 from gradestack.api import Grader, Profile
 from gradestack.copies.files import named_as_given, run_name
@@ -171,7 +172,7 @@ def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cache
         document.data["target"] = {"paths": [str(_local(cached).absolute())], "reader": "letta"}
     resolved = resolve(document, options, origin.parent if origin is not None else None)
     warnings = (*resolved.warnings, *unused)
-    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+    return msgspec.structs.replace(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
 
 
 def _local(path: str | Path) -> Path:
@@ -412,7 +413,7 @@ def stream(
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
         options = attrs.evolve(options, allow_remote=True)  # the caller names all files
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
-    plan = attrs.evolve(suite.bare(), metrics=(), exporters=(), table=False)
+    plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
     return _named_as_given(stream_grades(plan, bad or _warn, strict=strict))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import attrs
+import msgspec
 
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
@@ -119,7 +119,7 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
             if asked is not None:
                 raise
             left_out[path] = str(error)
-    return attrs.evolve(rules, figures=found, left_out=left_out)
+    return msgspec.structs.replace(rules, figures=found, left_out=left_out)
 
 
 def _check_output(out: Path) -> None:

@@ -16,7 +16,6 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-import attrs
 import msgspec
 from msgspec.structs import force_setattr
 
@@ -49,8 +48,7 @@ class Place(Protocol):
     def facets(self) -> Mapping[str, JSON]: ...  # noqa: D102
 
 
-@attrs.frozen(kw_only=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """What the figures of a run need beyond outcome, score, verdict, labels, counts and parts of its grades.
 
     Attributes:
@@ -63,7 +61,7 @@ class Wanted:
     """
 
     parts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = attrs.field(factory=dict)
+    numbers: Mapping[str, tuple[str, NumbersOf, frozenset[str]]] = msgspec.field(default_factory=dict)
     facets: Sequence[str] = ()
 
 

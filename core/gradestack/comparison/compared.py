@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
@@ -22,8 +22,7 @@ _LISTED = 100
 _SIGNIFICANT = 0.05
 
 
-@attrs.frozen(kw_only=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Two or more runs, compared task by task.
 
     Attributes:
@@ -40,8 +39,7 @@ class Comparison:
         return str(self.data["sentence"])
 
 
-@attrs.frozen(kw_only=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How runs are compared."""
 
     headline: str | None = None
@@ -55,7 +53,7 @@ class Rules:
     """Facet to compare within its values."""
     figures: Sequence[Figure] = ()
     """Figures that are no means of scores, compared beside the graders' means."""
-    left_out: Mapping[str, str] = attrs.field(factory=dict)
+    left_out: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Path of a figure that cannot be compared -> why."""
 
 

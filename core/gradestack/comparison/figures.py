@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
@@ -52,8 +53,7 @@ _WORK = 1_000_000
 _NO_SUMS = "it is neither made of sums over tasks nor a mean of theirs, and there are too many tasks to leave out each"
 
 
-@attrs.frozen(eq=False)
-class Figure:
+class Figure(msgspec.Struct, frozen=True, eq=False):
     """A figure by its path."""
 
     path: str
@@ -108,8 +108,7 @@ def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None
     return next(entries, None) if metric in report.aggregates.get(grader, {}) else None
 
 
-@attrs.frozen
-class Aggregators:
+class Aggregators(msgspec.Struct, frozen=True):
     """Aggregators of finished runs, made again from what their headers say.
 
     Attributes:
@@ -148,7 +147,7 @@ class Aggregators:
             raise ConfigError(msg)
         labels = as_map(report.aggregates[grader].get(key)).get("labels")
         if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
-            stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
+            stage = msgspec.structs.replace(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
         return Metric(of=grader, stage=stage)  # a class without a task stays a class
 
     def metrics(self, report: Report, name: str, paths: Iterable[str]) -> list[Metric]:
@@ -198,8 +197,7 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     return found
 
 
-@attrs.frozen
-class FigureSide:
+class FigureSide(msgspec.Struct, frozen=True):
     """A figure of one side, over all tasks that both have."""
 
     value: float | None
@@ -219,8 +217,7 @@ class FigureSide:
         return self.value if left is None else self.count * self.value - (self.count - 1) * left
 
 
-@attrs.frozen
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """A figure of two sides, over the tasks that both have a score of."""
 
     tasks: Sequence[str]
@@ -237,21 +234,21 @@ class Pair:
         count = len(self.tasks)
         empty = Difference(count, None, None, None, None, None, None, 0, 0, 0)
         if self.a.value is None or self.b.value is None:
-            return attrs.evolve(empty, reason="undefined on one side" if count else "no task in common")
+            return msgspec.structs.replace(empty, reason="undefined on one side" if count else "no task in common")
         gap, values = self.b.value - self.a.value, []
         if self.a.left is None or self.b.left is None:
-            return attrs.evolve(empty, difference=gap, reason=_NO_SUMS)
+            return msgspec.structs.replace(empty, difference=gap, reason=_NO_SUMS)
         for task in self.tasks:
             left, right = self.a.pseudo_value(task), self.b.pseudo_value(task)
             if left is None or right is None:
-                return attrs.evolve(empty, difference=gap, reason="undefined without some task")
+                return msgspec.structs.replace(empty, difference=gap, reason="undefined without some task")
             each = right - left
             values.append(0.0 if abs(each) < _NOTHING else each)
         found = difference(values, confidence=confidence, bounded=self.share, value=gap)
         cells = [self.a.cells.get(task) != self.b.cells.get(task) for task in self.tasks]
         moved = [value for value, other in zip(values, cells, strict=True) if other]
         better, worse = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
-        return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
+        return msgspec.structs.replace(found, better=better, worse=worse, same=count - better - worse)
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
-import attrs
+import msgspec
 
 from gradestack.estimates.interval import t_quantile
 
@@ -26,8 +26,7 @@ _SMOOTH = 30
 _MOST_TASKS = 10_000_000
 
 
-@attrs.frozen
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """How B differs from A on one metric; None where something is undefined."""
 
     tasks: int

@@ -11,7 +11,6 @@ from hashlib import blake2b
 from operator import add
 from typing import Any, Literal
 
-import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
@@ -41,8 +40,7 @@ _OTHER = 0.5
 _SEVERAL = b"several"
 
 
-@attrs.define(eq=False)
-class Samples:
+class Samples(msgspec.Struct, eq=False):
     """The samples of a run, row by row.
 
     Attributes:
@@ -55,20 +53,19 @@ class Samples:
         broken: Name of a metric whose numbers raise -> what.
     """
 
-    table: Table = attrs.field(factory=lambda: Table(()))
-    expected: list[bytes] = attrs.field(factory=list)
-    asked: list[bytes] = attrs.field(factory=list)
-    passed: list[bool | None] = attrs.field(factory=list)
-    places: list[int] = attrs.field(factory=list)
-    facets: dict[str, None] = attrs.field(factory=dict)
-    broken: dict[str, str] = attrs.field(factory=dict)
+    table: Table = msgspec.field(default_factory=lambda: Table(()))
+    expected: list[bytes] = msgspec.field(default_factory=list)
+    asked: list[bytes] = msgspec.field(default_factory=list)
+    passed: list[bool | None] = msgspec.field(default_factory=list)
+    places: list[int] = msgspec.field(default_factory=list)
+    facets: dict[str, None] = msgspec.field(default_factory=dict)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.places)
 
 
-@attrs.frozen(eq=False, slots=False)
-class Side:
+class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One model's tasks in one run.
 
     Attributes:
@@ -187,8 +184,7 @@ class Side:
         return next((values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]), "(none)")
 
 
-@attrs.frozen(eq=False)
-class Matched:
+class Matched(msgspec.Struct, frozen=True, eq=False):
     """A number of every task of two sides.
 
     Attributes:
@@ -376,8 +372,7 @@ def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
     return found
 
 
-@attrs.frozen
-class AskedOtherwise:
+class AskedOtherwise(msgspec.Struct, frozen=True):
     """Tasks that were asked something else on each side."""
 
     text: str

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Literal
 
 import attrs
+import msgspec
 
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
@@ -181,8 +182,7 @@ class FigureSpec:
     """``model``, or the name of a facet: the gate must hold in every group."""
 
 
-@attrs.frozen(kw_only=True)
-class FigureGate:
+class FigureGate(msgspec.Struct, frozen=True, kw_only=True):
     """Any figure of an aggregator against a threshold."""
 
     path: tuple[str, ...]
@@ -230,8 +230,7 @@ class LogicalSpec:
             raise ValueError(msg)
 
 
-@attrs.frozen(kw_only=True)
-class LogicalGate:
+class LogicalGate(msgspec.Struct, frozen=True, kw_only=True):
     """All (``and``) or any (``or``) of several conditions: simple gates, gates on a figure, or again logical ones."""
 
     operator: Literal["and", "or"]

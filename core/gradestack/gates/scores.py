@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.api import Profile
 from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
@@ -23,8 +23,7 @@ _WIDTH = 3
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
-@attrs.frozen
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """What a gate compares, and how much of the samples it is about."""
 
     value: Fraction | float | None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 
-import attrs
+import msgspec
 
 from gradestack.api import Profile
 from gradestack.estimates.interval import Interval, again
@@ -63,8 +63,7 @@ def _all_sure(parts: Iterable[Mapping[str, JSON]]) -> bool | None:
     return None if None in known else all(known)
 
 
-@attrs.frozen(slots=False)
-class _Source:
+class _Source(msgspec.Struct, frozen=True, dict=True):
     """Where figures and their intervals come from, of all samples or of one group."""
 
     scores: Scores

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Protocol
 
-import attrs
+import msgspec
 
 from gradestack.model import Grade, Outcome
 from gradestack.table import Table
@@ -24,12 +24,11 @@ def passes(gate: SampleRule | None, score: float) -> bool:
     return score >= 1.0 if gate is None else gate.sample_passes(score)
 
 
-@attrs.define
-class Count:
+class Count(msgspec.Struct):
     """What is counted of one grader's grades."""
 
-    states: dict[str, int] = attrs.field(factory=lambda: {str(outcome): 0 for outcome in Outcome})
-    scores: Counter[float] = attrs.field(factory=Counter)
+    states: dict[str, int] = msgspec.field(default_factory=lambda: {str(outcome): 0 for outcome in Outcome})
+    scores: Counter[float] = msgspec.field(default_factory=Counter)
     """Score -> samples that have it."""
     passed: int = 0
     ran: int = 0

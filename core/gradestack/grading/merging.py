@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.errors import PluginError
 from gradestack.grading.counts import Count, counted
@@ -19,31 +19,30 @@ from gradestack.plugin_errors import error_text
 from gradestack.table import Table
 
 
-@attrs.define
-class Merged:
+class Merged(msgspec.Struct):
     """What all shards came to."""
 
     table: Table
     samples: int = 0
-    states: Counter[str] = attrs.field(factory=Counter)
+    states: Counter[str] = msgspec.field(default_factory=Counter)
     """Outcome of the main grader -> samples."""
     bad: int = 0
-    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
-    remarks: dict[str, list[Any]] = attrs.field(factory=dict)
+    bad_listed: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
-    ids: dict[str, str] = attrs.field(factory=dict)
+    ids: dict[str, str] = msgspec.field(default_factory=dict)
     """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
     duplicates: int = 0
-    duplicates_listed: list[str] = attrs.field(factory=list)
-    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    duplicates_listed: list[str] = msgspec.field(default_factory=list)
+    seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     unmatched: tuple[list[str], list[str]] = ([], [])
     """Ids of samples without a row in the dataset, and of its rows that no sample answers."""
-    contradicted: list[str] = attrs.field(factory=list)
+    contradicted: list[str] = msgspec.field(default_factory=list)
     """Ids whose rows in the dataset expect different things."""
-    broken: dict[str, str] = attrs.field(factory=dict)
-    timings: dict[str, float] = attrs.field(factory=dict)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
+    timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds over all shards."""
-    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
     """Grader key -> traceback of the first error it raised."""
     timed_out: int = 0
     interrupted: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from gradestack.api import Inputs, Profile
 from gradestack.grading.counts import SampleRule
@@ -17,8 +18,7 @@ from gradestack.model import Fault, Sample
 Duplicates = Literal["keep", "last", "error"]
 
 
-@attrs.frozen(kw_only=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One configured component."""
 
     kind: Kind
@@ -31,7 +31,7 @@ class Stage:
     distribution: str
     profile: Profile = "documented"
     """The component's own, or the suite's."""
-    code: Mapping[str, str] = attrs.field(factory=dict)
+    code: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Files of the user's own that it consists of, by name -> SHA-256."""
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
@@ -42,8 +42,7 @@ class Stage:
         return f"{self.name} {self.version}"
 
 
-@attrs.frozen(kw_only=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """One configured aggregator and the key of the grader it reads."""
 
     of: str
@@ -55,8 +54,7 @@ class Metric:
         return f"{self.of}/{self.stage.key}"
 
 
-@attrs.frozen(kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All that grading needs to know."""
 
     files: object = None
@@ -88,7 +86,7 @@ class Plan:
 
     def bare(self) -> Plan:
         """Return the plan alone, without what a subclass adds: workers need no more."""
-        return Plan(**{field.name: getattr(self, field.name) for field in attrs.fields(Plan)})
+        return Plan(**{name: getattr(self, name) for name in Plan.__struct_fields__})
 
 
 @attrs.frozen(kw_only=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
+import msgspec
 
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
 
 
-@attrs.define(kw_only=True)
-class ShardResult:
+class ShardResult(msgspec.Struct, kw_only=True):
     """Everything one shard came to."""
 
     ordinal: int
@@ -22,22 +21,22 @@ class ShardResult:
     table: bytes = b""
     """Its columns of the table of grades."""
     bad: int = 0
-    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
-    remarks: dict[str, list[Any]] = attrs.field(factory=dict)
+    bad_listed: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
-    ids: dict[str, str] = attrs.field(factory=dict)
+    ids: dict[str, str] = msgspec.field(default_factory=dict)
     """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
-    keys: bytearray = attrs.field(factory=bytearray)
+    keys: bytearray = msgspec.field(default_factory=bytearray)
     """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
-    superseded: list[str] = attrs.field(factory=list)
+    superseded: list[str] = msgspec.field(default_factory=list)
     """Places of records left out because a later one of the same (id, model, run) counts."""
-    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
-    broken: dict[str, str] = attrs.field(factory=dict)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
-    timings: dict[str, float] = attrs.field(factory=dict)
+    timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds."""
-    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
     """Grader key -> traceback of the first error it raised."""
     timed_out: int = 0
     """Grades that took too long: another machine may give others."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-import attrs
 import msgspec
 
 from gradestack.api import Reader, Shard
@@ -28,8 +27,7 @@ def digest(sample: Sample) -> bytes:
     return blake2b(text, digest_size=DIGEST).digest()
 
 
-@attrs.frozen(kw_only=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """A picklable choice of samples."""
 
     ids: frozenset[str] | None = None

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
-import attrs
+import msgspec
 
 from gradestack.errors import DataError
 
@@ -105,8 +105,7 @@ _PIECE = 256 * 1024
 """Bytes read at once."""
 
 
-@attrs.frozen
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One non-blank line of a file."""
 
     number: int

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import attrs
 import msgspec
 
 from gradestack.errors import DataError
@@ -35,8 +34,7 @@ _LONGEST_TOKEN = 16
 _NOT_UTF8 = "holds bytes that are not UTF-8"
 
 
-@attrs.frozen
-class Element:
+class Element(msgspec.Struct, frozen=True):
     """One element of a JSON list in a file; exactly one of ``value`` and ``problem`` is meant."""
 
     ordinal: int
@@ -391,8 +389,7 @@ _AT_ONCE = 2 * SHARD_BYTES
 _COMMA = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*")
 
 
-@attrs.frozen
-class Range:
+class Range(msgspec.Struct, frozen=True):
     """Some elements of a list, in bytes of its file."""
 
     start: int = 0
@@ -440,7 +437,7 @@ def _ranges(path: Path, size: int, *, hurried: bool = False) -> Iterator[Range]:
         require_text(path, file)
         if os.fstat(file.fileno()).st_size > size:
             for offset, line, row in cuts(file, size, hurried=hurried):
-                yield attrs.evolve(begin, end=offset)
+                yield msgspec.structs.replace(begin, end=offset)
                 begin = Range(offset, None, line, row)
     yield begin
 
@@ -505,8 +502,7 @@ def _known(text: bytes, sizes: list[int], part: Range) -> Iterator[Element]:
 _BOM = b"\xef\xbb\xbf"
 
 
-@attrs.frozen(kw_only=True)
-class Member:
+class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A member of an object in a file: its key, and the bytes of its value."""
 
     key: str

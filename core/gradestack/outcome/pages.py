@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
@@ -25,15 +26,14 @@ PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
 """What a summary says of a run that was interrupted while its pages were written."""
 
 
-@attrs.define
-class Pages:
+class Pages(msgspec.Struct):
     """What the reporters of a run wrote, relative to the run directory, and which of them failed with what."""
 
-    written: list[Path] = attrs.field(factory=list)
-    broken: dict[str, str] = attrs.field(factory=dict)
-    refused: dict[str, str] = attrs.field(factory=dict)
+    written: list[Path] = msgspec.field(default_factory=list)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
     """Reporters that could not write with what the suite gave them, such as a template of its own, and why."""
-    told: list[str] = attrs.field(factory=list)
+    told: list[str] = msgspec.field(default_factory=list)
     """What reporters have to say of the pages."""
     interrupted: bool = False
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
+import msgspec
 
 from gradestack.api import Direction
 from gradestack.grading.counts import SampleRule
 from gradestack.model import Grade
 
 
-@attrs.frozen
-class Success:
+class Success(msgspec.Struct, frozen=True):
     """What makes a sample a success."""
 
     grader: str

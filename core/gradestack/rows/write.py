@@ -8,7 +8,7 @@ from itertools import chain
 from math import isfinite
 from typing import Any
 
-import attrs
+import msgspec
 from msgspec import Struct
 
 from gradestack.errors import PluginError
@@ -87,8 +87,7 @@ def grade_to_json(grade: Grade) -> Row:
     return row
 
 
-@attrs.frozen(kw_only=True)
-class RowWriter:
+class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     """Writes the rows of blocks of samples.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-import attrs
+import msgspec
 
 from gradestack.api import Shard
 from gradestack.grading.recording import WrittenBlock
@@ -20,8 +20,7 @@ _BUFFER = 1 << 18
 """Bytes of rows that are written at once."""
 
 
-@attrs.frozen
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """The files of one shard."""
 
     rows: Path | None
@@ -29,8 +28,7 @@ class Parts:
     """``exporter/artefact`` -> chunks."""
 
 
-@attrs.frozen(kw_only=True)
-class FilePieces:
+class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the pieces of a run that is written into a directory."""
 
     folder: Path

@@ -9,6 +9,7 @@ from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
 import attrs
+import msgspec
 
 from gradestack.api import Grader, Input, Inputs, Profile, Reader
 from gradestack.errors import DataError, GradestackError, PluginError, suggest
@@ -69,7 +70,7 @@ def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, An
         {**options, "kind": "last_assistant" if named is None else named} if not isinstance(named, Mapping) else named
     )
     extractor = resolver.stage("extractor", stage.key, wanted, (*place, "extractor"))
-    return attrs.evolve(stage, extractor=extractor)
+    return msgspec.structs.replace(stage, extractor=extractor)
 
 
 def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
@@ -222,7 +223,7 @@ def exporters_of(
             target = registry.load("exporter", name)
             if not _misfit(target, reader, used):
                 stage = made_stage("exporter", name, target(), "documented")
-                stages[name] = attrs.evolve(stage, name=name, options={}, distribution=plugin.release)
+                stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=plugin.release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = str(error) if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")
@@ -328,4 +329,4 @@ def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs
         component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
     chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
     changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
-    return attrs.evolve(stage, component=component, options={**stage.options, **changed})
+    return msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import attrs
+import msgspec
 import yaml
 
 from gradestack.errors import ConfigError
@@ -98,15 +98,14 @@ def show_place(place: Place) -> str:
     return text
 
 
-@attrs.define
-class Document:
+class Document(msgspec.Struct):
     """A configuration: plain data, and where each value came from."""
 
     data: dict[str, Any]
     origin: str
     """File name, or what stands in for one."""
-    lines: dict[Place, int] = attrs.field(factory=dict)
-    overrides: set[Place] = attrs.field(factory=set)
+    lines: dict[Place, int] = msgspec.field(default_factory=dict)
+    overrides: set[Place] = msgspec.field(default_factory=set)
     """Places set on the command line, and those that were not there before."""
 
     def where(self, place: Place) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
+import msgspec
 
 from gradestack.errors import PluginError
 from gradestack.gates.limit import PERCENT_TEXT
@@ -48,8 +49,7 @@ def type_schema(kind: Any) -> dict[str, Any]:
     return {}
 
 
-@attrs.frozen
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """One option of a component."""
 
     name: str

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import attrs
+import msgspec
 
 from gradestack.api import Inputs, Profile
 from gradestack.errors import ConfigError, suggest
@@ -93,8 +94,7 @@ AVERAGE = "avg_score_attempted"
 """The one figure every grader has, whatever its aggregators."""
 
 
-@attrs.frozen(kw_only=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One figure of a headline: where it stands among what the aggregators found."""
 
     label: str
@@ -110,8 +110,7 @@ class Figure:
         return ".".join(filter(None, (self.grader, self.metric, self.name)))
 
 
-@attrs.frozen(kw_only=True)
-class Headline:
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is summed up by, resolved."""
 
     figures: tuple[Figure, ...] = ()
@@ -183,11 +182,10 @@ class SuiteSpec:
     """What to do with records of the same (id, model, run); default: the format's habit."""
 
 
-@attrs.frozen(kw_only=True)
-class Suite(Plan):
+class Suite(Plan, frozen=True, kw_only=True):
     """Everything a run needs, resolved."""
 
-    files: LocalFiles = attrs.field(factory=LocalFiles)
+    files: LocalFiles = msgspec.field(default_factory=LocalFiles)
     description: str = ""
     profile: Profile = "documented"
     gates: tuple[AnyGate, ...] = ()
@@ -196,16 +194,16 @@ class Suite(Plan):
     allow_all_failed: bool = False
     success: Success | None = None
     """What makes a sample a success; None: nothing does."""
-    headline: Headline = attrs.field(factory=Headline)
+    headline: Headline = msgspec.field(default_factory=Headline)
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
     registry: Registry | None = None
     """Where its components come from, and what plugins show on its pages."""
-    broken: Mapping[str, str] = attrs.field(factory=dict)
+    broken: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Exporters that were named and cannot be made: kind, name and distribution -> what is wrong."""
     engine: Stage
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
-    config: Mapping[str, Any] = attrs.field(factory=dict)
+    config: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()
     origin: Path | None = None

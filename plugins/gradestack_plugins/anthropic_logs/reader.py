@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
@@ -32,8 +33,7 @@ KNOWN: Final = frozenset(_NAMES.split())
 """Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
 
 
-@attrs.frozen(kw_only=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and what came of it."""
 
     request: Mapping[str, Any] = NOTHING

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
@@ -31,8 +32,7 @@ _NAMED = 3
 """How many of many ids a message shows."""
 
 
-@attrs.frozen(kw_only=True)
-class Index:
+class Index(msgspec.Struct, frozen=True, kw_only=True):
     """The files samples are made of, and what is joined with them."""
 
     files: dict[str, tuple[str, ...]]

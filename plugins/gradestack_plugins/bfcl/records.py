@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack import (
     JSON,
@@ -32,8 +33,7 @@ _FAILED_CALLS = ("Error during execution:", '{"error"', "{'error'")
 _MOST_SUMMED = 1_000_000
 
 
-@attrs.frozen
-class BfclRun:
+class BfclRun(msgspec.Struct, frozen=True):
     """What the grader of this family knows beside the general fields: the failure its score file lists."""
 
     failure: Mapping[str, JSON] | None = None

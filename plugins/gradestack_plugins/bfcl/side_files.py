@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-import attrs
+import msgspec
 
 from gradestack import DataError, Expectation, Input, ToolSpec, read_records
 from gradestack.jsonio import Element, as_list, as_map, compact, first_records
@@ -107,19 +107,17 @@ _BASES = (
 """Categories that are several runs of one set of questions."""
 
 
-@attrs.frozen(kw_only=True)
-class Question:
+class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a question says."""
 
     turns: tuple[tuple[Mapping[str, Any], ...], ...] = ()
     tools: tuple[ToolSpec, ...] | None = None
 
 
-@attrs.frozen(kw_only=True)
-class Scores:
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """What one score file says: which entries failed, and of how many."""
 
-    failures: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    failures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     total: int | None = None
     entries: int = 0
     """How many results there are."""
@@ -130,14 +128,13 @@ class Scores:
         return self.total == self.entries
 
 
-@attrs.frozen(kw_only=True)
-class SideFiles:
+class SideFiles(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is joined with results, by id."""
 
-    questions: Mapping[str, Question] = attrs.field(factory=dict)
-    answers: Mapping[str, Expectation | None] = attrs.field(factory=dict)
+    questions: Mapping[str, Question] = msgspec.field(default_factory=dict)
+    answers: Mapping[str, Expectation | None] = msgspec.field(default_factory=dict)
     """None where the ground truth is of no known form."""
-    scores: Mapping[str, Scores] = attrs.field(factory=dict)
+    scores: Mapping[str, Scores] = msgspec.field(default_factory=dict)
     """Path of a result file -> what its score file says."""
     unusable: Sequence[str] = ()
     """For each file with records that are none of its form: how many, and where and what the first is."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import attrs
+import msgspec
 
 from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Outcome, Profile, Sample, Source, Status, figures
 from gradestack_plugins.deepfabric.exporter import Prediction, document, native_config, native_metrics, prediction
@@ -25,8 +25,7 @@ Lines = str | Path | Iterable[Any]
 """A JSONL file, or its lines decoded."""
 
 
-@attrs.frozen(kw_only=True)
-class Metrics:
+class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     """The eight figures of the original, and the rates over processed samples; None where undefined."""
 
     tool_selection_accuracy: float | None
@@ -44,12 +43,11 @@ class Metrics:
     execution_success_rate_attempted: float | None = None
     response_quality_attempted: float | None = None
     overall_score_attempted: float | None = None
-    interpretation: Mapping[str, JSON] = attrs.field(factory=dict)
+    interpretation: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Band of the overall score and advice, for people."""
 
 
-@attrs.frozen(kw_only=True)
-class Evaluation:
+class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
     """Result of :func:`evaluate`."""
 
     metrics: Metrics
@@ -62,7 +60,7 @@ class Evaluation:
 
     def to_json(self) -> str:
         """Return the result file as the original writes it."""
-        metrics = native_metrics(attrs.asdict(self.metrics), self.grader)
+        metrics = native_metrics(msgspec.structs.asdict(self.metrics), self.grader)
         return document(metrics, self.config, self.predictions)
 
 
@@ -137,7 +135,7 @@ def evaluate(
         graded.append((record.id, record.run, record.model, grade))
         predictions.append(prediction(record, grade))
     found = figures({"deepfabric": {}}, graded, profile=grader.profile)["deepfabric"]
-    names = {field.name for field in attrs.fields(Metrics)}
+    names = set(Metrics.__struct_fields__)
     return Evaluation(
         metrics=Metrics(**{name: value for name, value in found.items() if name in names}),
         predictions=tuple(predictions),

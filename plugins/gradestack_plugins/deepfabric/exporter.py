@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -32,8 +33,7 @@ from gradestack_plugins.deepfabric.replies import Call
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Seen
 
 
-@attrs.frozen(kw_only=True)
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked, expected and done in one sample, and the verdicts; fields in the original's order."""
 
     sample_id: int
@@ -42,8 +42,8 @@ class Prediction:
     """Names of the tools; None: the version that was followed does not write them."""
     expected_tool: str | None = None
     predicted_tool: str | None = None
-    expected_parameters: Mapping[str, JSON] = attrs.field(factory=dict)
-    predicted_parameters: Mapping[str, JSON] = attrs.field(factory=dict)
+    expected_parameters: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    predicted_parameters: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     expected_answer: str | None = None
     predicted_answer: str | None = None
     tool_selection_correct: bool | None = False
@@ -129,7 +129,7 @@ def _error(sample: Sample, grade: Grade | None) -> str | None:
     return fault.message if fault is not None and fault.code != NO_SCORE else None
 
 
-_WRITTEN: Final = tuple(field.name for field in attrs.fields(Prediction) if field.name != "state")
+_WRITTEN: Final = tuple(name for name in Prediction.__struct_fields__ if name != "state")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
@@ -227,7 +227,9 @@ class DeepFabricExporter(Exporter):
             try:
                 text = written(found)
             except RecursionError:
-                text = written(attrs.evolve(found, expected_parameters={}, predicted_parameters={}, error=TOO_DEEP))
+                text = written(
+                    msgspec.structs.replace(found, expected_parameters={}, predicted_parameters={}, error=TOO_DEEP)
+                )
             yield ARTEFACT, text
 
     @override

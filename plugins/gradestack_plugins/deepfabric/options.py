@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, get_args
 
-import attrs
+import msgspec
 
 from gradestack import Profile
 
@@ -29,8 +29,7 @@ def version_of(value: Any) -> str:
     return version
 
 
-@attrs.frozen
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """How the program reads a record and the replies to it."""
 
     version: Rules = NEWEST

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Final, Literal, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -44,8 +45,7 @@ class Place(NamedTuple):
     line: int
 
 
-@attrs.frozen
-class Replies:
+class Replies(msgspec.Struct, frozen=True):
     """Where the replies of one file are."""
 
     by_id: dict[str, tuple[Place, ...]] | None = None
@@ -65,8 +65,7 @@ class Replies:
         return (Place(self.by_line[line - 1], line),)
 
 
-@attrs.frozen
-class Joined:
+class Joined(msgspec.Struct, frozen=True):
     """A dataset and the replies to it, by input name."""
 
     dataset: Input

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-import attrs
 import msgspec
 
 from gradestack import ABSENT, JSON, Reason, ToolSpec
@@ -244,8 +243,7 @@ _DEEPEST: Final = 64
 """Nested values below this depth are not checked."""
 
 
-@attrs.frozen
-class Strictness:
+class Strictness(msgspec.Struct, frozen=True):
     """Checks beyond required names and top-level types; all off by default."""
 
     unknown_wrong: bool = False

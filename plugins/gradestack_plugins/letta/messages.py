@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import JSON, Message, ToolCall, replace
 from gradestack.jsonio import compact
@@ -19,8 +19,7 @@ _TAKEN = ("assistant", "user", "system", "tool", *_THOUGHTS.values())
 """Roles that mean something; no message of an unknown type gets one of them."""
 
 
-@attrs.frozen(kw_only=True)
-class Return:
+class Return(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool gave back."""
 
     id: str | None
@@ -29,8 +28,7 @@ class Return:
     failed: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class Trajectory:
+class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     """Turns of messages, and every call made in them with what it returned."""
 
     turns: tuple[tuple[Message, ...], ...] = ()

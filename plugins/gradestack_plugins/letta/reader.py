@@ -66,8 +66,7 @@ class _Line(_Result, gc=False):
 _line = msgspec.json.Decoder(_Line).decode
 
 
-@attrs.frozen(kw_only=True)
-class Models:
+class Models(msgspec.Struct, frozen=True, kw_only=True):
     """What the results of one recording say of their models."""
 
     named: tuple[str, ...] = ()
@@ -230,13 +229,12 @@ def begins_like(text: bytes) -> float | None:
     return 0.7 if signs or own else None
 
 
-@attrs.frozen(kw_only=True)
-class LettaIndex:
+class LettaIndex(msgspec.Struct, frozen=True, kw_only=True):
     """What is known before the results are read."""
 
-    samples: dict[str, dict[str, Mapping[str, Any]]] = attrs.field(factory=dict)
+    samples: dict[str, dict[str, Mapping[str, Any]]] = msgspec.field(default_factory=dict)
     """Input name -> samples by id, for results that only name theirs."""
-    models: dict[str, str | None] = attrs.field(factory=dict)
+    models: dict[str, str | None] = msgspec.field(default_factory=dict)
     """Input name -> model of its results that name none."""
     apart: bool = False
     """Whether two inputs hold results of the same sample, model and run."""

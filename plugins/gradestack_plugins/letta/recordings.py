@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import ABSENT, DataError, Input, Inputs, Sample, is_run, load_report, read_records
 from gradestack.jsonio import JsonProblem, loads, read_regular
@@ -19,8 +19,7 @@ RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})")
 
 
-@attrs.frozen(kw_only=True)
-class ResultFile:
+class ResultFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file of result lines."""
 
     path: Path

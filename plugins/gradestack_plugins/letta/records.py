@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-import attrs
 import msgspec
 
 from gradestack import (
@@ -128,8 +127,7 @@ _SELF = ("extraction", "grading", "reward")
 """Error categories in which the recorded conversation itself is whole."""
 
 
-@attrs.frozen(kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a line's file says about it."""
 
     run: int | str | None = None
@@ -140,7 +138,7 @@ class Context:
     """Model the file is named by."""
     unnamed: str | None = None
     """Model of results that name none, nor does their file."""
-    samples: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    samples: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
     """Samples by id, for lines that only name theirs."""
     profile: Profile = "documented"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
@@ -50,13 +51,12 @@ class Answer(NamedTuple):
 NO_ANSWER: Final = Answer(None, [])
 
 
-@attrs.frozen(kw_only=True)
-class Exchange:
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """A request, and what came of it."""
 
     request: Mapping[str, Any] = NOTHING
     response: Mapping[str, Any] = NOTHING
-    entries: list[Any] = attrs.field(factory=list)
+    entries: list[Any] = msgspec.field(default_factory=list)
     """Messages and items of the request."""
     answers: tuple[Answer, ...] = ()
     error: Any = None

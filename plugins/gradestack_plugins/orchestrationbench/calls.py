@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import JSON, Profile, Sample
 from gradestack_plugins.orchestrationbench.decisions import Step, harmonic, set_f1
@@ -69,8 +69,7 @@ def _short(text: str) -> str:
     return "sha256 " + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@attrs.frozen(kw_only=True)
-class KeyResult:
+class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
     """One argument of one step."""
 
     key: str
@@ -229,8 +228,8 @@ def decided(result: KeyResult, verdict: Verdict | None, profile: Profile) -> Key
     """
     kept = result.confirmed if profile == "documented" else 0
     if verdict is None:
-        return attrs.evolve(result, tp=kept)
-    return attrs.evolve(result, tp=kept + verdict.tp, fp=verdict.fp, fn=verdict.fn, reason="judged")
+        return msgspec.structs.replace(result, tp=kept)
+    return msgspec.structs.replace(result, tp=kept + verdict.tp, fp=verdict.fp, fn=verdict.fn, reason="judged")
 
 
 def at_best(result: KeyResult) -> KeyResult:
@@ -238,11 +237,10 @@ def at_best(result: KeyResult) -> KeyResult:
     if result.reason != "undecided":
         return result
     pairs = min(len(result.predicted), len(result.gold))
-    return attrs.evolve(result, tp=result.confirmed + pairs, fp=result.fp - pairs, fn=result.fn - pairs)
+    return msgspec.structs.replace(result, tp=result.confirmed + pairs, fp=result.fp - pairs, fn=result.fn - pairs)
 
 
-@attrs.frozen(kw_only=True)
-class Pair:
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One gold call beside a predicted call."""
 
     step: Step
@@ -255,8 +253,7 @@ class Pair:
     keys: tuple[KeyResult, ...] = ()
 
 
-@attrs.frozen(kw_only=True)
-class CallFigures:
+class CallFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of one trial."""
 
     pairs: tuple[Pair, ...]
@@ -292,12 +289,11 @@ def mean(values: Iterable[float | None], undefined: float | None = None) -> floa
     return total / number if number else undefined
 
 
-@attrs.frozen(kw_only=True)
-class CallRules:
+class CallRules(msgspec.Struct, frozen=True, kw_only=True):
     """What calls are compared by, beside the steps."""
 
     profile: Profile = "documented"
-    tools: Mapping[str, Any] = attrs.field(factory=dict)
+    tools: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Parameters (JSON Schema) by tool name."""
     verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
     """A judge's, by step and argument; None when none was asked."""
@@ -325,7 +321,7 @@ def grade_calls(steps: Iterable[Step], rules: CallRules) -> CallFigures:
             fallback = f"{type(error).__name__}: {error}"
     pairs = tuple(_pair(step, found, rules) for step, found in zip(called, results, strict=True))
     if fallback:
-        pairs = tuple(attrs.evolve(pair, value=pair.key, best_value=pair.key) for pair in pairs)
+        pairs = tuple(msgspec.structs.replace(pair, value=pair.key, best_value=pair.key) for pair in pairs)
     name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
     values = [pair.value for pair in pairs]
     bests = [pair.best_value for pair in pairs]
@@ -387,7 +383,7 @@ def _best(result: KeyResult, profile: Profile) -> KeyResult:
     best = at_best(result)
     if profile == "documented" or result.reason != "undecided":
         return best
-    return attrs.evolve(best, tp=best.tp - result.confirmed)
+    return msgspec.structs.replace(best, tp=best.tp - result.confirmed)
 
 
 def calls_of(sample: Sample, steps: Iterable[Step], profile: Profile) -> CallFigures:

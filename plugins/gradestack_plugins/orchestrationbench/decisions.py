@@ -22,7 +22,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall
 from gradestack.jsonio import compact, standard_loads
@@ -60,8 +60,7 @@ EMPTY_CALL = Bag(names=("",), arguments={})
 UNDECODABLE = "Invalid JSON in arguments: "
 
 
-@attrs.frozen(kw_only=True)
-class Step:
+class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One predicted sub-agent turn beside its gold turn."""
 
     id: str
@@ -318,8 +317,7 @@ UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
 """Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""
 
 
-@attrs.frozen(kw_only=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     """Steps of one trial beside their gold."""
 
     steps: tuple[Step, ...]

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-import attrs
+import msgspec
 
 from gradestack import JSON, Grade, Grades, Interval, Key, Outcome, Profile, estimate, interval
 from gradestack_plugins.orchestrationbench.calls import mean
@@ -21,19 +21,18 @@ SCORES = ("name", "key", "value", "value_upper_bound")
 PLANS = ("scores", "structural", "component", "highest")
 
 
-@attrs.define
-class File:
+class File(msgspec.Struct):
     """The trials of one file in order, since the original adds floats from left to right before it rounds."""
 
     scenario: str
     trials: int = 0
-    counts: Counter[str] = attrs.field(factory=Counter)
-    scores: dict[str, list[float | None]] = attrs.field(factory=lambda: {name: [] for name in SCORES})
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    scores: dict[str, list[float | None]] = msgspec.field(default_factory=lambda: {name: [] for name in SCORES})
     """Of each trial that has one."""
-    plans: dict[str, list[float]] = attrs.field(factory=lambda: {name: [] for name in PLANS})
+    plans: dict[str, list[float]] = msgspec.field(default_factory=lambda: {name: [] for name in PLANS})
     """Of each gold plan of all trials."""
-    judge_failed: list[str] = attrs.field(factory=list)
-    faults: list[list[str]] = attrs.field(factory=list)
+    judge_failed: list[str] = msgspec.field(default_factory=list)
+    faults: list[list[str]] = msgspec.field(default_factory=list)
     unreadable: str | None = None
     empty: str | None = None
 

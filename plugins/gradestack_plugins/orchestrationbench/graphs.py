@@ -27,14 +27,14 @@ from itertools import chain
 from typing import Any, TypeVar
 
 import attrs
+import msgspec
 
 Number = TypeVar("Number", int, float)
 Label = tuple[Hashable, Hashable]
 """Agent and status of one node of a component graph."""
 
 
-@attrs.frozen
-class Graph:
+class Graph(msgspec.Struct, frozen=True):
     """A directed graph without parallel edges; nodes are numbered in the order they were added.
 
     The order of nodes and edges is kept because networkx's approximation of self-loops depends on it.
@@ -129,8 +129,7 @@ def _substituted(left: Label, right: Label, prices: tuple[Number, Number, Number
     return prices[0] if left[1] == right[1] else prices[2]
 
 
-@attrs.frozen
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Two graphs of ``n`` nodes each (dummies included) and the cost of every pair of nodes."""
 
     n: int
@@ -151,7 +150,7 @@ class Problem:
 
     def flipped(self) -> Problem:
         """Return the problem with its sides exchanged."""
-        return attrs.evolve(
+        return msgspec.structs.replace(
             self,
             cost=[list(column) for column in zip(*self.cost, strict=True)],
             out1=self.out2,
@@ -298,8 +297,7 @@ _Layer = dict[tuple[int, tuple[_Open, ...]], int]
 """(unused right nodes, open edges) -> cheapest cost so far."""
 
 
-@attrs.define
-class DepthFirst:
+class DepthFirst(msgspec.Struct):
     """Branch and bound over partial mappings, most constrained node first.
 
     Of several nodes that can be exchanged for one another only one is tried.
@@ -401,8 +399,7 @@ class DepthFirst:
         return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
 
 
-@attrs.define
-class Layered:
+class Layered(msgspec.Struct):
     """Dynamic programming over a fixed order of the left nodes, one layer of merged partial mappings per node.
 
     Two partial mappings that used the same right nodes and have the same open edges cost the same from there on, so
@@ -554,8 +551,7 @@ _BEAM = 50
 """Partial mappings per layer of the quick look that gives the layered search a good bound to start from."""
 
 
-@attrs.frozen
-class Distance:
+class Distance(msgspec.Struct, frozen=True):
     """Result of one comparison; ``lower == upper`` when exact."""
 
     lower: float

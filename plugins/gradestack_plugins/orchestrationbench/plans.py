@@ -33,7 +33,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
-import attrs
+import msgspec
 import yaml
 
 from gradestack import JSON, Fault, Profile, Reason, Sample, yaml_data
@@ -65,11 +65,10 @@ _DEEPEST = 400
 _FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
 
 
-@attrs.frozen
-class PlanText:
+class PlanText(msgspec.Struct, frozen=True):
     """A text read as a plan."""
 
-    workflows: Workflows = attrs.field(factory=dict)
+    workflows: Workflows = msgspec.field(default_factory=dict)
     """Everything the text's object holds; empty when the text holds no plan. Shared, never to be changed."""
     form: int = 0
     """Number of the form it was found in, 0 for none."""
@@ -317,8 +316,7 @@ def _scalar(value: Any) -> Hashable:
 Solver = Literal["auto", "exact", "networkx"]
 
 
-@attrs.frozen
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """One pair of graphs compared."""
 
     similarity: float
@@ -330,8 +328,7 @@ class Comparison:
     """True when either graph has a self-loop."""
 
 
-@attrs.frozen
-class PlanScore:
+class PlanScore(msgspec.Struct, frozen=True):
     """A predicted plan against a gold plan."""
 
     score: float
@@ -339,12 +336,11 @@ class PlanScore:
     component: Comparison
 
 
-@attrs.frozen(kw_only=True)
-class PlanRules:
+class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """How plans are compared."""
 
     profile: Profile = "documented"
-    weights: Weights = attrs.field(factory=Weights)
+    weights: Weights = msgspec.field(default_factory=Weights)
     solver: Solver = "auto"
     """``auto``: networkx in ``upstream`` where installed and feasible, else the exact solver."""
     budget: int = BUDGET
@@ -376,8 +372,7 @@ def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
 ABSENT, UNPARSABLE = "plan_absent", "plan_unparsable"
 
 
-@attrs.frozen(kw_only=True)
-class PlanStep:
+class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """One gold plan and what was predicted for it."""
 
     id: str
@@ -407,8 +402,7 @@ class PlanStep:
         return self.result.structural.highest * 0.5 + self.result.component.highest * 0.5
 
 
-@attrs.frozen(kw_only=True)
-class PlanFigures:
+class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The plans of one trial."""
 
     steps: tuple[PlanStep, ...] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+import msgspec
 import yaml
 from typing_extensions import override
 
@@ -228,12 +229,11 @@ _SNIFFED_ENTRIES = 5_000
 _RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
 
 
-@attrs.frozen(kw_only=True)
-class Index:
+class Index(msgspec.Struct, frozen=True, kw_only=True):
     """What is read once for all files."""
 
     tools: tuple[ToolSpec, ...] | None = None
-    setting: Setting = attrs.field(factory=Setting)
+    setting: Setting = msgspec.field(default_factory=Setting)
     verdicts: Verdicts | None = None
 
 

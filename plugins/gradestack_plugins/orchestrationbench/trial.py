@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import attrs
+import msgspec
 
 from gradestack import JSON, DataError
 from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
@@ -27,8 +27,7 @@ PLAN_MARK = "workflow_"
 """Text without which nothing is a gold plan."""
 
 
-@attrs.frozen(kw_only=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """What the evaluation config says, as far as grading reads it."""
 
     agent_weight: float | None = None
@@ -37,8 +36,7 @@ class Setting:
     """False when a config was given and lacks the judge's model or generation parameters."""
 
 
-@attrs.frozen(kw_only=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one scenario as recorded, or a file that holds none."""
 
     file: str
@@ -49,7 +47,7 @@ class Trial:
     """The run as recorded; an object in every sound file."""
     planned: bool = True
     """False for a run whose name leaves a gap: the original's plan part never reads it."""
-    setting: Setting = attrs.field(factory=Setting)
+    setting: Setting = msgspec.field(default_factory=Setting)
     verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
     """Recorded judge verdicts by step and argument; None when no judge was asked."""
     unreadable: str = ""
@@ -62,8 +60,7 @@ class Trial:
         return self.run.get(name) if isinstance(self.run, dict) else None
 
 
-@attrs.frozen(kw_only=True)
-class Bag:
+class Bag(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of one step taken together: the original does not pair single calls."""
 
     names: tuple[JSON, ...]
@@ -79,8 +76,7 @@ class Bag:
 RUN_PREFIX = "run #"
 
 
-@attrs.frozen
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """A judge's counts for the leftover values of one argument."""
 
     tp: int

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
-import attrs
+import msgspec
 
 from gradestack import Contract, PluginError, suggest
 from gradestack.jsonio import as_map, as_number, as_text
@@ -64,8 +64,7 @@ Value = float | int | str | None
 """A number, a word, or None where it is undefined."""
 
 
-@attrs.frozen
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """One value with its name.
 
     Attributes:
@@ -97,16 +96,14 @@ def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") 
     return Figure(label, as_number(metrics.get(key)), ends, note or why)
 
 
-@attrs.frozen
-class Figures:
+class Figures(msgspec.Struct, frozen=True):
     """Figures side by side."""
 
     figures: Sequence[Figure]
     title: str = ""
 
 
-@attrs.frozen
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """Figures with their intervals, one below the other on one axis.
 
     Attributes:
@@ -122,8 +119,7 @@ class Interval:
     high: float = 1.0
 
 
-@attrs.frozen
-class Matrix:
+class Matrix(msgspec.Struct, frozen=True):
     r"""Numbers in rows and columns, shaded by size: a confusion matrix, or agreement of each with each.
 
     Attributes:
@@ -141,8 +137,7 @@ class Matrix:
     corner: str = ""
 
 
-@attrs.frozen
-class Node:
+class Node(msgspec.Struct, frozen=True):
     """One node of a graph.
 
     Attributes:
@@ -156,8 +151,7 @@ class Node:
     lines: Sequence[str] = ()
 
 
-@attrs.frozen
-class Graph:
+class Graph(msgspec.Struct, frozen=True):
     """A small graph in layers, or two side by side: what was expected, and what was made.
 
     Of two graphs each node and edge shows whether the other has it. Cycles are drawn, too.
@@ -173,8 +167,7 @@ class Graph:
     title: str = ""
 
 
-@attrs.frozen
-class Distribution:
+class Distribution(msgspec.Struct, frozen=True):
     """How often values fall into each bin, group by group: two groups back to back, otherwise one histogram each.
 
     Attributes:
@@ -189,16 +182,14 @@ class Distribution:
     edges: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-@attrs.frozen
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """Counts of named things as a histogram, in the order given."""
 
     counts: Mapping[str, int]
     title: str = ""
 
 
-@attrs.frozen
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """A figure over a whole number, such as pass^k over k.
 
     Attributes:
@@ -210,8 +201,7 @@ class Series:
     title: str = ""
 
 
-@attrs.frozen
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Named rows of values.
 
     Attributes:
@@ -228,16 +218,14 @@ class Table:
     corner: str = ""
 
 
-@attrs.frozen
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """A text."""
 
     text: str
     title: str = ""
 
 
-@attrs.frozen
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """A link to the samples of the run that a filter finds; on a page without samples its text alone.
 
     Attributes:
@@ -258,8 +246,7 @@ class Link:
     position: int | None = None
 
 
-@attrs.frozen
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """Blocks under a common heading.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
@@ -62,8 +62,7 @@ def _flipped(data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Mappin
     return found, rows
 
 
-@attrs.frozen
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One difference on an axis around 0, whose ends all differences of a page share."""
 
     key: str

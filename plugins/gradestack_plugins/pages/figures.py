@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import Declarations, Report, distinguishing_decimals, which_is_better, with_unit
 from gradestack import Figure as Meaning
@@ -38,8 +38,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 Line = tuple[Any, ...]
 
 
-@attrs.frozen
-class Success:
+class Success(msgspec.Struct, frozen=True):
     """How many samples are a success."""
 
     passed: int
@@ -87,8 +86,7 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
 
 
-@attrs.frozen
-class FigureRow:
+class FigureRow(msgspec.Struct, frozen=True):
     """One figure with its interval, as texts and in percent of an axis from 0 to 1; None off the axis."""
 
     title: str
@@ -256,8 +254,7 @@ def _end(value: float, unit: str) -> str:
     return f"{value:.3f}" if not unit and 0 <= value <= 1 else _short(value, unit)
 
 
-@attrs.frozen
-class GraderFigures:
+class GraderFigures(msgspec.Struct, frozen=True):
     """All figures of one grader: those that are declared, and further numbers by path: value, and why there is none."""
 
     declared: tuple[FigureRow, ...]
@@ -282,8 +279,7 @@ def figures_of(aggregates: Mapping[str, Any], grader: str, declared: Declaration
     return GraderFigures(tuple(rows[:_MOST_FIGURES]), tuple(numbers[:_MOST_NUMBERS]), left_out)
 
 
-@attrs.frozen
-class Gate:
+class Gate(msgspec.Struct, frozen=True):
     """One gate line: rule, verdict, and the figure compared beside its threshold."""
 
     text: str

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import attrs
 import jinja2
+import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
@@ -103,7 +104,7 @@ class HtmlReporter(Reporter):
         """Return what panels add to the context, and the warnings of those that are left out."""
         shown, told = sheets.rendered(page.panels)
         told = (*told, *sheets.left_out_of_samples())
-        view = attrs.evolve(page.view, warnings=(*page.view.warnings, *told))
+        view = msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *told))
         return {
             "view": view,
             "problems": context["problems"] or bool(told),

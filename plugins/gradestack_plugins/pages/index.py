@@ -11,7 +11,6 @@ from functools import reduce
 from itertools import compress, count
 from typing import Any, ClassVar
 
-import attrs
 import msgspec
 from msgspec import Raw, Struct
 
@@ -426,8 +425,7 @@ _VERDICTS = {"failed": "error", "missing": "missing"}
 _LONGEST_SHOWN, _LONGEST_REASON = 200, 60
 
 
-@attrs.frozen
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """What a drill-down shows of the index."""
 
     position: int
@@ -517,8 +515,7 @@ def names_of(names: Sequence[str]) -> list[str]:
     return [name_of(name) for name in names]
 
 
-@attrs.frozen
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """A reason for lost points, and in how many samples it was given."""
 
     code: str

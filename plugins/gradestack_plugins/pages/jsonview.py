@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.jsonio import JsonProblem, compact, loads
 
@@ -21,8 +21,7 @@ _LEAF = re.compile(r'[\[{](?:"(?:[^"\\]|\\.){0,72}"|[^\[\]{}"]){0,72}[\]}]', re.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
-@attrs.frozen
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """One line of a value."""
 
     indent: int
@@ -111,7 +110,7 @@ def lines(value: Any, marks: Collection[Path] = (), limit: int = 4000) -> tuple[
         room -= len(line.text) + 1
         if room < 0:
             if room + len(line.text) > 0:
-                found.append(attrs.evolve(line, text=line.text[: room + len(line.text)] + "…"))
+                found.append(msgspec.structs.replace(line, text=line.text[: room + len(line.text)] + "…"))
             found.append(Line(0, "… cut here"))
             break
         found.append(line)
@@ -134,7 +133,7 @@ def _spread(value: Any, path: Path, key: str, marks: frozenset[Path], *, marked:
         label = f"{compact(name)}: " if isinstance(value, dict) else ""
         *before, end = _spread(item, at, label, marks, marked=marked or at in marks)
         yield from before
-        yield end if place == last else attrs.evolve(end, text=f"{end.text},")
+        yield end if place == last else msgspec.structs.replace(end, text=f"{end.text},")
     yield Line(indent, closing, marked)
 
 

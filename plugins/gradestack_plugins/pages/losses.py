@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import ratio_interval
 from gradestack.jsonio import as_list, as_map, as_text
@@ -31,8 +31,7 @@ _MOST_SAMPLES = 200_000
 """Samples up to which intervals are computed for a page."""
 
 
-@attrs.frozen
-class Funnel:
+class Funnel(msgspec.Struct, frozen=True):
     """Expected calls by tool, most lost first, and arguments, most often wrong first."""
 
     tools: Sequence[Shape]
@@ -68,8 +67,7 @@ def funnel_of(index: RowIndex) -> Funnel | None:
     return Funnel(tools, len(ranked) - len(tools), arguments, len(places) - len(arguments))
 
 
-@attrs.frozen
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """One kind of reason."""
 
     number: int
@@ -103,8 +101,7 @@ def failures_of(index: RowIndex) -> tuple[tuple[Failure, ...], int]:
     return tuple(found), len(ranked) - len(found)
 
 
-@attrs.frozen
-class Loss:
+class Loss(msgspec.Struct, frozen=True):
     """What most lost samples have among their reasons."""
 
     grader: str

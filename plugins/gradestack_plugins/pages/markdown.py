@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Report, Reporter
@@ -74,7 +75,7 @@ class MarkdownReporter(Reporter):
         page = page_of(report)
         left_out = page.panels.left_out
         report.told.extend(left_out)
-        index, view = page.index, attrs.evolve(page.view, warnings=(*page.view.warnings, *left_out))
+        index, view = page.index, msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *left_out))
         lost = [entry for entry in index.entries if _lost(entry)]
         context = {
             "view": view,
@@ -216,8 +217,7 @@ class Column(NamedTuple):
         return self.run or str(self.occurrence + 1)
 
 
-@attrs.frozen
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """One line of the table of tasks."""
 
     id: str
@@ -229,8 +229,7 @@ class Task:
     trials: int
 
 
-@attrs.frozen
-class Tasks:
+class Tasks(msgspec.Struct, frozen=True):
     """The first tasks in natural order."""
 
     columns: tuple[Column, ...]

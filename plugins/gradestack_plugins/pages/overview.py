@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import attrs
+import msgspec
 
 from gradestack import Declarations, Report
 from gradestack.jsonio import as_count, as_list, as_map, as_text
@@ -42,16 +42,14 @@ _NO_DIFFERENCE, _ENOUGH = 0.05, 10
 """A grader whose means differ by less between successes and the others, over so many samples each, tells them not."""
 
 
-@attrs.frozen
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A part of a sentence: ``ok``, ``no`` and ``b`` stand out, "" does not."""
 
     text: str
     tone: str = ""
 
 
-@attrs.frozen
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """What to know before using the figures."""
 
     parts: tuple[Part, ...]
@@ -64,8 +62,7 @@ class Finding:
     """Numbers of the kinds of reasons that the lost samples it is about have one of."""
 
 
-@attrs.frozen
-class GraderView:
+class GraderView(msgspec.Struct, frozen=True):
     """All figures of one grader."""
 
     key: str
@@ -82,8 +79,7 @@ class GraderView:
     lost: tuple[Lost, ...]
 
 
-@attrs.frozen
-class Overview:
+class Overview(msgspec.Struct, frozen=True):
     """Everything before the samples."""
 
     name: str
@@ -415,8 +411,7 @@ def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-@attrs.frozen
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What pages show of a run beside single samples."""
 
     index: RowIndex
@@ -439,7 +434,7 @@ def page_of(report: Report) -> Page:
     header, summary = report.header, report.summary
     others, pairs = _compared(header, summary, index), agreement_of(header, summary, index)
     view = overview(report, index, others)
-    view = attrs.evolve(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
+    view = msgspec.structs.replace(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
     shown = asked(panels(report), ("overview", "page"), report)
     page = Page(index, view, others, shown, pairs)
     _known[index] = (report, page)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
 import jinja2
+import msgspec
 from markupsafe import Markup
 
 from gradestack import Registry, Report, error_text
@@ -32,8 +32,7 @@ _FRAMES: Mapping[str, tuple[str, str | None]] = {
 """Place -> what stands around a panel there, and where its links to samples lead; None: nowhere."""
 
 
-@attrs.frozen
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """A panel with its name, and the name of the plugin it comes from."""
 
     name: str
@@ -61,8 +60,7 @@ class Placed:
         return f"{token(self.plugin.removesuffix('.py'))}-{self.name}.html"
 
 
-@attrs.frozen
-class Panels:
+class Panels(msgspec.Struct, frozen=True):
     """The panels there are, and what is said of those that are left out."""
 
     placed: tuple[Placed, ...] = ()
@@ -95,8 +93,7 @@ def panels(report: Report) -> Panels:
     return found
 
 
-@attrs.frozen
-class Filled:
+class Filled(msgspec.Struct, frozen=True):
     """A panel with what it shows: blocks, or the data of its template."""
 
     placed: Placed
@@ -109,8 +106,7 @@ class Filled:
         return self.placed.panel.title
 
 
-@attrs.frozen
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """The panels of a place, and what is said of those that are left out."""
 
     filled: tuple[Filled, ...] = ()

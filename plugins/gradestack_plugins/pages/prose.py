@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import attrs
+import msgspec
 
 from gradestack_plugins.pages.text import brief, clean, number
 
@@ -62,8 +62,7 @@ _NOTE = 120
 """Room kept in each section for the sentence that says what was left out."""
 
 
-@attrs.frozen
-class Fold:
+class Fold(msgspec.Struct, frozen=True):
     """A section that can be folded; its pieces may be left out, the last ones first."""
 
     title: str

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import attrs
 import msgspec
 from msgspec import Struct
 
@@ -135,8 +134,7 @@ def bytes_of(report: Report, start: int, stop: int) -> bytes:
         return b"\n".join(found)
 
 
-@attrs.frozen(kw_only=True)
-class SamplePart:
+class SamplePart(msgspec.Struct, frozen=True, kw_only=True):
     """Samples of a run, in the order of the rows, each with its row without conversation read again."""
 
     shown: tuple[tuple[RowEntry, Row], ...]

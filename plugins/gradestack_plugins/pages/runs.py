@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 
-import attrs
 import click
+import msgspec
 
 from gradestack import JSON, ConfigError, DataError, Declarations, is_run, load_report, publish, terminal_line
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
@@ -20,8 +20,7 @@ from gradestack_plugins.pages.tasks import Reliability
 from gradestack_plugins.pages.text import brief, token
 
 
-@attrs.frozen(kw_only=True)
-class FoundRun:
+class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
     """A finished run in a folder."""
 
     path: str
@@ -47,8 +46,7 @@ class FoundRun:
         return str(self.summary["suite"])
 
 
-@attrs.frozen(kw_only=True)
-class FoundComparison:
+class FoundComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison in a folder."""
 
     path: str
@@ -58,8 +56,7 @@ class FoundComparison:
     page: bool
 
 
-@attrs.frozen(kw_only=True)
-class Folder:
+class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """The runs in a folder, the oldest first."""
 
     runs: tuple[FoundRun, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.index import Entry, all_reasons, outcome, score
@@ -33,8 +33,7 @@ _MOST_ARGUMENTS = 60
 _WENT = dict.fromkeys(("", "ok", "error"), "failed")
 
 
-@attrs.frozen
-class Argument:
+class Argument(msgspec.Struct, frozen=True):
     """One argument of a pair of calls."""
 
     name: str
@@ -44,8 +43,7 @@ class Argument:
     actual: tuple[Line, ...] = ()
 
 
-@attrs.frozen
-class Pair:
+class Pair(msgspec.Struct, frozen=True):
     """An expected call and the actual call that answers it best."""
 
     name: str
@@ -75,8 +73,7 @@ class Pair:
         return self.name == self.actual_name and plain and not self.unreadable
 
 
-@attrs.frozen
-class Made:
+class Made(msgspec.Struct, frozen=True):
     """A call that answers no expected one."""
 
     number: int
@@ -86,8 +83,7 @@ class Made:
     """How it went, where that is recorded."""
 
 
-@attrs.frozen
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """All calls of a sample."""
 
     known: bool
@@ -258,8 +254,7 @@ _MOST_ITEMS = 200
 _MOST_REASONS = 100
 
 
-@attrs.frozen
-class ItemView:
+class ItemView(msgspec.Struct, frozen=True):
     """One graded thing inside a sample."""
 
     id: str
@@ -270,8 +265,7 @@ class ItemView:
     reasons: tuple[str, ...]
 
 
-@attrs.frozen
-class GradeView:
+class GradeView(msgspec.Struct, frozen=True):
     """What one grader says."""
 
     key: str
@@ -289,8 +283,7 @@ class GradeView:
     items_left_out: int
 
 
-@attrs.frozen
-class SampleView:
+class SampleView(msgspec.Struct, frozen=True):
     """A sample beside its texts."""
 
     entry: Entry

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import attrs
 import click
+import msgspec
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -59,8 +60,7 @@ _DIM = {"system", "developer", "tool", "function"}
 """Roles whose messages stand back."""
 
 
-@attrs.frozen
-class Style:
+class Style(msgspec.Struct, frozen=True):
     """How texts are laid out."""
 
     width: int

@@ -6,15 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
-import attrs
+import msgspec
 
 from gradestack_plugins.pages.draw import Shape, bars
 from gradestack_plugins.pages.index import RowEntry, RowIndex
 from gradestack_plugins.pages.text import counted, number
 
 
-@attrs.frozen
-class Reliability:
+class Reliability(msgspec.Struct, frozen=True):
     """Tasks by the share of their trials that are a success.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.jsonio import compact
 
@@ -39,8 +39,7 @@ def clean(text: str) -> str:
     return _HIDDEN.sub(_visible, text) if _HIDDEN.search(text) else text
 
 
-@attrs.frozen
-class Cut:
+class Cut(msgspec.Struct, frozen=True):
     """A text as shown: whole, or its beginning."""
 
     shown: str

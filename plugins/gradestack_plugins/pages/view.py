@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import attrs
 import click
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -101,8 +102,7 @@ _NOTHING = "default-src 'none'"
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".json": "application/json"}
 
 
-@attrs.frozen
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """One page or file."""
 
     body: bytes

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grade, Grades, Outcome, Profile, ratio_interval, valid_confidence
@@ -69,8 +70,7 @@ _FIGURES = tuple(
 )
 
 
-@attrs.frozen(kw_only=True)
-class Measures:
+class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Stability of one task."""
 
     consistency: float = 0.0
@@ -150,19 +150,18 @@ def measures(
     return Measures(**found)
 
 
-@attrs.define
-class Task:
+class Task(msgspec.Struct):
     """What was recorded of one task of a model."""
 
     id: str
-    runs: list[Hashable] = attrs.field(factory=list)
+    runs: list[Hashable] = msgspec.field(default_factory=list)
     """Values in recorded order; a label that is no text stands as (its JSON text,)."""
     gold: str | None = None
     k: int = 0
     """Runs asked for, 0 when unknown."""
     rows: int | None = None
     """Dataset rows with this id; None when there is no dataset."""
-    lost: Counter[str] = attrs.field(factory=Counter)
+    lost: Counter[str] = msgspec.field(default_factory=Counter)
     """Runs without a value, by outcome."""
     derived: Mapping[str, Any] | None = None
     """Derived fields of a record that are trusted; None when there is no record of that kind."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -28,11 +29,10 @@ from gradestack.jsonio import Element, Range, compact
 from gradestack_plugins.stability.records import LABELS, RunLabel, read_sweep, sweep_name, uuid_of
 
 
-@attrs.frozen(kw_only=True)
-class StabilityRun:
+class StabilityRun(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader hands the stability grader about one run beside the general fields."""
 
-    label: RunLabel = attrs.field(factory=RunLabel)
+    label: RunLabel = msgspec.field(default_factory=RunLabel)
     first: bool = False
     """Whether this run speaks for the whole record (its first one does)."""
     n_runs: int = 0
@@ -49,8 +49,7 @@ class Task(NamedTuple):
     question: str | None = None
 
 
-@attrs.frozen(kw_only=True)
-class _File:
+class _File(msgspec.Struct, frozen=True, kw_only=True):
     """A file's records whose uuid occurs again (the last one counts, in the place of the first), and its sweep."""
 
     replaced: dict[int, Element]
@@ -64,8 +63,7 @@ class _File:
     """What the sweep is called, named or not."""
 
 
-@attrs.frozen(kw_only=True)
-class StabilityIndex:
+class StabilityIndex(msgspec.Struct, frozen=True, kw_only=True):
     """Repeated records of every file, and the dataset."""
 
     files: dict[str, _File]

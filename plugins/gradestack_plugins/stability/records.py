@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import Profile
 from gradestack.jsonio import compact
@@ -36,8 +36,7 @@ def uuid_of(record: Any) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-@attrs.frozen(kw_only=True)
-class RunLabel:
+class RunLabel(msgspec.Struct, frozen=True, kw_only=True):
     """The label of one run: text, or for other values their JSON text."""
 
     text: str | None = None
@@ -49,8 +48,7 @@ class RunLabel:
         return self.text is None and self.json is None
 
 
-@attrs.frozen(kw_only=True)
-class Sweep:
+class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """One record: a task and its runs."""
 
     uuid: str

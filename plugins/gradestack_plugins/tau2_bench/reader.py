@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
@@ -84,11 +85,10 @@ _NAMED = 3
 """How many of many names a message shows."""
 
 
-@attrs.frozen(kw_only=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """One input: what holds for all its simulations, and where they stand."""
 
-    setting: Setting = attrs.field(factory=Setting)
+    setting: Setting = msgspec.field(default_factory=Setting)
     ranges: tuple[Range, ...] | None = None
     """Where the simulations stand in the file itself; None in the directory form."""
     files: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack import (
     JSON,
@@ -29,14 +30,13 @@ from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
 ASSISTANT = "assistant"
 
 
-@attrs.frozen(kw_only=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for every simulation of a run."""
 
     model: str | None = None
     domain: str | None = None
     tools: tuple[ToolSpec, ...] | None = None
-    tasks: Mapping[str, Expectation] = attrs.field(factory=dict)
+    tasks: Mapping[str, Expectation] = msgspec.field(default_factory=dict)
     """Task id -> what it expects."""
     has_tasks: bool = False
 
@@ -306,8 +306,7 @@ _CHECKS = {
 """List of checks -> what says that one is met, and the name the share of met ones is recorded by."""
 
 
-@attrs.frozen
-class Tau2Run:
+class Tau2Run(msgspec.Struct, frozen=True):
     """What the grader of this family knows beside the general fields."""
 
     reward_info: Mapping[str, JSON] | None

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import Aggregator, Figure, Grade, Grades, Outcome, ratio, valid_confidence
@@ -41,8 +42,7 @@ _AVERAGES: Final = (
 )
 
 
-@attrs.frozen
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """Words for a range of partial scores, its lower bound included. No figure is computed from them."""
 
     lower: float

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -114,7 +115,7 @@ class TauBench(RecordReader):
         """Yield the records of a range; the last one of a broken list says what that means for the others."""
         for each in super().elements(file, part):
             lost = f"{each.problem}; the rest of the file could not be read"
-            yield attrs.evolve(each, problem=lost) if each.fatal else each
+            yield msgspec.structs.replace(each, problem=lost) if each.fatal else each
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 import msgspec
 
 from gradestack import Profile
@@ -16,8 +15,7 @@ ACTION_MARK = "Action:"
 RESULT_MARK = "API output: "
 
 
-@attrs.frozen
-class TauRecord:
+class TauRecord(msgspec.Struct, frozen=True):
     """A record as read from the file, for the grader and the exporter of this family."""
 
     record: Any
@@ -34,8 +32,7 @@ class Malformed(Exception):
     """A record of a shape on which the original script stops with an exception. The message says what is wrong."""
 
 
-@attrs.frozen
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """What partial scoring needs of one record."""
 
     errored: bool

@@ -13,6 +13,7 @@ from math import comb
 from typing import Any, ClassVar, Final, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -34,8 +35,7 @@ PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/
 _NO_TRIAL: Final = "no task has a trial"
 
 
-@attrs.frozen
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A task of one model."""
 
     records: int

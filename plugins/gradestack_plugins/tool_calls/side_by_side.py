@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack import Report
 from gradestack.jsonio import as_list, as_map, as_number, as_text
@@ -18,8 +18,7 @@ _EQUAL = 1e-9
 SOFTER, HARDER, SILENT = "softer", "harder", "silent"
 
 
-@attrs.frozen
-class PresetRow:
+class PresetRow(msgspec.Struct, frozen=True):
     """One preset: its average, and how far its verdicts are those of the outcome."""
 
     name: str
@@ -38,8 +37,7 @@ class PresetRow:
     """Whether it is the outcome grader."""
 
 
-@attrs.frozen
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """A way in which presets differ from the outcome."""
 
     kind: str
@@ -58,8 +56,7 @@ class Difference:
         return ", ".join(dict.fromkeys(name.partition("/")[0] for name in self.names))
 
 
-@attrs.frozen
-class Presets:
+class Presets(msgspec.Struct, frozen=True):
     """Presets side by side."""
 
     samples: int

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -40,8 +41,7 @@ _SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b
 """Keys that tell a When2Call prediction where its record breaks off."""
 
 
-@attrs.frozen(kw_only=True)
-class Row:
+class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What a dataset row says about one task."""
 
     question: str | None = None
@@ -51,16 +51,15 @@ class Row:
     tools: tuple[ToolSpec, ...] | None = None
     no_tools: bool | None = None
     """Whether the model had no tool at all; None when the row is unknown."""
-    expected: Expectation = attrs.field(factory=Expectation)
-    facets: dict[str, str] = attrs.field(factory=dict)
+    expected: Expectation = msgspec.field(default_factory=Expectation)
+    facets: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 UNKNOWN = Row()
 """Nothing is known but the prediction."""
 
 
-@attrs.frozen(kw_only=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """One prediction file: the last record of every uuid, in order of each uuid's first record."""
 
     predictions: dict[str, Prediction]
@@ -70,22 +69,20 @@ class Loaded:
     """The model tested, when the file names exactly one."""
 
 
-@attrs.frozen(kw_only=True)
-class When2CallRecord:
+class When2CallRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader hands the When2Call grader and exporter beside the general fields."""
 
     method: Method
-    labels: dict[str, str | None] = attrs.field(factory=dict)
+    labels: dict[str, str | None] = msgspec.field(default_factory=dict)
     """Prediction set -> label; None where a record makes no prediction. ``""`` names the only set of most forms."""
     answered: bool = True
     """False when only the model's free text was recorded, which a judge has yet to label."""
-    counts: dict[str, int] = attrs.field(factory=dict)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
     no_tools: bool | None = None
     in_dataset: bool = True
 
 
-@attrs.frozen
-class When2CallIndex:
+class When2CallIndex(msgspec.Struct, frozen=True):
     """Prediction files by input name, and the identifiers of the dataset."""
 
     loaded: dict[str, Loaded]
@@ -411,7 +408,7 @@ def _in_form(predictions: dict[str, Prediction], form: Form | None) -> dict[str,
     """Return predictions with the short ones read in the form of their file, without those that predict nothing."""
     short: tuple[Form, ...] = ("plain", "bare", "response") if form == "logprob" else ("plain",)
     read = {
-        uuid: attrs.evolve(each, form=form) if form is not None and each.form in short else each
+        uuid: msgspec.structs.replace(each, form=form) if form is not None and each.form in short else each
         for uuid, each in predictions.items()
     }
     return {uuid: each for uuid, each in read.items() if each.form != "bare"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
-import attrs
+import msgspec
 
 from gradestack.jsonio import JsonProblem, loads
 
@@ -131,8 +131,7 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
     return "response" if "raw_text" in record else None
 
 
-@attrs.frozen(kw_only=True)
-class Prediction:
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """One record of a prediction file."""
 
     uuid: str

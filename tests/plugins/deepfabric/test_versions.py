@@ -2,7 +2,7 @@
 
 import json
 
-import attrs
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -299,6 +299,8 @@ def test_the_versions_agree_where_a_tool_is_named(line):
     found = evaluate([line], profile="upstream")
     old = evaluate([line], profile="upstream", upstream_version="4.3")
     assert found.metrics == old.metrics
-    assert [attrs.evolve(record, available_tools=None) for record in found.predictions] == list(old.predictions)
+    assert [msgspec.structs.replace(record, available_tools=None) for record in found.predictions] == list(
+        old.predictions
+    )
     assert found.predictions[0].error is None
     assert found.predictions[0].predicted_tool is not None

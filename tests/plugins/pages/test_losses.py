@@ -2,7 +2,7 @@
 
 import re
 
-import attrs
+import msgspec
 import pytest
 
 from gradestack_plugins.pages.figures import success_of
@@ -73,7 +73,7 @@ def test_the_finding_names_it_with_both_shares(fake):
         ("partial", "wrong_argument", "book", "seat"),
         ("partial", "missing_argument", "book", "seat"),
     ]
-    many = attrs.evolve(success_of(report.summary), models={"a": (1, 1), "b": (1, 1)})
+    many = msgspec.structs.replace(success_of(report.summary), models={"a": (1, 1), "b": (1, 1)})
     assert findings(report.summary, index_of(report), many, "partial", "samples") == (unread,)
 
 

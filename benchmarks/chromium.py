@@ -96,6 +96,12 @@ class Tab:
         self.send("Page.navigate", url=url)
         self.wait(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
 
+    def visit(self, url: str, **window: Any) -> None:
+        """Open a page afresh in a window as :meth:`emulate` sets it."""
+        self.emulate(**window)
+        self.open("about:blank")
+        self.open(url)
+
     def run(self, expression: str) -> Any:
         """Return the value of a script expression."""
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

@@ -11,7 +11,6 @@ from benchmarks.chromium import Tab, browser, chromium
 
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Tab]:
-    """Return a page of a headless browser; the test is skipped where there is none."""
     found = browser()
     if found is None:
         pytest.skip("no Chromium here; install one or name it in GRADESTACK_CHROMIUM")

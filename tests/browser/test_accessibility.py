@@ -12,6 +12,7 @@ import gradestack
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import RowPlaces
 from gradestack_plugins.pages.runs import folder_of, write_index
+from gradestack_plugins.pages.view import list_page, sample_page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
@@ -35,8 +36,15 @@ MAP = """(async () => {
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 
 
+def everywhere(test):
+    """Mark a test as one of `make accessibility`, in narrow and wide windows and both colour schemes."""
+    looks = pytest.mark.parametrize(
+        ("width", "scheme"), [(390, "light"), (390, "dark"), (1440, "light"), (1440, "dark")]
+    )
+    return pytest.mark.accessibility(looks(test))
+
+
 def axe_file():
-    """Return where axe.min.js is; GRADESTACK_AXE names it elsewhere."""
     given = os.environ.get("GRADESTACK_AXE")
     if given:
         return Path(given)
@@ -53,7 +61,6 @@ def axe():
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Return a function that grades an example and returns the address of its page."""
     pages = {}
 
     def graded(family):
@@ -68,9 +75,7 @@ def page(tmp_path_factory):
 
 def violations(tab, axe, path, *, width, scheme):
     """Open a page, every part of it, and return what axe finds, of any impact."""
-    tab.emulate(width=width, scheme=scheme)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), width=width, scheme=scheme)
     tab.wait(READY)
     tab.run("document.querySelector('.line') && document.getElementById('one').focus()")
     tab.run(OPEN)
@@ -80,48 +85,33 @@ def violations(tab, axe, path, *, width, scheme):
 
 
 def test_a_page_has_no_violation(tab, axe, page):
-    """Of any impact, with the worst sample and everything that folds open; a picture without a name would be one."""
     assert violations(tab, axe, page("quickstart"), width=390, scheme="light") == []
     tab.run("document.querySelector('h1').append(document.createElement('img'))")
     assert [name for name, *_ in tab.run(RUN)] == ["image-alt"]
 
 
-@pytest.mark.accessibility
+@everywhere
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
 def test_no_page_of_any_family_has_a_violation(tab, axe, page, family, scheme, width):
-    """Light or dark, on a phone or a wide screen."""
     assert violations(tab, axe, page(family), width=width, scheme=scheme) == []
 
 
-@pytest.mark.accessibility
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@everywhere
 def test_a_comparison_has_no_violation(tab, axe, page, tmp_path, scheme, width):
-    """Of a run with itself."""
     path = tmp_path / "comparison"
     gradestack.compare(page("airline").parent, page("airline").parent, output=path)
     assert violations(tab, axe, path / "comparison.html", width=width, scheme=scheme) == []
 
 
-@pytest.mark.accessibility
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@everywhere
 def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_path, scheme, width):
-    """Samples drawn from their rows are no worse than those drawn by the templates."""
     report = gradestack.load_report(page("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
 
-@pytest.mark.accessibility
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
-def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, monkeypatch, scheme, width):
-    """What other tools would say, and the map that a script draws of very many trials."""
-    monkeypatch.setattr("gradestack_plugins.pages.html.MOST_CELLS", 20)
-    monkeypatch.setattr("gradestack_plugins.pages.tasks.MOST_CELLS", 20)
+@everywhere
+def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, scheme, width):
     call = {"name": "f", "arguments": {"a_long_argument": 1}}
     made = [{"id": f"t{place}", "expected": [call] * 2, "predicted": [call] * (place % 3)} for place in range(30)]
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8")
@@ -131,11 +121,8 @@ def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, mo
     assert tab.run("document.querySelector('#whole-map path') !== null")
 
 
-@pytest.mark.accessibility
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@everywhere
 def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, width):
-    """Of several runs with lines over time, a comparison, and one that is unfinished."""
     for name in ("first", "second"):
         shutil.copytree(page("airline").parent, tmp_path / name)
     (tmp_path / ".third.unfinished").mkdir()
@@ -144,15 +131,12 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, wid
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
 
-@pytest.mark.accessibility
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1440])
+@everywhere
 @pytest.mark.parametrize("family", ["airline", "orchestration"])
 def test_pages_on_demand_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
-    """The list of samples and the page of one, as `gradestack view` serves them."""
     report = gradestack.load_report(page(family).parent)
     part = RowPlaces(report).part(0, 50, 50)
-    texts = [HtmlReporter().samples(report, part), HtmlReporter().sample(report, *part.shown[0])]
+    texts = [list_page(report, part), sample_page(report, *part.shown[0], 10_000)]
     for text in texts:
         (tmp_path / "page.html").write_text(text, encoding="utf-8")
         assert violations(tab, axe, tmp_path / "page.html", width=width, scheme=scheme) == []

@@ -20,16 +20,12 @@ PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
 
 @pytest.fixture
 def opened(tab, fake, tmp_path):
-    """Return a function that writes a run's page, opens it and returns the browser and the page's address."""
-
     def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
         held = io.BytesIO(report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode())
         report = with_panels(attrs.evolve(report, held=held), *panels)
         (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(report, tmp_path)
-        tab.emulate(width=1440)
-        tab.open("about:blank")
-        tab.open(path.as_uri())
+        tab.visit(path.as_uri(), width=1440)
         tab.wait(READY)
         return tab, path
 
@@ -47,7 +43,6 @@ def show(tab, row):
 
 
 def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
-    """It has its task, calls, grades and conversation; one file is asked for, and no message is written."""
     tab, path = opened()
     show(tab, 7)
     assert tab.run("document.querySelectorAll('#one .pair').length") > 0
@@ -59,7 +54,6 @@ def test_a_sample_beside_the_page_is_read_when_it_is_looked_at(opened):
 
 
 def test_calls_stand_side_by_side(opened, fake):
-    """Expected and made, what differs is marked on both sides, with the grader's reason."""
     row = next(
         row
         for row in (fake.graded_row(7, run, "m") for run in range(50))
@@ -133,7 +127,6 @@ def test_calls_stand_side_by_side(opened, fake):
     ],
 )
 def test_what_a_row_has_is_shown(opened, fake, change, texts):
-    """Everything a drill-down shows, cut where it is long; nothing where a key is missing or of another type."""
     tab, _ = opened([fake.graded_row(2, 0, "m")], [{**fake.graded_row(1, 0, "m"), **change}])
     show(tab, 1)
     tab.wait("document.querySelector('#one').textContent.includes('Row 2 of')")
@@ -143,13 +136,11 @@ def test_what_a_row_has_is_shown(opened, fake, change, texts):
 
 
 def of_sample(row):
-    """Return a block with markup in it for every second trial."""
     return [blocks.Words(f"<b>of</b> {row['sample']['id']}")] if row["run"] % 2 else None
 
 
 @pytest.fixture
 def panel():
-    """Return a panel of samples."""
     return panel_of(of_sample, "sample", name="own", title="<i>Own")
 
 
@@ -160,7 +151,6 @@ OWN = "[...document.querySelectorAll('#one .panel')].map(one => one.textContent.
     "options", [{"max_samples": 3, "max_bytes": 10**7}, {"max_samples": 3, "max_bytes": 30_000}, {}]
 )
 def test_panels_stand_in_samples(opened, panel, options):
-    """Rendered with the page, in it or beside it, they are at their place in each sample they show anything of."""
     tab, _ = opened(panels=[panel], **options)
     for row in range(24):
         show(tab, row)
@@ -173,7 +163,6 @@ def test_panels_stand_in_samples(opened, panel, options):
 
 
 def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, panel, monkeypatch):
-    """They are drawn in the drill-downs alone; the sentence says what shows them for every sample."""
     monkeypatch.setattr("gradestack_plugins.pages.html._MOST_WITH_PANELS", 23)
     tab, _ = opened(panels=[panel], max_samples=2, max_bytes=10**7)
     show(tab, 23)
@@ -182,7 +171,6 @@ def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, p
 
 
 def test_numbers_keep_their_digits(opened, fake):
-    """A whole number beyond what scripts can count, and 1.0, read as they were recorded."""
     row = fake.graded_row(1, 0, "m")
     row["expected"]["calls"][0]["arguments"] = {"many": 12345678901234567890, "one": 1.0, "two": 2}
     tab, _ = opened([row, fake.graded_row(2, 0, "m")])
@@ -192,7 +180,6 @@ def test_numbers_keep_their_digits(opened, fake):
 
 
 def test_hidden_characters_are_visible(opened, fake):
-    """The page's script shows the same pictures and code points as other texts of the page, for each such character."""
     row, far = fake.graded_row(1, 0, "m"), (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
     text = "".join(map(chr, (*range(0x250), 0x61C, 0x180E, *far, 0xD83D))) + "\r\n"
     for grade in (row["grade"], *row["grades"].values()):
@@ -204,7 +191,6 @@ def test_hidden_characters_are_visible(opened, fake):
 
 
 def test_a_page_without_its_chunks_says_so(opened):
-    """What it shows instead are the reasons, and where the sample is."""
     tab, path = opened()
     tab.open("about:blank")
     (path.parent / "report_data" / "chunk-1.js").unlink()
@@ -215,7 +201,6 @@ def test_a_page_without_its_chunks_says_so(opened):
 
 
 def test_a_chunk_of_another_page_is_not_shown(opened):
-    """Its digest is not the one the page has."""
     tab, path = opened()
     tab.open("about:blank")
     chunk = path.parent / "report_data" / "chunk-1.js"
@@ -227,7 +212,6 @@ def test_a_chunk_of_another_page_is_not_shown(opened):
 
 
 def test_samples_in_the_page_are_drawn_from_their_rows(opened):
-    """As long as they fit it, rows are in the page, which asks for nothing."""
     tab, path = opened(max_bytes=5_000_000, max_samples=2)
     for row in range(24):
         show(tab, row)
@@ -236,7 +220,6 @@ def test_samples_in_the_page_are_drawn_from_their_rows(opened):
 
 
 def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
-    """It is ready when its file has been read."""
     monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
     tab, _ = opened()
     assert tab.run("document.getElementById('shown-count').textContent") == "24 of 24"
@@ -245,7 +228,6 @@ def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
 
 
 def test_the_worst_samples_stay_in_the_page(opened):
-    """Without its chunks it shows these, and says which others it lacks; so it does without scripts, as a table."""
     tab, path = opened(max_bytes=8_000, max_samples=5)
     assert tab.run("[...document.querySelectorAll('script[id^=chunk]')].length") == 1
     tab.open("about:blank")
@@ -254,9 +236,7 @@ def test_the_worst_samples_stay_in_the_page(opened):
     tab.open(path.as_uri())
     tab.wait(READY)
     tab.wait("document.querySelector('#one .inside') !== null")
-    tab.emulate(scripts=False)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), scripts=False)
     assert tab.run("document.querySelectorAll('noscript tbody tr').length") == 5
     assert "5 of 24 samples, failures first" in tab.run("document.body.innerText")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
@@ -264,7 +244,6 @@ def test_the_worst_samples_stay_in_the_page(opened):
 
 
 def test_a_slim_run_says_where_its_conversations_are(opened, fake):
-    """Its rows do not hold them; the drawing has everything else, and the place they were read from."""
     row = fake.graded_row(1, 0, "m")
     del row["trajectory"]
     tab, _ = opened([row])

@@ -22,7 +22,6 @@ FIGURE = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 
 @pytest.fixture(scope="module")
 def tau(tmp_path_factory):
-    """Return the page of the tau-bench airline file with four trials a task."""
     data = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not data:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
@@ -33,14 +32,11 @@ def tau(tmp_path_factory):
 
 @pytest.fixture
 def opened(tab, tau):
-    tab.emulate(width=1440, height=900)
-    tab.open("about:blank")
-    tab.open((tau / "report.html").as_uri())
+    tab.visit((tau / "report.html").as_uri(), width=1440, height=900)
     return tab
 
 
 def test_the_first_screen_has_the_figures(opened):
-    """The figures the world quotes with their intervals, what they hide, and each of them once."""
     text = opened.run(VISIBLE)
     for figure in ("42.0", "32.0", "52.7", "0.200", "0.109", "0.339", "0.596", "26"):
         assert figure in text
@@ -51,7 +47,6 @@ def test_the_first_screen_has_the_figures(opened):
 
 
 def test_a_task_solved_four_times_is_solved_everywhere(opened, tau):
-    """Task 18 scores nothing for partial credit and is solved in all trials: in table, list and Markdown."""
     row = "[...document.querySelectorAll('#tasks tbody tr')].find(one => one.querySelector('th').textContent === '18')"
     assert opened.run(f"{row}.textContent").split("4/4") == ["18✓ 0.000✓ 0.000✓ 0.000✓ 0.0000.000", ""]
     opened.wait("document.documentElement.classList.contains('ready')")
@@ -66,7 +61,6 @@ def test_a_task_solved_four_times_is_solved_everywhere(opened, tau):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_map_has_every_trial_and_fits(opened, width):
-    """Two hundred cells at any width, in one tab stop."""
     opened.emulate(width=width)
     assert opened.run("document.documentElement.scrollWidth") <= width
     drawn = "[...document.querySelectorAll('.taskmap path.trial')].map(one => one.getAttribute('d')).join('')"

@@ -35,7 +35,6 @@ for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
 
 
 def hostile(value, texts, depth=0):
-    """Return a value with every text in it, keys of arguments included, replaced by the next hostile one."""
     if isinstance(value, dict):
         return {
             key if depth < 3 else f"{key}{next(texts)}": hostile(item, texts, depth + 1) for key, item in value.items()
@@ -47,7 +46,6 @@ def hostile(value, texts, depth=0):
 
 @pytest.fixture
 def report(fake):
-    """Return a report of nothing but hostile texts."""
     good, texts = fake.make_report(fake.realistic_rows(tasks=5, trials=2)), itertools.cycle(PAYLOADS)
     lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
     summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
@@ -56,13 +54,10 @@ def report(fake):
 
 @pytest.fixture
 def watched(tab):
-    """Return a function that opens a page and everything on it, and returns what ran, was asked for and was said."""
     hook = tab.send("Page.addScriptToEvaluateOnNewDocument", source=HOOK)
 
     def watch(path, samples=0):
-        tab.emulate(width=1440)
-        tab.open("about:blank")
-        tab.open(path.as_uri())
+        tab.visit(path.as_uri(), width=1440)
         if samples:
             tab.wait("document.documentElement.classList.contains('ready')")
         for row in range(samples):
@@ -84,7 +79,6 @@ def watched(tab):
 
 @pytest.mark.parametrize("options", [{}, {"max_bytes": 0, "max_samples": 6}, {"max_samples": 0}])
 def test_the_page_of_a_run(watched, report, tmp_path, options):
-    """In one file, or with samples beside it that templates or the page's script have drawn."""
     (path,) = HtmlReporter(**options).write(report, tmp_path)
     assert watched(path, samples=20) == [path.as_uri()]
 
@@ -130,7 +124,6 @@ def test_a_comparison(watched, tmp_path):
 
 
 def test_what_runs_is_seen(watched, tmp_path):
-    """A page that does not escape its texts is found out."""
     page = tmp_path / "page.html"
     page.write_text(f"<!doctype html>{PAYLOADS[2]}", encoding="utf-8")
     with pytest.raises(AssertionError):

@@ -18,7 +18,6 @@ HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\"
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, fake):
-    """Return the address of a page over a made-up run with hostile texts in it, and the run."""
     rows = fake.realistic_rows(tasks=6, trials=2)
     rows[0]["sample"]["input"] = rows[0]["model_name"] = rows[0]["sample"]["id"] = HOSTILE
     rows[0]["trajectory"][0][1]["content"] = HOSTILE
@@ -29,10 +28,7 @@ def page(tmp_path_factory, fake):
 
 @pytest.fixture
 def opened(tab, page):
-    """Return the browser with the page freshly opened in a wide light window."""
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(page[0])
+    tab.visit(page[0])
     tab.wait(READY)
     return tab
 
@@ -42,7 +38,6 @@ def background(tab):
 
 
 def test_it_is_silent_and_alone(opened, page):
-    """Opening the page, and every drill-down in it, writes nothing to the console and asks for nothing else."""
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     opened.run("document.getElementById('list').focus()")
     for _ in range(24):
@@ -56,14 +51,11 @@ def test_it_is_silent_and_alone(opened, page):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
-    """What other tools would say, every part of it open, is no wider than the window and leaves the console empty."""
     call = '{"name": "f", "arguments": {"a_long_argument": 1}}'
     line = f'{{"id": "one", "expected": [{call}, {call}], "predicted": [{call}]}}\n'
     (tmp_path / "runs.jsonl").write_text(line, encoding="utf-8")
     report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial")
-    tab.emulate(width=width)
-    tab.open("about:blank")
-    tab.open((report.path / "report.html").as_uri())
+    tab.visit((report.path / "report.html").as_uri(), width=width)
     tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert tab.run("document.documentElement.scrollWidth") <= width
     rules = "document.querySelectorAll('#panel-tool_calls-other_tools .measure').length"
@@ -75,7 +67,6 @@ def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
 
 
 def test_the_filter_leaves_what_was_asked_for(opened, page):
-    """Outcome, model, reason and text each narrow the list of all samples, and the count says how many are left."""
     rows = page[1]
     assert opened.run(SHOWN) == len(rows) == 24
     assert opened.run("[...document.querySelectorAll('.chip b')].reduce((sum, one) => sum + +one.textContent, 0)") == 24
@@ -96,7 +87,6 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
 
 
 def test_sorting_reorders_the_list(opened, page):
-    """Samples can be put in the order they were recorded in, or by score, and back."""
     order = f"{LINES}.map(one => +one.dataset.row)"
     first = opened.run(order)
     opened.run(f"const sort = document.getElementById('sort'); sort.value = 'order'; sort.{CHANGE}")
@@ -111,7 +101,6 @@ def test_sorting_reorders_the_list(opened, page):
 
 
 def test_colours_follow_the_system_and_the_button(opened, page):
-    """The page is light or dark as the system says, until the button says otherwise; the choice is remembered."""
     light = background(opened)
     opened.emulate(scheme="dark")
     dark = background(opened)
@@ -132,7 +121,6 @@ def test_colours_follow_the_system_and_the_button(opened, page):
 
 
 def test_a_link_to_a_sample_opens_it(opened, page):
-    """A cell of the task table shows its sample; its name in the address leads there again, by task and trial."""
     opened.run("document.querySelectorAll('a.cell')[5].click()")
     position = opened.run("+document.querySelectorAll('a.cell')[5].getAttribute('href').slice(2)") - 1
     row = page[1][position]
@@ -148,7 +136,6 @@ def test_a_link_to_a_sample_opens_it(opened, page):
 
 
 def test_filter_and_sort_survive_a_reload(opened, page):
-    """They stand in the address with the sample."""
     opened.run("document.querySelector('input[value=\"5\"]').click()")
     opened.run(f"const sort = document.getElementById('sort'); sort.value = 'low'; sort.{CHANGE}")
     before, address = opened.run(f"{LINES}.map(one => one.textContent)"), opened.run("location.href")
@@ -160,7 +147,6 @@ def test_filter_and_sort_survive_a_reload(opened, page):
 
 
 def test_a_reason_shows_exactly_its_samples(opened):
-    """A click on a reason shows as many samples as the table says, for every reason in it."""
     for place in range(opened.run("document.querySelectorAll('a.pick').length")):
         opened.run(f"document.querySelectorAll('a.pick')[{place}].click()")
         told = opened.run(
@@ -170,7 +156,6 @@ def test_a_reason_shows_exactly_its_samples(opened):
 
 
 def test_a_finding_shows_exactly_its_samples(tab, tmp_path, fake):
-    """The link of what most lost samples have in common shows these and no success, also after a reload."""
     rows = []
     for task in range(24):
         row = fake.graded_row(task, 0, "north")
@@ -195,7 +180,6 @@ def test_a_finding_shows_exactly_its_samples(tab, tmp_path, fake):
 
 
 def test_the_keyboard_is_enough(opened):
-    """The first stop leads past the header, the list is within twelve stops; letters walk, search, open and leave."""
     opened.key("Tab", 9)
     assert opened.run("document.activeElement.className") == "skip"
     opened.run("document.getElementById('samples').scrollIntoView()")
@@ -217,7 +201,6 @@ def test_the_keyboard_is_enough(opened):
 
 
 def test_all_trials_of_a_task_are_one_click_away(opened):
-    """Their buttons stand above the drill-down."""
     assert opened.run("document.querySelectorAll('.trials button').length") == 2
     opened.run("document.querySelector('.trials button[aria-pressed=false]').click()")
     assert opened.run("document.querySelectorAll('.trials button[aria-pressed=true]').length") == 1
@@ -225,7 +208,6 @@ def test_all_trials_of_a_task_are_one_click_away(opened):
 
 @pytest.mark.parametrize("width", [390, 740, 900, 1280])
 def test_nothing_is_wider_than_the_window(opened, page, width):
-    """At any width the page scrolls one way only; wide tables scroll inside their own box."""
     opened.emulate(width=width)
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert opened.run("document.documentElement.scrollWidth") <= width
@@ -243,10 +225,7 @@ def test_paper_is_white(opened):
 
 
 def test_it_works_without_scripts(tab, page):
-    """Without scripts figures, reasons and a table of samples can be read; what needs a script is not shown."""
-    tab.emulate(scripts=False)
-    tab.open("about:blank")
-    tab.open(page[0])
+    tab.visit(page[0], scripts=False)
     for name in ("filter", "theme", "list", "task-says"):
         assert tab.run(f"document.getElementById('{name}').offsetParent") is None
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 24
@@ -256,7 +235,6 @@ def test_it_works_without_scripts(tab, page):
 
 
 def test_text_can_be_read_in_both_schemes(opened):
-    """Every text that is shown has a contrast of at least 4.5 to 1 against what is behind it."""
     script = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
     for scheme in ("light", "dark"):
         opened.emulate(scheme=scheme)
@@ -270,7 +248,6 @@ def test_text_can_be_read_in_both_schemes(opened):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_everything_has_a_name(opened, width):
-    """Headings go down one by one; landmarks, pictures and controls have names; what scrolls does so by keyboard."""
     opened.emulate(width=width)
     script = Path(__file__).with_name("names.js").read_text(encoding="utf-8")
     assert opened.run(script) == []
@@ -281,7 +258,6 @@ def test_everything_has_a_name(opened, width):
 
 
 def test_a_sample_is_few_stops_away(opened):
-    """The second stop skips to the samples; from there the list is less than ten stops away."""
     opened.key("Tab", 9)
     opened.key("Tab", 9)
     assert opened.run("document.activeElement.textContent") == "Skip to the samples"
@@ -294,7 +270,6 @@ def test_a_sample_is_few_stops_away(opened):
 
 
 def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
-    """As without scripts."""
     script = tab.send("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream")
     tab.open("about:blank")
     tab.open(page[0])
@@ -308,8 +283,6 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
 
 @pytest.fixture
 def panelled(page, fake, tmp_path):
-    """Return a writer of a page with one panel, whose function is given, and its address."""
-
     def write(function, place="overview"):
         panel = panel_of(function, place, plugin="me")
         pages = HtmlReporter().write(with_panels(fake.make_report(page[1]), panel), tmp_path)
@@ -320,7 +293,6 @@ def panelled(page, fake, tmp_path):
 
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])
 def test_a_panel_is_silent_and_alone(tab, panelled, place):
-    """Hostile texts in its blocks run nothing, ask for nothing and break no policy."""
     address = panelled(
         lambda _: [
             blocks.Words(HOSTILE, HOSTILE),
@@ -331,9 +303,7 @@ def test_a_panel_is_silent_and_alone(tab, panelled, place):
         ],
         place,
     )
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(address)
+    tab.visit(address)
     tab.wait("document.querySelectorAll('.panel').length > 0")
     assert tab.run("document.querySelectorAll('.panel img, .panel script').length") == 0
     assert tab.run("document.querySelector('.panel').textContent.includes('onerror=')")
@@ -343,7 +313,6 @@ def test_a_panel_is_silent_and_alone(tab, panelled, place):
 
 
 def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, panelled):
-    """A click on it sets the filter alone, shows the first sample, and says how many there are."""
     id_ = page[1][2]["sample"]["id"]
     address = panelled(lambda _: [blocks.Link("Those", search=id_)])
     tab.emulate()

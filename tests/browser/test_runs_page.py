@@ -15,7 +15,6 @@ SHOWN = "[...document.querySelectorAll('#compare p:not([hidden]), #there:not([hi
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """Return the page over three runs of a suite and one comparison."""
     folder = tmp_path_factory.mktemp("runs")
     for number, name in enumerate(("first", "second one", "third")):
         rows = [
@@ -35,10 +34,7 @@ def page(tmp_path_factory):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
-    """No message, no request, no wider than the window; names and contrasts as they should be, with two runs ticked."""
-    tab.emulate(width=width, scheme=scheme)
-    tab.open("about:blank")
-    tab.open(page.as_uri())
+    tab.visit(page.as_uri(), width=width, scheme=scheme)
     tab.run(PICK.format(0))
     tab.run(PICK.format(2))
     assert tab.run("document.documentElement.scrollWidth") <= width
@@ -52,10 +48,7 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
 
 
 def test_two_ticked_runs_are_a_command(tab, page):
-    """The older one first, each as a word of the shell; an existing comparison is linked; a third unticks the first."""
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(page.as_uri())
+    tab.visit(page.as_uri())
     assert tab.run("document.getElementById('compare').hidden")
     tab.run(PICK.format(0))
     assert tab.run(SHOWN) == ["Tick one more run to compare it with third."]
@@ -73,10 +66,7 @@ def test_two_ticked_runs_are_a_command(tab, page):
 
 
 def test_without_scripts_the_runs_are_there(tab, page):
-    """Their figures and links, and no tick that would do nothing."""
-    tab.emulate(scripts=False)
-    tab.open("about:blank")
-    tab.open(page.as_uri())
+    tab.visit(page.as_uri(), scripts=False)
     tab.emulate()
     assert tab.run("[...document.querySelectorAll('.runs a')].map(one => one.textContent)") == [
         "third",

@@ -16,7 +16,6 @@ FORMULA = '=HYPERLINK("https://example.invalid")'
 
 @pytest.fixture
 def report(fake):
-    """Return a run with a task whose id a spreadsheet would calculate."""
     rows = fake.realistic_rows(tasks=5, trials=2)
     lost = next(row for row in rows if row["state"] == "graded" and row["grade"]["reasons"])
     lost["sample"]["id"] = FORMULA
@@ -25,11 +24,8 @@ def report(fake):
 
 @pytest.fixture
 def opened(tab, report, tmp_path):
-    """Return the browser with the run's page open; what is saved goes into a folder."""
     (path,) = HtmlReporter().write(report, tmp_path)
-    tab.emulate(width=1440)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), width=1440)
     tab.wait(READY)
     tab.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
     return tab
@@ -37,8 +33,6 @@ def opened(tab, report, tmp_path):
 
 @pytest.fixture
 def saved(opened, tmp_path):
-    """Return a function that saves a table by its button and returns the text of the file."""
-
     def save(table, form):
         path = tmp_path / "saved" / f"rail-{table}.{form}"
         opened.run(f"document.querySelector('[data-save={table}][data-form={form}]').click()")
@@ -52,7 +46,6 @@ def saved(opened, tmp_path):
 
 
 def test_tables_of_the_run_are_the_files_of_the_reporters(saved, report, tmp_path):
-    """Figures, headline, gates and reasons are the same to the byte, as CSV and as JSON."""
     for reporter in (CsvReporter(), JsonReporter()):
         reporter.write(report, tmp_path)
     for table in ("figures", "headline", "gates", "failures"):
@@ -61,7 +54,6 @@ def test_tables_of_the_run_are_the_files_of_the_reporters(saved, report, tmp_pat
 
 
 def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
-    """Trials, verdicts and states are the same; means have the three digits the page has."""
     CsvReporter().write(report, tmp_path)
     wanted = list(csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines()))
     found = list(csv.reader(saved("tasks", "csv").splitlines()))
@@ -74,7 +66,6 @@ def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
 
 
 def test_samples_are_those_the_list_shows(saved, opened, report):
-    """In its order, after its filter, with their reasons; nothing a spreadsheet would calculate."""
     assert len(json.loads(saved("samples", "json"))) == len(index_of(report).entries)
     opened.run("const find = document.getElementById('find'); find.value = 'HYPERLINK'")
     opened.run("find.dispatchEvent(new Event('input', {bubbles: true}))")
@@ -90,7 +81,6 @@ def test_samples_are_those_the_list_shows(saved, opened, report):
 
 
 def test_buttons_have_names_and_are_not_printed(opened):
-    """Each says what it saves and as what, and is reached by keyboard; paper has none of them."""
     names = opened.run("[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))")
     assert len(names) == len(set(names)) == 12
     assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(names)
@@ -103,10 +93,7 @@ def test_buttons_have_names_and_are_not_printed(opened):
 
 
 def test_without_scripts_there_are_no_buttons(tab, report, tmp_path):
-    """They could do nothing."""
     (path,) = HtmlReporter().write(report, tmp_path)
-    tab.emulate(scripts=False)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), scripts=False)
     assert tab.run("[...document.querySelectorAll('.save')].some(one => one.checkVisibility())") is False
     tab.emulate()

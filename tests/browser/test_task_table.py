@@ -41,7 +41,6 @@ def row(fake, task, run, model, *, partial, reward):
 
 @pytest.fixture
 def opened(tab, fake, tmp_path):
-    """Return the browser at a page of two models, three tasks and two trials."""
     rows = [
         row(fake, task, run, model, partial=(number + run) / 4, reward=float(number == run))
         for model in (HOSTILE, "south")
@@ -49,15 +48,12 @@ def opened(tab, fake, tmp_path):
         for run in range(2)
         if (model, task) != ("south", HOSTILE)
     ]
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(written(fake, rows, tmp_path))
+    tab.visit(written(fake, rows, tmp_path))
     tab.wait(READY)
     return tab
 
 
 def test_one_model_has_a_table_of_its_own(opened):
-    """Its tasks and trials alone, with their mean and successes; a reload keeps it, and all models are as before."""
     before = opened.run("document.getElementById('task-table').innerHTML")
     assert opened.run(HEADS) == [HOSTILE, "south", "Task", "0", "1", "0", "1", "Mean", "Solved"]
     assert opened.run(TEXTS)[1] == ["task 2", "0.250", "0.500", "0.250", "0.500", "0.375", "0/4"]
@@ -78,7 +74,6 @@ def test_one_model_has_a_table_of_its_own(opened):
 
 
 def test_another_grader_has_its_verdicts(opened):
-    """Its verdicts without scores of others, for all models or one; a hostile name stays text."""
     choose(opened, "by", 0)
     assert opened.run(HEADS) == [HOSTILE, "south", "Task", "0", "1", "0", "1", "Passed"]
     assert opened.run(TEXTS) == [
@@ -98,7 +93,6 @@ def test_another_grader_has_its_verdicts(opened):
 
 
 def test_a_table_of_many_tasks_is_bounded(tab, fake, tmp_path):
-    """With thousands of tasks the page stays below 5,000 elements; the table says what it lacks."""
     first = row(fake, "0", 0, "north", partial=0.5, reward=1.0)
     rows = [
         {**first, "sample": {"id": str(task)}, "run": run, "model_name": model}
@@ -106,9 +100,7 @@ def test_a_table_of_many_tasks_is_bounded(tab, fake, tmp_path):
         for run in range(2)
         for model in ("north", "south")
     ]
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(written(fake, rows, tmp_path))
+    tab.visit(written(fake, rows, tmp_path))
     tab.wait(READY)
     for name, value in (("model", 1), ("by", 0), ("model", "")):
         choose(tab, name, value)
@@ -118,15 +110,12 @@ def test_a_table_of_many_tasks_is_bounded(tab, fake, tmp_path):
 
 
 def test_trials_without_names_are_counted(tab, fake, tmp_path):
-    """Where runs have no names a task's samples stand beside each other, as in the table of all models."""
     rows = [
         {**row(fake, task, 0, model, partial=score, reward=1.0), "run": None}
         for model in ("north", "south")
         for task, score in (("a", 0.25), ("b", 0.5), ("a", 1.0))
     ]
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(written(fake, rows, tmp_path))
+    tab.visit(written(fake, rows, tmp_path))
     tab.wait(READY)
     choose(tab, "model", 1)
     assert tab.run(HEADS) == ["Task", "1", "2", "Mean", "Solved"]
@@ -134,13 +123,10 @@ def test_trials_without_names_are_counted(tab, fake, tmp_path):
 
 
 def test_tasks_that_were_run_once_are_cells(tab, fake, tmp_path):
-    """Each with its id; a sample without a grade shows its state, and no score."""
     rows = [fake.ungraded_row(5, 0, "m", state) for state in ("failed", "skipped", "missing")]
     rows = [{**each, "sample": {"id": f"t{number}"}} for number, each in enumerate((*rows, fake.graded_row(4, 0, "m")))]
     score = rows[3]["grade"]["score"]
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(written(fake, rows, tmp_path))
+    tab.visit(written(fake, rows, tmp_path))
     tab.wait(READY)
     cells = tab.run("[...document.querySelectorAll('#task-table .map li')].map(one => one.textContent)")
     assert cells == ["t0error", "t1skipped", "t2missing", f"t3{'✓ ' * (score == 1)}{score:.3f}"]

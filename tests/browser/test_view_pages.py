@@ -18,7 +18,6 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
-    """Return the address of a served run with hostile texts in it."""
     place = tmp_path_factory.mktemp("served")
     rows = []
     for number in range(60):
@@ -44,10 +43,7 @@ def url(tmp_path_factory):
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("page", ["", "samples/3", "report.html"])
 def test_pages_are_silent_and_can_be_read(tab, url, page, width, scheme):
-    """No message, no request but the page itself, no wider than the window; names and contrasts as they should be."""
-    tab.emulate(width=width, scheme=scheme)
-    tab.open("about:blank")
-    tab.open(url + page)
+    tab.visit(url + page, width=width, scheme=scheme)
     assert tab.run("document.documentElement.scrollWidth") <= width
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
@@ -57,10 +53,7 @@ def test_pages_are_silent_and_can_be_read(tab, url, page, width, scheme):
 
 
 def test_a_reader_finds_a_sample(tab, url):
-    """By the form of the list, a link of the list, the next row, and from there all trials of that task."""
-    tab.emulate()
-    tab.open("about:blank")
-    tab.open(url)
+    tab.visit(url)
     tab.run(
         "document.querySelector('[name=q]').value = ' 7'; document.querySelector('[name=verdict]').value = 'failed'"
     )

@@ -17,7 +17,6 @@ HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\"
 
 @pytest.fixture(scope="module")
 def run(fake, tmp_path_factory):
-    """Return a run of two models, 102 tasks and four trials, the page of it, and its samples."""
     rows = fake.realistic_rows(tasks=102, trials=4)
     rows[0]["sample"]["id"] = HOSTILE
     report = fake.make_report(rows)
@@ -27,12 +26,8 @@ def run(fake, tmp_path_factory):
 
 @pytest.fixture
 def opened(tab, run):
-    """Return a function that opens the page in a window of some size, and scrolls to the map."""
-
     def open_page(width=1440, height=900, scripts=True, scroll=True):
-        tab.emulate(width=width, height=height, scripts=scripts)
-        tab.open("about:blank")
-        tab.open(run[1])
+        tab.visit(run[1], width=width, height=height, scripts=scripts)
         if scripts:
             tab.wait(READY)
         if scroll and scripts:
@@ -49,7 +44,6 @@ def counted(report, model):
 
 
 def summed(cells):
-    """Return the number of cells of each kind, over all groups."""
     found = Counter()
     for kind, count in cells:
         found[kind] += count
@@ -57,7 +51,6 @@ def summed(cells):
 
 
 def test_every_trial_of_a_model_is_a_cell(opened, run):
-    """As many of each kind as the run has samples of it; the other model's are shown when it is chosen."""
     tab = opened()
     models = list(dict.fromkeys(entry.model for entry in index_of(run[0]).entries))
     assert len(index_of(run[0]).entries) == 816
@@ -69,7 +62,6 @@ def test_every_trial_of_a_model_is_a_cell(opened, run):
 
 
 def test_it_is_few_elements_and_drawn_when_it_is_looked_at(opened):
-    """Nothing of it is there before; then there are a few paths for each group."""
     tab = opened(height=240, scroll=False)
     assert tab.run(f"{MAP}.querySelectorAll('path').length") == 0
     tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
@@ -95,9 +87,7 @@ def test_groups_are_few(fake, tab, tmp_path, trials, titles):
             sample, task = {**row["sample"], "id": f"t{number}"}, {"run": run, "passed": run < passed}
             found.append({**row, **task, "sample": sample})
     (path,) = HtmlReporter().write(fake.make_report(found), tmp_path)
-    tab.emulate(width=1440)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), width=1440)
     tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
     tab.wait(f"{MAP}.querySelector('path') !== null")
     shown = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
@@ -105,7 +95,6 @@ def test_groups_are_few(fake, tab, tmp_path, trials, titles):
 
 
 def test_keys_walk_over_trials_and_open_one(opened):
-    """Arrows go to the next trial and the next task, and what is there is said; Enter opens it."""
     tab = opened()
     tab.run(f"{MAP}.focus()")
     first = tab.run(SAID)
@@ -123,7 +112,6 @@ def test_keys_walk_over_trials_and_open_one(opened):
 
 
 def test_a_click_opens_what_is_under_it(opened):
-    """The cell that the pointer is over is said below, and a click opens its sample."""
     tab = opened()
     spot = tab.run(
         f"(() => {{ const box = {MAP}.querySelectorAll('svg')[1].getBoundingClientRect();"
@@ -139,7 +127,6 @@ def test_a_click_opens_what_is_under_it(opened):
 
 
 def test_hostile_ids_are_text(opened):
-    """Every cell is walked over; nothing runs, and nothing is asked for."""
     tab = opened()
     tab.run(f"{MAP}.focus()")
     step = f"{MAP}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowDown'}}))"
@@ -151,7 +138,6 @@ def test_hostile_ids_are_text(opened):
 
 
 def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
-    """No wider than the window; who has no scripts is told what is missing."""
     tab = opened(width=390)
     assert tab.run("document.documentElement.scrollWidth") <= 390
     tab = opened(scripts=False)
@@ -160,15 +146,12 @@ def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
 
 
 def test_a_small_run_shows_all_models_and_ids(fake, tab, tmp_path):
-    """At once, wherever the window stands; short ids stand below their columns."""
     rows = fake.realistic_rows(tasks=6, trials=2)
     for row in rows:
         row["sample"]["id"] = row["sample"]["id"].removeprefix("journey-")
     report = fake.make_report(rows)
     (path,) = HtmlReporter().write(report, tmp_path)
-    tab.emulate(width=1440, height=240)
-    tab.open("about:blank")
-    tab.open(path.as_uri())
+    tab.visit(path.as_uri(), width=1440, height=240)
     tab.wait(READY)
     assert summed(tab.run(CELLS)) == Counter(map(verdict, index_of(report).entries))
     titles = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")

@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 20_253,
     "plugins": 38_081,
-    "tests": 52_208,
+    "tests": 51_738,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -76,7 +76,6 @@ ODD = [1, True, 1.5, "x", "", None, [], {}, [None], [{}], {"a": 1}, [[1]], -0.0,
     ids=lambda place: ".".join(map(str, place)),
 )
 def test_few_keys_say_what_the_whole_row_says(place):
-    """Any value at any place that is looked at: decoding what is needed and decoding everything give one index."""
     for value in ODD:
         changed = json.loads(row())
         at = changed
@@ -98,7 +97,6 @@ def test_a_key_may_be_missing(key):
 
 
 def test_rows_as_they_are_written_are_not_decoded_whole(monkeypatch, run_lines, record):
-    """Graded, skipped and failed samples: the quick way takes the rows of a run as they stand in the file."""
     records = [record("a", 1.0), record("b", recorded={"do": "skip"}), record("c", recorded={"do": "raise"})]
     run = run_lines(records, graders={"toy": "toy"})
     monkeypatch.setattr(index_module, "_odd", lambda _: pytest.fail("a row went the long way"))
@@ -112,7 +110,6 @@ def test_repeated_keys_count_by_the_last():
 
 
 def test_names_are_text_and_bounded():
-    """A number and its text are one name; no text of a row stays whole in the index, however long."""
     long = "x" * 10_000
     index = index_of(report_of(row(run=1), row(run="1"), row(run=True), row(run=None), row(sample={"id": long})))
     assert [entry.run for entry in index.entries[:4]] == ["1", "1", "true", ""]
@@ -181,7 +178,6 @@ def test_what_is_no_row_has_no_place():
 
 
 def test_rows_are_read_beside_each_other():
-    """Also those that are held: the file has one place."""
     report = report_of(row(), row(run=4), row(run=5))
     pairs = [(one["run"], two["run"]) for one in report.rows() for two in rows_at(report, [2, 0])]
     assert pairs == [(run, other) for run in (3, 4, 5) for other in (5, 3)]

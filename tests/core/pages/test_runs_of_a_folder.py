@@ -58,8 +58,6 @@ def made(tmp_path_factory, registry):
 
 @pytest.fixture
 def add(made, tmp_path):
-    """Return a function that puts such a run into the folder, changed."""
-
     def put(name, day=1, *, page=False, value=None, **summary):
         place = tmp_path / "folder" / name
         shutil.copytree(made, place)
@@ -80,8 +78,6 @@ def add(made, tmp_path):
 
 @pytest.fixture
 def page(tmp_path):
-    """Return a function that writes the page and returns it parsed."""
-
     def write():
         path = write_index(folder_of(tmp_path / "folder"), tmp_path / "folder")
         return Page(path.read_text())
@@ -148,7 +144,6 @@ def test_what_cannot_be_shown_is_named(add, page, tmp_path):
 
 
 def test_what_is_inside_a_run_is_part_of_it(add, tmp_path):
-    """Folders of several runs have no rows of their own; the folder may be a run itself."""
     inner = add("run")
     shutil.copytree(inner, inner / "run_1")
     (tmp_path / "folder" / "loop").symlink_to(tmp_path / "folder")
@@ -170,7 +165,6 @@ def test_models_have_lines_of_their_own(add, page):
 
 
 def test_comparisons_are_found_with_their_runs(add, page, tmp_path):
-    """Their page is linked; which runs they are of is known where the names are those of one run each."""
     add("a/one")
     add("b/two")
     add("c/two")

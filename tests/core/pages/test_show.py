@@ -42,7 +42,6 @@ def runs(tmp_path_factory, registry):
 
 @pytest.fixture
 def show(runs, monkeypatch, command):
-    """Return a function that runs the command beside these runs."""
     monkeypatch.chdir(runs)
     monkeypatch.setenv("COLUMNS", "80")
     return lambda *arguments: command("show", *arguments)
@@ -88,7 +87,6 @@ def test_several_trials_are_listed_or_all_shown(show):
 
 
 def test_a_task_whose_name_looks_like_a_trial_goes_first(show):
-    """`task2.5` is the task of that name, though task2 has a trial 5; `task2.6` is a trial."""
     assert "; row 3 of" in show("out", "task2.5").out
     assert "; row 5 of" in show("out", "task2.6").out
 

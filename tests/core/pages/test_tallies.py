@@ -22,7 +22,6 @@ def index_of(*rows):
 
 
 def test_calls_are_counted_by_tool():
-    """Expected, called and right: a call nobody made is neither, one with less than full score is called only."""
     index = index_of(row(item("find", 1.0, 0), item("book", 0.5, 1, "/day"), item("book", 0.0, None)))
     counts = {tool: (each.expected, each.called, each.right) for tool, each in index.calls.tools.items()}
     assert counts == {"find": (1, 1, 1), "book": (2, 1, 0)}
@@ -30,7 +29,6 @@ def test_calls_are_counted_by_tool():
 
 
 def test_an_argument_counts_once_a_sample():
-    """By the first part of the pointer, however many places in it differ; of calls that were made only."""
     first = row(item("book", 0.5, 0, "/legs/0/day", "/legs/1/day", "/seat"), item("book", 0.5, 1, "/legs/0/day"))
     index = index_of(first, row(item("book", 0.5, 0, "/legs/9")), row(item("book", 0.0, None, "/seat")))
     assert dict(index.calls.arguments) == {("book", "legs"): 2, ("book", "seat"): 1}
@@ -42,14 +40,12 @@ def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
 
 
 def test_items_about_something_else_are_no_calls():
-    """Items count only where their metadata say which call answers, as a number or null."""
     others = [item("a", 1.0, 0) | {"metadata": metadata} for metadata in ({}, {"call": "x"}, {"call": True}, [])]
     assert index_of(row(*others)).calls.tools == {}
     assert index_of(row(item("a", 1.0, 0, outcome="failed"), item("b", None, 0))).calls.tools == {}
 
 
 def test_one_grader_counts_the_calls():
-    """The first that pairs them; a second one would count the same calls again."""
     one = row(item("find", 1.0, 0))
     other = {**one, "grades": {"other": one["grade"], **one["grades"]}}
     assert index_of(one, other).calls.tools["find"].expected == 2
@@ -63,7 +59,6 @@ def test_scores_are_told_apart_by_outcome():
 
 
 def test_samples_that_expect_no_call_are_known():
-    """An empty list says "call nothing"; no list, or none at all, says nothing."""
     rows = [row(expected=expected) for expected in ({"calls": []}, {"calls": None}, {"calls": [{"name": "a"}]}, None)]
     assert list(index_of(*rows).quiet) == [0]
 

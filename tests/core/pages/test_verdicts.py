@@ -24,7 +24,6 @@ def marks(index, key):
 
 
 def test_the_mark_of_a_grade():
-    """The grade's own verdict goes before its score; a failed or skipped one has its code, an absent one is missing."""
     grades = [
         {"state": "graded", "score": 1.0},
         {"state": "graded", "score": 0.5, "passed": True},
@@ -41,7 +40,6 @@ def test_the_mark_of_a_grade():
 
 
 def test_traits_are_what_the_outcome_grader_found():
-    """Codes of reasons, of items too; calls made in another order than expected; and that no call is expected."""
     items = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}, "reasons": [{"code": "x"}]}]
     own = {"state": "graded", "score": 0.5, "reasons": [{"code": "y"}], "items": items}
     other = {"state": "graded", "score": 0.5, "reasons": [{"code": "z"}], "items": []}
@@ -62,7 +60,6 @@ def test_rows_of_other_forms_say_the_same():
 
 
 def test_many_codes_are_not_told_apart(monkeypatch):
-    """A byte holds a mark; codes beyond that are left out, the state is kept."""
     monkeypatch.setattr(module, "_MOST_MARKS", 3)
     failed = [{"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)]
     index = index_of(*[row(a=each) for each in failed], keys=("a",))
@@ -70,7 +67,6 @@ def test_many_codes_are_not_told_apart(monkeypatch):
 
 
 def test_graders_with_a_preset_are_compared_and_else_all():
-    """Two of them at least, shares only where there are no presets; of other components nothing is kept."""
     grader = {"kind": "grader", "key": "a", "options": {"preset": "x@1"}}
     other = {"kind": "grader", "key": "b", "options": {"preset": "y"}}
     plain = {"kind": "grader", "key": "c", "options": {}}

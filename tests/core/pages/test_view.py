@@ -115,7 +115,6 @@ def test_pages_of_a_run_and_nothing_written(full, runs):
     ],
 )
 def test_the_list_shows_what_was_asked_for(full, query, rows):
-    """From a row on, by text or whole id, by outcome; anything else is as if it were not asked."""
     status, _, page = full(query)
     assert (status, rows_in(page)) == (200, list(rows))
 
@@ -184,7 +183,6 @@ def test_there_is_nothing_else(full, address):
 
 
 def test_pages_may_do_nothing_but_be_shown(full):
-    """The policy of a page is its header's, without scripts or styles but its own; nothing is framed or kept."""
     for address in ("", "samples/1", "report.html", "rows/1.json", "none"):
         _, headers, body = full(address)
         policy = headers["Content-Security-Policy"]
@@ -256,7 +254,6 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
 
 
 def test_a_run_that_has_lost_rows_is_not_served(runs, registry, command, tmp_path):
-    """Its figures are of other samples; what says so is what `show` and `compare` say."""
     shutil.copytree(runs / "full", tmp_path / "out")
     rows = tmp_path / "out" / "results.jsonl"
     rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))

@@ -81,8 +81,6 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def html(tmp_path: Path) -> Any:
-    """Return a function that writes report.html and returns it parsed and checked."""
-
     def write(report: Any, **options: Any) -> Page:
         paths = list(HtmlReporter(**options).write(report, tmp_path))
         assert paths == [tmp_path / "report.html"]
@@ -95,8 +93,6 @@ def html(tmp_path: Path) -> Any:
 
 @pytest.fixture
 def markdown(tmp_path: Path) -> Any:
-    """Return a function that writes report.md and returns its text."""
-
     def write(report: Any, **options: Any) -> str:
         paths = list(MarkdownReporter(**options).write(report, tmp_path))
         assert paths == [tmp_path / "report.md"]

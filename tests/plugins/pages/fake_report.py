@@ -52,7 +52,6 @@ def _wanted(rng: random.Random, task: int) -> list[Row]:
 
 
 def _item(number: int, wanted: Row, made: list[Row], rng: random.Random, skill: float) -> tuple[Row, Row | None]:
-    """Return the graded item of one expected call, and the call that was made for it."""
     item: Row = {"id": f"call {number + 1}", "outcome": "graded", "score": 1.0, "reasons": []}
     item["metadata"] = {"call": len(made), "tool": wanted["name"]}
     luck = rng.random()
@@ -111,7 +110,6 @@ def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float
 
 
 def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float = 0.6) -> Row:
-    """Return the row of one graded run."""
     wanted = _wanted(random.Random(f"{seed} {task}"), task)
     rng = random.Random(f"{seed} {task} {run} {model}")
     made: list[Row] = [_call("find_traveller", number=rng.randint(1000, 9999))] if wanted or rng.random() < 0.4 else []
@@ -169,7 +167,6 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
 
 
 def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
-    """Return the row of a run nobody could grade: ``failed``, ``skipped`` or ``missing``."""
     row = graded_row(task, run, model)
     grade: Row = {"score": 0.0, "state": state, "rationale": f"this sample is {state}", "metadata": {}}
     if state == "failed":
@@ -284,7 +281,6 @@ def _aggregates(rows: list[Row]) -> Row:
 
 
 def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, many_models: bool = True) -> Row:
-    """Return the summary of rows, gate included."""
     figures = {key: _figures(rows, key, threshold if key == "partial" else 1.0) for key in ("partial", "reward")}
     actual = figures["partial"]["avg_score_attempted"]
     good = actual is not None and actual >= threshold
@@ -362,14 +358,12 @@ HEADER: Row = {
 
 
 def make_report(rows: list[Row], **options: Any) -> Report:
-    """Return a report over rows."""
     lines = "".join(f"{json.dumps(row)}\n" for row in rows)
     summary = loads(dumps(summary_of(rows, **options)))
     return Report(path=None, header=HEADER, summary=summary, held=io.BytesIO(lines.encode()))
 
 
 def realistic_rows(tasks: int = 14, trials: int = 4, models: tuple[str, ...] = ("north-1", "north-2")) -> list[Row]:
-    """Return the rows of a whole run: mostly graded, one of each other state per model."""
     rows = []
     for model in models:
         for run in range(trials):

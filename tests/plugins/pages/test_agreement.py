@@ -16,7 +16,6 @@ def graded(tmp_path, number=24, **options):
 
 
 def test_pairs_of_graders_say_whether_they_agree(tmp_path):
-    """The figures are those of the aggregator; the interval is clustered by task."""
     metrics = {"agreement": {"of": "rules", "raters": ["same", "judge"]}}
     report = graded(tmp_path, metrics=metrics)
     pairs = {(pair.a, pair.b): pair for pair in page_of(report).agreement}
@@ -32,14 +31,12 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
 
 
 def test_graders_agree_or_not_only_where_the_interval_says_so(tmp_path):
-    """Of many tasks."""
     pairs = {(pair.a, pair.b): pair.agree for pair in page_of(graded(tmp_path, 120)).agreement}
     assert pairs["rules", "same"] == "yes"
     assert pairs["rules", "judge"] == "no"
 
 
 def test_one_grader_figures_that_are_no_verdicts_and_no_outcome_have_no_section(tmp_path):
-    """Nor a run of presets, which are shown side by side."""
     samples = [{"id": "a", "expected": "x", "predicted": "x"}, {"id": "b", "expected": "x", "predicted": "y"}]
     for graders in (["exact_match"], ["exact_match", "usage"]):
         report = gradestack.grade(samples, graders=graders, output=tmp_path / "-".join(graders), reports=["html"])

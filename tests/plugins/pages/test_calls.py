@@ -28,7 +28,6 @@ def statuses(pair):
 
 
 def test_the_grader_decides_pairs_and_marks():
-    """Items that name their call pair it, and the pointers of their reasons mark the expected arguments."""
     reason = {"code": "wrong_argument", "pointer": "/legs/1/day", "expected": "b", "actual": "c", "subject": "book"}
     expected = [call("book", id=1, legs=[{"day": "a"}, {"day": "b"}])]
     actual = [call("look"), call("book", id=1, legs=[{"day": "a"}, {"day": "c"}], more=True)]
@@ -44,7 +43,6 @@ def test_the_grader_decides_pairs_and_marks():
 
 
 def test_what_the_grader_does_not_blame_is_not_marked():
-    """An argument that differs but cost nothing (order of a list, say) is shown as the same."""
     expected, actual = [call("book", tags=[1, 2], note="x")], [call("book", tags=[2, 1], note="X")]
     (pair,) = compare(row(expected, actual, [item(0, 1.0)]), 1000).pairs
     assert pair.status == "matched"
@@ -53,7 +51,6 @@ def test_what_the_grader_does_not_blame_is_not_marked():
 
 
 def test_a_call_nobody_made_is_absent():
-    """An expected call without answer lists its arguments and says that it was not called."""
     reason = {"code": "missing_call", "subject": "book", "expected": {"id": 1}}
     found = compare(row([call("book", id=1)], [], [item(None, 0.0, reason)]), 1000)
     (pair,) = found.pairs
@@ -62,7 +59,6 @@ def test_a_call_nobody_made_is_absent():
 
 
 def test_without_a_grader_calls_are_paired_by_name_and_arguments():
-    """The equal call is taken first, then one of the same name; each call answers once, and differences are marked."""
     expected = [call("book", id=1), call("book", id=2), call("pay")]
     actual = [call("book", id=2), call("book", id=9), call("look"), call("look")]
     found = compare(row(expected, actual), 1000)
@@ -77,7 +73,6 @@ def test_without_a_grader_calls_are_paired_by_name_and_arguments():
 
 
 def test_true_is_not_one():
-    """Nor false zero, however deep; 1.0 is 1."""
     wanted = {"a": 1, "b": [{"c": 0}], "d": 1}
     given = {"a": True, "b": [{"c": False}], "d": 1.0}
     (pair,) = compare(row([call("f", **wanted)], [call("f", **given)]), 100).pairs
@@ -85,7 +80,6 @@ def test_true_is_not_one():
 
 
 def test_the_one_call_left_answers_the_one_expected():
-    """When one expected and one other call are left over, they stand side by side: the wrong tool was called."""
     found = compare(row([call("pay", id=1), call("look")], [call("look"), call("refund", id=1)]), 1000)
     assert [(pair.name, pair.actual_name, pair.status) for pair in found.pairs] == [
         ("pay", "refund", "differs"),
@@ -95,28 +89,24 @@ def test_the_one_call_left_answers_the_one_expected():
 
 
 def test_one_call_may_answer_several():
-    """A grader may give the same call twice; it is then not among the other calls."""
     found = compare(row([call("a"), call("a")], [call("a")], [item(0, 1.0), item(0, 1.0)]), 1000)
     assert [pair.actual_number for pair in found.pairs] == [1, 1]
     assert found.others == ()
 
 
 def test_arguments_that_are_no_object_are_shown_as_recorded():
-    """Unparsable argument text is shown, and counts as a difference."""
     actual = [{"name": "book", "arguments": None, "raw_arguments": '{"id": 1'}]
     (pair,) = compare(row([call("book", id=1)], actual), 1000).pairs
     assert (pair.unreadable, pair.status) == ('{"id": 1', "differs")
 
 
 def test_no_reference_and_an_empty_one_are_different():
-    """No reference is not the same as a reference that says to call nothing."""
     nothing, empty = compare(row(None, None), 1000), compare(row([], [call("look")]), 1000)
     assert (nothing.known, nothing.recorded) == (False, False)
     assert (empty.known, empty.expected, empty.actual) == (True, 0, 1)
 
 
 def test_odd_items_and_calls_never_raise():
-    """Items that name calls nobody made, calls that are no objects and missing keys are lived with."""
     odd = row(
         [call("a"), None, 3], ["x", call(None), {}], [item(99, 2.0), item(True, None), {"metadata": {"call": -1}}]
     )
@@ -126,13 +116,11 @@ def test_odd_items_and_calls_never_raise():
 
 
 def test_many_calls_are_cut_and_counted():
-    """Beyond sixty expected and sixty other calls, the rest is counted."""
     found = compare(row([call("a")] * 70, [call("b")] * 65), 1000)
     assert (len(found.pairs), len(found.others), found.left_out) == (60, 60, 15)
 
 
 def test_reasons_read_on_one_line():
-    """Code, place, both values and the message; null is a value, an absent one is left out."""
     reason = {"code": "c", "subject": "s", "pointer": "/a", "expected": None, "actual": "x", "message": "why"}
     assert reason_text(reason) == 'c s /a: expected null, got "x" – why'
     assert reason_text({"code": "c", "message": "why"}, known="why") == "c"
@@ -154,7 +142,6 @@ def test_reasons_read_on_one_line():
     ],
 )
 def test_how_a_call_went_is_said_where_recorded(call, said):
-    """Of calls that answer an expected one, and of the others; what is no text or number is left out."""
     made = {"name": "look", "arguments": {}, **call}
     row = {"expected": {"calls": [{"name": "look", "arguments": {}}]}, "predicted": {"calls": [made, made]}}
     found = compare(row, 100)

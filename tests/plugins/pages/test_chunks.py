@@ -29,13 +29,11 @@ def written(report, out, **options):
 
 
 def texts(files, listed):
-    """Return the lines of every chunk of rows."""
     found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files) + 1)]
     return [text.split("\n") for text in found[: len(listed["first"])]]
 
 
 def test_a_small_run_is_one_file(fake, tmp_path):
-    """Nothing stands beside its page, nothing may be loaded, and it carries every row."""
     report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
     page, listed, files = written(report, tmp_path / "a", max_samples=2)
     assert (files, listed["chunks"]) == ({}, {"first": [0], "picked": [], "sums": [], "panels": [], "without": []})
@@ -45,7 +43,6 @@ def test_a_small_run_is_one_file(fake, tmp_path):
 
 
 def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_path):
-    """About those rendered and 20 of the others, so that a run without panels of samples costs nothing more."""
     asked = []
     panel = panel_of(asked.append, "sample")
     report = with_panels(fake.make_report(fake.realistic_rows(tasks=30, trials=2)), panel)
@@ -55,7 +52,6 @@ def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_
 
 
 def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
-    """All rows can be found by the list, each chunk has the digest the list gives, and the worst stay in the page."""
     monkeypatch.setattr("gradestack_plugins.pages.chunks._CHUNK", 20_000)
     report = fake.make_report(fake.realistic_rows(tasks=30, trials=2))
     page, listed, files = written(report, tmp_path / "a", max_samples=70, max_bytes=60_000)
@@ -78,7 +74,6 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
 
 
 def test_the_same_run_gives_the_same_chunks(fake, tmp_path):
-    """Neither names nor bytes know when they were written."""
     report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
     assert written(report, tmp_path / "a", max_bytes=0) == written(report, tmp_path / "b", max_bytes=0)
 
@@ -91,7 +86,6 @@ def rewritten(report, out, **options):
 
 
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
-    """None of them stays beside the next page, in whose folder other files are left alone."""
     many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
     beside = tmp_path / "report_data"
     assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js"]
@@ -109,7 +103,6 @@ def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
 
 
 def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
-    """A link in the place of their folder is replaced by a folder where there are chunks, else it is left alone."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "chunk-1.js").write_text("mine", encoding="ascii")
     (tmp_path / "report_data").symlink_to("mine")
@@ -122,7 +115,6 @@ def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
 
 
 def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, monkeypatch):
-    """With its chunks, and nothing of its own."""
     report = fake.make_report(fake.realistic_rows(tasks=1, trials=1))
     rewritten(report, tmp_path, max_bytes=0)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -133,7 +125,6 @@ def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, mon
 
 
 def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):
-    """Where it would make the page too large."""
     monkeypatch.setattr("gradestack_plugins.pages.html._LONGEST_LIST", 100)
     report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
     (path,) = HtmlReporter(max_bytes=0).write(report, tmp_path)
@@ -143,7 +134,6 @@ def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):
 
 
 def test_blank_lines_between_rows_are_none_of_them(fake):
-    """Rows are found by their positions, whatever stands between them."""
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
     lines = report.held.getvalue().splitlines(keepends=True)
     odd = attrs.evolve(report, held=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))

@@ -44,26 +44,22 @@ def comparison(**metrics):
 
 @pytest.mark.parametrize("word", ["better", "worse", "no evidence", "same", "no test"])
 def test_a_difference_has_the_word_of_the_comparison(word):
-    """Whatever its interval: pages judge nothing themselves."""
     (shown,) = differences({"metrics": {"x": metric(0.01, 0.2, difference=0.1, verdict=word)}}, 1.0)
     assert shown.word == word
 
 
 def test_tasks_are_counted_where_the_comparison_counts_them():
-    """Beside means of scores only."""
     counted, figure = metric(0.0, 0.1), {**metric(0.0, 0.1), "better": None}
     shown = differences({"metrics": {"x": counted}, "figures": {"y": figure}}, 1.0)
     assert [each.counts for each in shown] == ["3 tasks", "2 better, 1 worse, 0 the same of 3 tasks"]
 
 
 def test_differences_share_an_axis_around_zero():
-    """Zero is in its middle, and nothing leaves it."""
     shown = differences({"metrics": {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None)}}, 0.5)
     assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None)]
 
 
 def test_tasks_changed_both_ways():
-    """Those that lost trials stand apart from those that gained some."""
     lost, gained = changed(comparison(x=metric(0, 1)))
     assert ([each["task"] for each in lost], [each["task"] for each in gained]) == (["<b>"], ["2"])
 
@@ -78,7 +74,6 @@ def test_names_are_escaped():
 
 
 def test_what_both_did_stands_side_by_side(fake):
-    """Calls and reasons of both runs with their trials and verdicts; hostile texts stay text."""
     rows = [fake.graded_row(1, run, "m") for run in range(2)]
     rows[0]["expected"]["calls"][0]["arguments"]["seat"] = "<script>alert(1)</script>"
     rows[1]["grade"]["reasons"] = [{"code": "c", "message": "<img src=x onerror=alert(2)>"}]

@@ -13,7 +13,6 @@ PAGE = module.environment().get_template("_begin.html").render(policy="none")
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Return a function that gives an environment as of a new process, and the folder where it keeps code."""
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
@@ -33,7 +32,6 @@ def refuse(monkeypatch):
 
 
 def test_a_template_is_compiled_once_for_all_processes(kept, monkeypatch):
-    """The next process takes the code that was kept, and says the same."""
     new, folder = kept
     assert new()().get_template("_begin.html").render(policy="none") == PAGE
     assert [path.name.partition(".")[0] for path in files(folder)] == ["_begin"]
@@ -47,7 +45,6 @@ DAMAGE = {"empty": lambda _: b"", "cut": lambda data: data[:-20], "another versi
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_code_that_is_not_of_this_text_is_made_anew(kept, damage):
-    """Cut off, empty, or kept by another version: the template is compiled again, and kept."""
     new, folder = kept
     new()().get_template("_begin.html")
     (path,) = files(folder)
@@ -58,7 +55,6 @@ def test_code_that_is_not_of_this_text_is_made_anew(kept, damage):
 
 
 def test_what_python_may_not_write_is_not_kept(kept, monkeypatch):
-    """Where Python keeps no code of modules, templates are compiled each time."""
     new, folder = kept
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     new()().get_template("_begin.html")
@@ -66,7 +62,6 @@ def test_what_python_may_not_write_is_not_kept(kept, monkeypatch):
 
 
 def test_a_full_disk_leaves_nothing_behind(kept, monkeypatch):
-    """Where code cannot be written to its end the page is made all the same, and no part of it stays."""
     new, folder = kept
 
     def full(path, data):
@@ -80,7 +75,6 @@ def test_a_full_disk_leaves_nothing_behind(kept, monkeypatch):
 
 
 def test_templates_of_others_are_not_kept(kept, tmp_path):
-    """Neither those of a suite nor those of a plugin: only our own folder is ours to write into."""
     new, folder = kept
     own, theirs = tmp_path / "own", tmp_path / "theirs"
     for place in (own, theirs):

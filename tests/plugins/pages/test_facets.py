@@ -5,7 +5,6 @@ from gradestack_plugins.pages.losses import facets_of
 
 
 def rows(fake, facets):
-    """Return rows with these facets, every other one a success."""
     found = []
     for number, each in enumerate(facets):
         row = fake.graded_row(number, 0, "m")
@@ -21,7 +20,6 @@ def counted(report):
 
 
 def test_samples_are_counted_by_value(fake):
-    """Successes, the others and those of which it is not known; a value has one spelling, whatever its JSON."""
     facets = [{"kind": "ä", "level": 1}, {"kind": "b", "level": 2}, {"kind": "ä", "level": 1}, {"kind": "ä"}, {}]
     made = [
         *rows(fake, facets),
@@ -40,7 +38,6 @@ def test_samples_are_counted_by_value(fake):
 
 
 def test_facets_of_one_or_many_values_group_nothing(fake):
-    """An id, or what all samples share, is left out; so is what is no mapping."""
     facets = [{"id": f"u{number}", "all": "same", "two": str(number % 2)} for number in range(21)]
     assert set(counted(fake.make_report(rows(fake, facets)))) == {"two"}
     assert set(counted(fake.make_report(rows(fake, facets[:20])))) == {"id", "two"}
@@ -48,14 +45,12 @@ def test_facets_of_one_or_many_values_group_nothing(fake):
 
 
 def test_lines_of_an_odd_form_are_counted_alike(fake):
-    """A row the fast reading does not take has its facets counted with the others."""
     made = rows(fake, [{"kind": "a"}, {"kind": "b"}, {"kind": "a"}])
     made[2]["run"] = 1.5
     assert counted(fake.make_report(made)) == {"kind": {"a": (2, 2, 0), "b": (1, 0, 1)}}
 
 
 def test_the_page_has_a_table_for_every_facet(fake, html):
-    """Values in natural order with successes, bars of their share, and how many were not graded; texts stay texts."""
     facets = [{"<b>kind": "v10"}, {"<b>kind": "v9<script>"}, {"<b>kind": "v10"}]
     report = fake.make_report(
         [*rows(fake, facets), {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"<b>kind": "v10"}}]
@@ -71,7 +66,6 @@ def test_the_page_has_a_table_for_every_facet(fake, html):
 
 
 def test_a_run_without_outcome_or_facets_has_no_such_table(fake, html):
-    """There would be nothing to count, or nothing to count it by."""
     assert "By facet" not in html(fake.make_report(rows(fake, [{}, {}]))).text
     report = fake.make_report(rows(fake, [{"a": "x"}, {"a": "y"}]))
     report.summary["outcome"] = None

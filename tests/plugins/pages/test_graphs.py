@@ -22,7 +22,6 @@ def pair_of(gold, made):
 
 
 def test_both_sides_say_what_differs():
-    """Nodes and edges only one side has, and nodes that hold something else, are marked and named in words."""
     gold = {"w1": node(), "w2": node("w1", steps=("b", "c")), "w3": node("w1")}
     made = {"w1": node(), "w2": node(steps=("b",)), "w4": node("w1")}
     found = pair_of(gold, made)
@@ -38,7 +37,6 @@ def test_both_sides_say_what_differs():
 
 
 def test_nodes_stand_right_of_what_they_depend_on():
-    """In layers, however they are written down; nodes of a layer do not overlap."""
     found = pair_of({"c": node("b", "a"), "b": node("a"), "a": node(), "d": node()}, {}).expected
     places = {each.name.removeprefix("✗ "): (each.x, each.y) for each in found.nodes}
     assert places["a"][0] == places["d"][0] < places["b"][0] < places["c"][0]
@@ -58,7 +56,6 @@ def test_nodes_stand_right_of_what_they_depend_on():
     ],
 )
 def test_any_graph_has_a_layout(gold):
-    """Cycles, loops, edges to nowhere and many nodes; what does not fit is counted."""
     found = pair_of(gold, None).expected
     assert len(found.nodes) + found.left_out == len(gold)
     assert len(found.nodes) <= 30
@@ -66,7 +63,6 @@ def test_any_graph_has_a_layout(gold):
 
 
 def test_a_graph_that_could_not_be_read_has_no_picture():
-    """The expected one stands alone then; a graph that is compared with none has nothing missing."""
     found = pair_of({"a": node()}, {})
     assert (found.actual, found.expected.nodes[0].status) == (None, "missing")
     found = pair_of({"a": node()}, None)
@@ -74,7 +70,6 @@ def test_a_graph_that_could_not_be_read_has_no_picture():
 
 
 def test_names_are_cut_and_cleaned():
-    """Hidden characters are made visible, long names end in an ellipsis, many lines are counted."""
     held = node(steps=["\u202ex", *(f"step {number}" for number in range(9))])
     (shown,) = pair_of({"n" * 90: held}, None).expected.nodes
     assert len(shown.name) <= 25

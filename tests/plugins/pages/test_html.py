@@ -21,7 +21,6 @@ HOSTILE = (
 
 
 def hostile(value, depth=0):
-    """Return a value with every text in it, keys of arguments included, replaced by a hostile one."""
     if isinstance(value, dict):
         return {key if depth < 3 else f"{key}{HOSTILE}": hostile(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
@@ -30,7 +29,6 @@ def hostile(value, depth=0):
 
 
 def test_the_page_shows_a_whole_run(fake, html):
-    """Verdict, gate, figures, states, tasks, models, problems and every sample are on the page."""
     rows = fake.realistic_rows()
     page = html(fake.make_report(rows, threshold=0.9))
     for part in ("overview", "graders", "models", "tasks", "samples", "problems", "run"):
@@ -46,7 +44,6 @@ def test_the_page_shows_a_whole_run(fake, html):
 
 
 def test_hostile_texts_stay_texts(fake, html):
-    """Markup, template code, control and bidirectional characters in any text of the run change nothing but text."""
     report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
     summary, header = hostile(report.summary), hostile(fake.HEADER)
     rows = [hostile(row) for row in report.rows()]
@@ -61,7 +58,6 @@ def test_hostile_texts_stay_texts(fake, html):
 
 @pytest.mark.parametrize("points", [12, 13, 40, 100])
 def test_a_long_series_is_labelled_now_and_then(fake, html, points):
-    """At most twelve labels under the axis, evenly spaced; the table has every value."""
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
     series = blocks.Series({k: blocks.Figure(str(k), 1 / k) for k in range(1, points + 1)})
     page = html(with_panels(report, panel_of(lambda _: [series])))
@@ -72,7 +68,6 @@ def test_a_long_series_is_labelled_now_and_then(fake, html, points):
 
 
 def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatch):
-    """Not an empty one, which would be taken for a page."""
     monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         HtmlReporter().write(fake.make_report(fake.realistic_rows(tasks=1, trials=1)), tmp_path)
@@ -80,8 +75,6 @@ def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatc
 
 
 def test_the_same_report_gives_the_same_bytes(fake, tmp_path):
-    """Neither the order of keys nor the time of writing changes a byte."""
-
     def written(report, name):
         (tmp_path / name).mkdir()
         (path,) = HtmlReporter().write(report, tmp_path / name)
@@ -93,7 +86,6 @@ def test_the_same_report_gives_the_same_bytes(fake, tmp_path):
 
 
 def test_the_policy_allows_exactly_the_inline_texts(fake, html):
-    """The content security policy forbids everything but the page's own style and scripts, named by their hashes."""
     page = html(fake.make_report(fake.realistic_rows(tasks=2, trials=1)))
     policy = dict(
         part.split(" ", 1)
@@ -111,14 +103,12 @@ def test_the_policy_allows_exactly_the_inline_texts(fake, html):
 
 
 def test_nothing_points_outside_the_page(fake, html):
-    """No address of another place is in the page."""
     page = html(fake.make_report(fake.realistic_rows(tasks=3, trials=1)))
     assert re.findall(r"(?:https?:)?//[a-z0-9.-]+\.[a-z]+", page.html) == []
     assert {link for link in page.values("href") if not link.startswith("#")} == {"data:,"}
 
 
 def test_an_empty_run_is_a_page(fake, html):
-    """A run without samples says so."""
     page = html(fake.make_report([]))
     assert "This run has no samples." in page.text
     assert "n/a" in page.text
@@ -126,7 +116,6 @@ def test_an_empty_run_is_a_page(fake, html):
 
 
 def test_samples_are_listed_failures_first(fake, html):
-    """As many as asked for, with their reasons; the page says how many there are, and no ungraded one has a score."""
     rows = fake.realistic_rows(tasks=14, trials=4, models=("north-2",))
     page = html(fake.make_report(rows), max_samples=5)
     table = page.html[page.html.index("<noscript>\n<p") :]
@@ -142,13 +131,11 @@ def test_samples_are_listed_failures_first(fake, html):
 
 @pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_bytes"])
 def test_negative_limits_are_refused(option):
-    """A negative limit is an error that names the option."""
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
         HtmlReporter(**{option: -1})
 
 
 def test_the_reporters_are_offered():
-    """The plugin names its reporters and where they are."""
     found = [each for each in reporters.gradestack_components() if each.kind == "reporter"]
     assert [each.name for each in found] == ["html", "markdown", "csv", "json", "text", "junit", "github"]
     assert hasattr(reporters.gradestack_components, f"{hookimpl.project_name}_impl")

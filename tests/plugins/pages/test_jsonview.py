@@ -18,7 +18,6 @@ def shown(value, marks=(), limit=4000):
 
 
 def test_marked_places_are_spread_out_and_marked():
-    """A value holding a marked place is spread over lines, and only the lines of that place are marked."""
     value = {"id": 7, "legs": [{"train": "R1", "day": "x"}, {"train": "R2", "day": "y"}]}
     assert shown(value, [("legs", "1", "day")]) == [
         ("{", False),
@@ -35,12 +34,10 @@ def test_marked_places_are_spread_out_and_marked():
 
 
 def test_the_empty_place_marks_everything():
-    """The pointer to the whole value marks all its lines."""
     assert shown({"a": 1}, [()]) == [('{"a": 1}', True)]
 
 
 def test_long_values_are_cut_with_a_note():
-    """Beyond the limit a line says that something was left out."""
     texts = [text for text, _ in shown(["x" * 90, "y" * 90, "z" * 90], limit=150)]
     assert texts[-1] == "… cut here"
     assert sum(map(len, texts)) < 200
@@ -49,7 +46,6 @@ def test_long_values_are_cut_with_a_note():
 
 @given(JSON_VALUES)
 def test_lines_say_the_value_and_nothing_else(value):
-    """Joined, the lines of any value read back as that value."""
     assert json.loads("\n".join(line.text for line in lines(value, limit=10**9))) == value
 
 
@@ -68,7 +64,6 @@ def test_lines_say_the_value_and_nothing_else(value):
     ],
 )
 def test_differences_are_found_where_they_are(expected, actual, left, right):
-    """Objects differ by key, lists by the elements without an equal, in order."""
     assert differences(expected, actual) == (left, right)
 
 
@@ -80,7 +75,6 @@ def test_pointers_are_decoded():
 
 @given(JSON_VALUES, st.sampled_from([None, 1, 4]))
 def test_spreading_changes_white_space_only(value, indent):
-    """A JSON text spread over lines reads back as the same value; texts that hold no container are left alone."""
     text = json.dumps(value, indent=indent)
     result = spread(text)
     if isinstance(value, dict | list):
@@ -91,19 +85,16 @@ def test_spreading_changes_white_space_only(value, indent):
 
 
 def test_spreading_keeps_tokens_as_written():
-    """Number formats, key order and repeated keys survive."""
     text = '{"b":1.50,"a":1e3,"b":"' + "x" * 80 + '"}'
     assert spread(text) == '{\n  "b": 1.50,\n  "a": 1e3,\n  "b": "' + "x" * 80 + '"\n}'
 
 
 @pytest.mark.parametrize("text", ["{'a': 1}", "{", "plain", "", "[1,]", "[" * 5000 + "]" * 5000])
 def test_texts_that_are_not_json_are_left_alone(text):
-    """Only what parses is spread; depth is no problem."""
     found = spread(text)
     assert found is None or json.loads(found) == json.loads(text)
 
 
 def test_deep_nesting_does_not_blow_up():
-    """Levels beyond the eighth stay on their line, so that depth does not multiply the size."""
     text = "[" * 400 + '"' + "x" * 100 + '"' + "]" * 400
     assert len(spread(text)) < 2 * len(text)

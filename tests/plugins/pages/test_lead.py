@@ -16,7 +16,6 @@ SOLVED = {"grader": "reward", "rule": "verdict of reward", "words": {"passed": "
 
 
 def declared(better="higher", unit="share"):
-    """Return the declarations of a run of two graders, both of whose metrics mean the same."""
     names = {"mean": "mean", "pass_hat_k": "pass_hat_k.{k}", "far": "far", "gone": "gone"}
     figures = [{"name": each, "label": "F", "better": better, "unit": unit} for each in names.values()]
     entries = [
@@ -66,12 +65,10 @@ def row(id_, run, passed, partial=0.0, **more):
     ],
 )  # fmt: skip
 def test_the_sentence_says_what_was_counted(passed, of, reliable, text):
-    """How many are a success, in the run's word, and how many tasks every time."""
     assert sentence_of(success(passed, of), reliable) == text
 
 
 def test_the_sentence_of_other_runs():
-    """Several models, no outcome, nothing graded and no samples each have their own."""
     two = success(50, 100, north=(40, 10), south=(10, 40))
     assert sentence_of(two) == "Solved: north 80.0%, south 20.0%"
     figure = {"headline": {"figures": [{"label": "Plan", "figure": "o.plan.mean", "value": 0.5}]}}
@@ -84,7 +81,6 @@ def test_the_sentence_of_other_runs():
 
 @pytest.mark.parametrize("word", ["passed", "all calls right", "without failed calls", "not lost"])
 def test_words_stand_as_they_are_declared(word):
-    """No module makes other words of them."""
     assert sentence_of(success(1, 8), words={**WORDS, "passed": word}).partition(": ")[0] == word[0].upper() + word[1:]
 
 
@@ -99,7 +95,6 @@ def test_words_stand_as_they_are_declared(word):
     ],
 )
 def test_what_a_run_is_made_of(reliable, text):
-    """Tasks, models and trials where they multiply to the samples there are, else samples."""
     assert made_of({"metrics": {"total": 200}}, reliable) == text
 
 
@@ -121,7 +116,6 @@ def summary_of(**more):
 
 
 def test_every_figure_has_its_place_on_one_axis():
-    """Shares of successes are percent, other figures fractions; what is off the axis or undefined has no place."""
     summary = summary_of()
     rows = rows_of(summary, declared(), Reliability(4, 2, {0: 1, 1: 2, 2: 1}))
     assert [(row.title, row.code, row.note, row.value + row.unit, row.interval) for row in rows] == [
@@ -136,14 +130,12 @@ def test_every_figure_has_its_place_on_one_axis():
 
 
 def test_confidences_are_said_where_they_are_one():
-    """Intervals of two confidences are said by none."""
     figures = [{"value": 1, "interval": interval(0, 1)}, {"value": 1, "interval": interval(0, 1, confidence=0.9)}]
     assert confidence_of({"headline": {"figures": figures}}) == ""
     assert confidence_of({"headline": {"figures": figures[1:]}}) == "Intervals are 90%, clustered by task."
 
 
 def test_successes_stand_first_even_if_no_figure_is_their_share():
-    """A stack whose headline has other figures says them after it."""
     summary = {"outcome": {**SOLVED, "passed": 1, "failed": 3}, "headline": {"figures": []}}
     (only,) = rows_of(summary, declared(), Reliability(4, 1, {0: 3, 1: 1}))
     assert (only.title, only.value, only.unit, only.note) == ("Solved", "25.0", "%", "1 of 4 samples")
@@ -153,7 +145,6 @@ def test_successes_stand_first_even_if_no_figure_is_their_share():
 
 
 def test_the_share_of_successes_has_its_own_interval():
-    """Where no figure of the headline is that share; its confidence is one of those that must agree."""
     held = {"low": 0.2, "high": 0.4, "confidence": 0.95, "clusters": 4}
     figures = [{"label": "Partial", "figure": "partial.mean", "value": 0.7, "interval": interval(0, 1, confidence=0.9)}]
     summary = {"outcome": {**SOLVED, "passed": 5, "failed": 15, "share_interval": held}}
@@ -173,7 +164,6 @@ def test_the_share_of_successes_has_its_own_interval():
     ],
 )
 def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(figure, ends):
-    """Both are said, each under its own name; only the outcome grader's mean with the same interval is that share."""
     figures = [{"label": "Other", "figure": figure, "value": 0.5, "interval": interval(*ends)}]
     summary = summary_of(headline={"figures": figures})
     rows = rows_of(summary, declared(), Reliability(0, None, {}))
@@ -183,7 +173,6 @@ def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(fi
 
 @pytest.mark.parametrize("figure", ["reward.mean", "reward.mean.mean", "reward.classification.accuracy"])
 def test_the_share_of_successes_is_said_once(figure):
-    """A mean of zeros and ones, or an accuracy, with the interval of the share of successes stands in its place."""
     figures = [{"label": "Mean", "figure": figure, "value": 0.5, "interval": interval(0.32, 0.527)}]
     summary = summary_of(headline={"figures": figures})
     (row,) = rows_of(summary, declared(), Reliability(0, None, {}))
@@ -191,7 +180,6 @@ def test_the_share_of_successes_is_said_once(figure):
 
 
 def test_a_figure_that_is_no_share_has_no_place_on_the_axis():
-    """One step a run, give or take a half, is not all of anything, though it is 1."""
     figures = [
         {"label": "Steps a run", "figure": "usage.mean", "value": 1.0, "interval": interval(0.5, 1.5, method="t")}
     ]
@@ -206,14 +194,12 @@ _UNITS = [declared("neither", "count"), declared("lower", "seconds"), Declaratio
 
 @pytest.mark.parametrize(("better", "note"), [("lower", "lower is better"), ("higher", ""), ("neither", "")])
 def test_which_way_is_better_is_what_was_declared(better, note):
-    """Said where it is not the usual way."""
     figures = [{"label": "Slips", "figure": "x.mean", "value": 0.5}]
     (row,) = rows_of({"headline": {"figures": figures}}, declared(better), Reliability(0, None, {}))
     assert (row.title, row.note) == ("Slips", note)
 
 
 def test_models_have_a_row_each():
-    """Under the figure's name, with the model's beside it."""
     models = {"north": {"value": 0.5}, "south": {"value": None, "reason": "nothing graded"}}
     summary = {"headline": {"figures": [{"label": "Accuracy", "figure": "x.mean", "models": models}]}}
     rows = rows_of(summary, declared(), Reliability(4, 1, {}))
@@ -228,7 +214,6 @@ def found(index, outcome, summary, noun="runs"):
 
 
 def test_a_score_that_tells_nothing_is_said():
-    """Where a grader scores successes and the others alike, with both means, the chart, and who expects no call."""
     rows = [row(str(n % 10), n // 10, n % 2 == 0, [0.0, 0.5, 1.0][n % 3]) for n in range(60)]
     for each in rows[:10]:
         each["expected"] = {"calls": []}
@@ -242,7 +227,6 @@ def test_a_score_that_tells_nothing_is_said():
 
 
 def test_a_score_that_tells_something_is_not_a_finding():
-    """Neither is one over too few samples."""
     apart = [row(str(n), 0, n % 2 == 0, 0.9 if n % 2 == 0 else 0.2) for n in range(60)]
     few = [row(str(n), 0, n % 2 == 0, 0.5) for n in range(18)]
     assert found(index_of(apart), success(30, 60), summary_of()) == []
@@ -250,7 +234,6 @@ def test_a_score_that_tells_something_is_not_a_finding():
 
 
 def test_lost_input_and_lost_grades_come_first():
-    """More than one in a hundred unread, failed or missing; less than that is no finding."""
     lost = {
         "bad_records": {"count": 136},
         "metrics": {"total": 266, "states": {"reward": {"graded": 90, "failed": 8, "missing": 2}}},
@@ -280,7 +263,6 @@ def call(tool, score, made, *pointers):
 
 
 def test_the_funnel_ranks_tools_by_calls_lost():
-    """Expected, right, wrong and not called of each; the worst is the one that loses most of its own."""
     items = [call("find", 1.0, 0)] * 9 + [call("find", 0.0, None)] + [call("book", 0.5, 0, "/day")] * 2
     grade = {"state": "graded", "score": 0.5, "items": items}
     found = funnel_of(index_of([{"sample": {"id": "a"}, "grade": grade, "grades": {"calls": grade}}]))

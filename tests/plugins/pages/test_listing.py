@@ -22,7 +22,6 @@ def read(text):
 
 
 def test_the_list_has_every_sample(fake):
-    """Id, model, run, verdict, score and reasons of each can be read back."""
     rows = fake.realistic_rows(tasks=5, trials=2)
     index = index_of(fake, rows)
     held = read(listing(index, words_of({}), {"longest": 3}))
@@ -37,13 +36,11 @@ def test_the_list_has_every_sample(fake):
 
 
 def test_the_same_index_gives_the_same_bytes(fake):
-    """No time and no order of sets is in it."""
     rows = fake.realistic_rows(tasks=3, trials=2)
     assert listing(index_of(fake, rows), words_of({}), {}) == listing(index_of(fake, rows), words_of({}), {})
 
 
 def test_hidden_characters_are_visible_in_the_list(fake):
-    """Ids, models and reasons are cleaned like all texts of a page."""
     row = fake.graded_row(1, 0, "m\u202e")
     row["sample"]["id"] = "\x1bid"
     held = read(listing(index_of(fake, [row]), words_of({}), {}))
@@ -51,7 +48,6 @@ def test_hidden_characters_are_visible_in_the_list(fake):
 
 
 def test_failures_are_ranked_and_counted(fake):
-    """By the number of samples, and those that are not shown are counted."""
     rows = fake.realistic_rows(tasks=8, trials=4)
     index = index_of(fake, rows)
     found, left_out = failures_of(index)
@@ -64,7 +60,6 @@ def test_failures_are_ranked_and_counted(fake):
 
 
 def test_verdicts_of_other_graders():
-    """A digit for each sample: passed, lost, broken, skipped and missing; the outcome grader has its own column."""
     grades = [
         {"state": "graded", "score": 1.0},
         {"state": "graded", "score": 0.5, "passed": True},
@@ -80,7 +75,6 @@ def test_verdicts_of_other_graders():
 
 
 def test_clusters_are_no_ids_of_the_list(fake):
-    """The list names every id once, in the order of the rows."""
     rows = [fake.graded_row(number, 0, "m") for number in (3, 1, 3)]
     for each in rows:
         each["cluster"] = "all"

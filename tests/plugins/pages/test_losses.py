@@ -12,7 +12,6 @@ from gradestack_plugins.pages.overview import findings
 
 
 def rows_of(fake, lost, solved=8):
-    """Return rows by the reasons of lost samples, each (code, subject, pointer); every other row is a success."""
     rows = []
     for number, reasons in enumerate([*lost, *[()] * solved]):
         passed = number >= len(lost)
@@ -39,14 +38,12 @@ CALL, OTHER = ("missing_call", "book", ""), ("wrong_argument", "find", "/name")
     ],
 )
 def test_what_most_losses_have_in_common(fake, lost, found):
-    """An argument, else a tool, in more than half of ten lost samples or more."""
     loss = loss_of(index_of(fake.make_report(rows_of(fake, lost))))
     assert (loss and (loss.tool, loss.argument, loss.lost, loss.of_lost)) == found
 
 
 @pytest.mark.parametrize(("among", "found"), [(3, "seat"), (4, None)])
 def test_what_successes_have_as_well_explains_nothing(fake, among, found):
-    """It counts where successes have it at most half as often: 3 of 10 against 6 of 10, not 4."""
     rows = rows_of(fake, [[SEAT]] * 6 + [[OTHER]] * 4, solved=10)
     for row in rows[10 : 10 + among]:
         row["grade"]["reasons"].extend({"code": SEAT[0], "subject": SEAT[1], "pointer": SEAT[2]} for _ in range(2))
@@ -55,14 +52,12 @@ def test_what_successes_have_as_well_explains_nothing(fake, among, found):
 
 
 def test_graders_that_are_only_compared_do_not_count(fake):
-    """Their reasons are no finding; those of the others are."""
     index = index_of(fake.make_report(rows_of(fake, [[SEAT]] * 10)))
     assert loss_of(index, {"partial"}).grader == "reward"
     assert loss_of(index, {"partial", "reward"}) is None
 
 
 def test_the_finding_names_it_with_both_shares(fake):
-    """The sentence has lost samples and successes; its kinds of reasons are exactly those of the argument."""
     rows = rows_of(fake, [[SEAT, ("missing_argument", "book", "/seat")]] * 7 + [[OTHER]] * 5)
     report = fake.make_report(rows)
     unread, found = findings(report.summary, index_of(report), success_of(report.summary), "partial", "samples")
@@ -78,7 +73,6 @@ def test_the_finding_names_it_with_both_shares(fake):
 
 
 def test_pages_say_it_and_escape_it(fake, html, markdown):
-    """Both pages have the sentence; a tool named like a tag stays text, and the link has the kinds and the outcome."""
     lost = [[("missing_call", "<img src=x>", "")]] * 11
     page = html(fake.make_report(rows_of(fake, lost)))
     told = "<img src=x> is wrong in 11 of 11 samples “not solved” , 0 of 8 “solved” (reasons of partial)."

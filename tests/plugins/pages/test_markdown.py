@@ -19,7 +19,6 @@ def rendered(text):
 
 
 def test_the_page_shows_a_whole_run(fake, markdown):
-    """Verdict, gate, figures, tasks, lost points and problems are there, in sound tables."""
     page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
     assert page.startswith("# rail: ✗ FAILED\n")
     assert "| `partial >= 0.9` |" in page
@@ -33,14 +32,12 @@ def test_the_page_shows_a_whole_run(fake, markdown):
 
 @pytest.mark.parametrize(("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")])
 def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
-    """The first line says how the run ended."""
     report = fake.make_report([])
     summary = {**report.summary, "gates_passed": passed}
     assert markdown(attrs.evolve(report, summary=summary)).splitlines()[0] == f"# rail: {word}"
 
 
 def test_no_line_is_a_broken_table_row(fake, markdown):
-    """All rows of one table have the same number of cells."""
     page = markdown(fake.make_report(fake.realistic_rows(tasks=5)))
     for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
@@ -48,7 +45,6 @@ def test_no_line_is_a_broken_table_row(fake, markdown):
 
 
 def test_hostile_texts_stay_texts(fake, markdown):
-    """Markup in names, values and messages is shown, not obeyed."""
     rows = fake.realistic_rows(tasks=2, trials=1)
     for row in rows:
         row["sample"]["id"], row["model_name"] = f"id {HOSTILE}", HOSTILE
@@ -69,7 +65,6 @@ def test_hostile_texts_stay_texts(fake, markdown):
 
 @pytest.mark.parametrize("text", ["a|b", "`", "``` x", "<b>", "*", "\\", "a\nb", " lead", "x`y``z", "\\|", "&amp;"])
 def test_code_spans_show_the_text_itself(text):
-    """A code span renders as exactly its text on one line, in a table too."""
     html = rendered(f"| h |\n| --- |\n| {code(text)} |\n")
     shown = re.search(r"<td><code>(.*?)</code></td>", html)[1]
     for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
@@ -99,7 +94,6 @@ def test_code_spans_show_the_text_itself(text):
     ],
 )
 def test_prose_shows_the_text_itself(text):
-    """Escaped prose renders as exactly its text, in a table and at the beginning of a block."""
     for place, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
         html = rendered(place.format(prose(text)))
         shown = re.sub("</?code>", "", re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)[1])
@@ -115,7 +109,6 @@ LINKED = (
 
 
 def test_words_that_would_become_links_stand_as_code():
-    """Addresses, mentions, references and hashes, which are looked for once escapes are gone; other words stay text."""
     tokens = RENDER.parseInline(prose(f"to {LINKED} or"))[0].children
     assert {token.type for token in tokens} == {"text", "code_inline"}
     text = "".join(token.content for token in tokens if token.type == "text")
@@ -125,12 +118,10 @@ def test_words_that_would_become_links_stand_as_code():
 
 @pytest.mark.parametrize("text", ["pass^4", "Stability@3", "12:30:45", "0.5 – 1", "a, b; c: d!", "C# 100% x=1 R2-D2"])
 def test_words_that_link_nowhere_stay_text(text):
-    """Figures, names and times have no code spans among them."""
     assert "`" not in prose(text)
 
 
 def test_samples_are_limited_worst_first(fake, markdown):
-    """Only samples that lost something are listed, the worst first, and the rest is counted."""
     rows = fake.realistic_rows(tasks=8, trials=2, models=("north-1",))
     lost = sum(row["state"] in {"failed", "missing"} or row["passed"] is False for row in rows)
     page = markdown(fake.make_report(rows), max_samples=2)
@@ -141,7 +132,6 @@ def test_samples_are_limited_worst_first(fake, markdown):
 
 
 def test_ungraded_samples_are_not_zeros(fake, markdown):
-    """States stand where scores would be."""
     rows = [fake.ungraded_row(5, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
     page = markdown(fake.make_report(rows))
     assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
@@ -149,23 +139,19 @@ def test_ungraded_samples_are_not_zeros(fake, markdown):
 
 
 def test_bars_are_relative_to_the_tallest():
-    """A full bar has twenty-four blocks, a small one at least one, an empty one none."""
     assert (len(bar(100.0)), len(bar(50.0)), len(bar(0.1)), len(bar(0.0))) == (24, 12, 1, 0)
 
 
 def test_the_same_report_gives_the_same_bytes(fake, markdown):
-    """Writing twice changes nothing."""
     report = fake.make_report(fake.realistic_rows(tasks=3))
     assert markdown(report) == markdown(report)
 
 
 def test_an_empty_run_is_a_page(fake, markdown):
-    """A run without samples says so."""
     assert "This run has no samples." in markdown(fake.make_report([]))
 
 
 def test_the_first_lines_are_the_comment(fake, markdown):
-    """Verdict, sentence, gates, figures and the most frequent reasons stand in thirty lines, the rest is folded."""
     page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
     first, _, rest = page.partition("<details>")
     assert len(first.splitlines()) <= 30
@@ -177,7 +163,6 @@ def test_the_first_lines_are_the_comment(fake, markdown):
 
 @pytest.mark.parametrize("most", [60_000, 20_000, 9_000])
 def test_the_page_stays_a_comment(fake, markdown, most):
-    """Whatever a run holds, the page has no more characters than allowed, and counts what it leaves out."""
     rows = fake.realistic_rows(tasks=120, trials=4, models=("north-1",))
     for row in rows:
         row["sample"]["id"] += " x" * 150
@@ -194,7 +179,6 @@ def test_the_page_stays_a_comment(fake, markdown, most):
 
 
 def test_room_left_by_one_section_goes_to_the_next():
-    """A short section takes what it needs; what does not fit a section's room is counted."""
     short = Fold("One", "a", ["b"], "\n", "lines", "x")
     long = Fold("Two", "a", ["b" * 100] * 10, "\n", "lines", "y")
     text = folded([short, long], [0.5, 0.5], 1000)
@@ -206,6 +190,5 @@ def test_room_left_by_one_section_goes_to_the_next():
 
 @pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_characters"])
 def test_negative_limits_are_refused(option):
-    """A negative limit is an error that names the option."""
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
         MarkdownReporter(**{option: -1})

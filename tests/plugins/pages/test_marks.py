@@ -24,7 +24,6 @@ def _one(block):
 
 
 def _marks():
-    """Return the arguments each macro is drawn with."""
     estimates = _one(blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 0.75)), blocks.Figure("bare", 1)])).rows
     scores = ScoreBins(counts=[4, 0, 1, 2, 3, 6], below=1, above=2)
     opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
@@ -52,7 +51,6 @@ def _marks():
 
 
 def _picture(env, name):
-    """Return a page with one mark, drawn with each of its arguments."""
     marks = env.get_template("_marks.html").module
     drawings = "\n".join(f"<div>\n{getattr(marks, name)(*each)}\n</div>" for each in _marks()[name])
     return f'<!doctype html>\n<meta charset="utf-8">\n<link rel="stylesheet" href="{STYLE}">\n{drawings}\n'
@@ -63,14 +61,12 @@ STYLE = "../../../../templates/gradestack_templates/report.css"
 
 @pytest.mark.parametrize("name", _marks())
 def test_a_mark_looks_as_its_golden_picture(name):
-    """The same text for the same figures, with what comes from data escaped."""
     text = _picture(environment(), name)
     assert text == (GOLDEN / f"{name}.html").read_text(encoding="utf-8")
     assert HOSTILE not in text
 
 
 def test_every_mark_has_a_picture():
-    """None of the macros is forgotten, and each is described at the top of their file."""
     text = str(asset(environment(), "_marks.html"))
     names = set(re.findall(r"{% macro (\w+)\(", text))
     assert names == set(_marks()) == {path.stem for path in GOLDEN.iterdir()}

@@ -53,13 +53,10 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
 
 
 def shown(report):
-    """Return the blocks of the panel."""
     return list(OtherTools().show(report))
 
 
 def tables(report):
-    """Return the rows of its tables by their titles: of a figure value and interval, of a link its text."""
-
     def plain(cell):
         if isinstance(cell, blocks.Figure):
             return cell.value, cell.interval
@@ -73,7 +70,6 @@ def tables(report):
 
 
 def test_verdicts_are_counted_against_the_outcome():
-    """A verdict is a rule's own, else a score of 1; what has none counts on neither side."""
     (table,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "Every rule")
     assert table.columns == ["average", "same verdict", "of", "passes more", "less", "no grade", "version"]
     assert tables(report_of())["Every rule"] == {
@@ -86,7 +82,6 @@ def test_verdicts_are_counted_against_the_outcome():
 
 
 def test_differences_have_causes_and_examples():
-    """A sample stands under every reason the outcome grader gave; the example has one reason, where there is such."""
     found = tables(report_of())
     assert found["Pass where own does not"] == {
         "Calls nobody expected cost nothing": [2, "s1", 2, "soft"],
@@ -103,13 +98,11 @@ def test_differences_have_causes_and_examples():
 
 
 def test_an_example_is_a_link_to_its_sample(html):
-    """It opens the sample at its position, whatever that is called."""
     links = [item.get("href") for tag, item in html(report_of()).tags if tag == "a"]
     assert {"#s1", "#s2", "#s3", "#s4"} <= set(links)
 
 
 def test_presets_that_say_the_same_are_one_kind():
-    """Agreement is of samples both have a verdict of, in percent, each kind with those before it."""
     section = shown(report_of())[-1]
     kinds, matrix = section.blocks
     assert section.folded
@@ -118,13 +111,11 @@ def test_presets_that_say_the_same_are_one_kind():
 
 
 def test_two_graders_of_one_preset_stand_apart():
-    """Behind its name stands the key of each."""
     report = report_of(presets={"own": "own@1", "soft": "same@1", "same": "same@1"})
     assert list(tables(report)["Every rule"]) == ["own", "same (soft)", "same (same)"]
 
 
 def test_one_preset_is_not_compared(html, markdown):
-    """Without a second one there is no section."""
     report = report_of(presets={"own": "own@1"})
     assert OtherTools().show(report) is None
     assert page_of(report).folded == frozenset()
@@ -132,13 +123,11 @@ def test_one_preset_is_not_compared(html, markdown):
 
 
 def test_a_run_without_rows_has_no_such_section():
-    """Verdicts are counted over rows."""
     report = report_of()
     assert OtherTools().show(attrs.evolve(report, header={**report.header, "rows": False})) is None
 
 
 def test_a_run_without_an_outcome_shows_figures_only(html):
-    """Nothing is compared with nothing; the presets still are with each other."""
     report = report_of(outcome="")
     table, agreement = shown(report)[1:]
     assert (list(table.columns), agreement.title) == (
@@ -152,7 +141,6 @@ def test_a_run_without_an_outcome_shows_figures_only(html):
 
 
 def test_an_outcome_without_a_preset_is_compared_with(html):
-    """Presets are held against whatever decides a run."""
     rows = [{**grades, "plain": grade(0.0)} for grades in ROWS]
     found = tables(report_of(rows, outcome="plain"))["Every rule"]
     assert [row[3] for row in found.values()] == [1, 3, 3, 1]
@@ -160,7 +148,6 @@ def test_an_outcome_without_a_preset_is_compared_with(html):
 
 
 def test_names_of_presets_are_escaped(html, markdown):
-    """What stands in a header is text."""
     evil = {"own": "own@1", "soft": "<img src=x>/`|@2", "same": "**b**", "broken": "x"}
     page = html(report_of(presets=evil))
     assert "<img src=x>/`|" in page.text
@@ -171,7 +158,6 @@ def test_names_of_presets_are_escaped(html, markdown):
 
 
 def test_reasons_and_figures_of_presets_are_folded(html):
-    """Failures and figures show the outcome grader's; those of rules it is compared with can be opened."""
     page = html(report_of())
     assert page.text.index("1 reason of rules it is compared with") > page.text.index("extra_call")
     own, others = page.html[page.html.index('id="graders"') :].split("Figures of 3 rules it is compared with")
@@ -179,7 +165,6 @@ def test_reasons_and_figures_of_presets_are_folded(html):
 
 
 def test_rules_without_any_grade_make_no_table(html, markdown):
-    """Where no rule has a grade of any sample one sentence says so; what is said of one sample is in the singular."""
     left_out = {"state": "skipped", "score": 0.0, "reasons": [{"code": "no_reference"}]}
     silent = report_of([dict.fromkeys(PRESETS, left_out)])
     for text in (html(silent).text, markdown(silent)):

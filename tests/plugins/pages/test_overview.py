@@ -16,7 +16,6 @@ def of(fake, rows, change=None, **options):
 
 
 def test_figures_are_those_of_the_summary(fake):
-    """Averages, passes and states are shown as the summary has them, over graded and over all samples."""
     rows = [fake.graded_row(3, run, "m") for run in range(3)] + [fake.ungraded_row(3, 3, "m", "failed")]
     head = of(fake, rows).head
     scores = [row["grade"]["score"] for row in rows[:3]]
@@ -32,14 +31,12 @@ def test_figures_are_those_of_the_summary(fake):
 
 
 def test_nothing_graded_is_undefined_not_zero(fake):
-    """Without a graded sample averages and shares have no value."""
     view = of(fake, [fake.ungraded_row(1, 0, "m", "skipped")])
     assert (view.head.attempted, view.success.passed, view.success.of, view.success.share) == ("n/a", 0, 0, "")
     assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "n/a", None)
 
 
 def test_scores_without_an_aggregator_are_counted_here(fake):
-    """A grader without a histogram of its own gets one over five bins and 1.0; one with only 0 and 1 gets none."""
     rows = [fake.graded_row(3, run, "m") for run in range(6)]
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
@@ -50,7 +47,6 @@ def test_scores_without_an_aggregator_are_counted_here(fake):
 
 
 def test_the_main_grader_is_the_gates(fake):
-    """The gate names the main grader; without a gate it is the suite's first, whatever it is called."""
     summary = fake.summary_of([fake.graded_row(1, 0, "m")])
     graders = [{"kind": "reader", "key": "reader"}, *({"kind": "grader", "key": key} for key in ("reward", "partial"))]
     assert main_key({**summary, "gates": [{"metric_key": "partial"}]}, {"components": graders}) == "partial"
@@ -61,7 +57,6 @@ def test_the_main_grader_is_the_gates(fake):
 
 
 def test_gates_in_percent_are_drawn_in_percent(fake):
-    """An accuracy gate compares percentages; its place on the scale is the percentage itself."""
     gate = {"text": "accuracy", "metric": "accuracy", "value": 80, "actual": 62.5, "passed": False}
     (shown,) = of(fake, [], {"gates": [gate]}).gates
     assert (shown.actual, shown.at, shown.threshold, shown.outcome) == ("62.5%", 62.5, 80.0, "failed")
@@ -69,19 +64,16 @@ def test_gates_in_percent_are_drawn_in_percent(fake):
 
 @pytest.mark.parametrize(("verdict", "word"), [(True, "passed"), (False, "failed"), (None, "none")])
 def test_the_verdict_has_three_values(fake, verdict, word):
-    """No gate is neither a pass nor a failure."""
     assert of(fake, [], {"gates_passed": verdict}).verdict == word
 
 
 def test_machine_and_place_are_not_shown(fake):
-    """Folders, engine and timings depend on the machine and stay out of the page."""
     view = of(fake, [])
     assert view.inputs == (("rail.json", "123,456 bytes", "ab" * 32),)
     assert [component[0] for component in view.components] == ["reader", "grader"]
 
 
 def test_broken_and_interrupted_runs_say_so(fake):
-    """A summary that says what broke or that the run was cut short is repeated at the top."""
     view = of(fake, [], {"broken": {"exporter x": "KeyError: 'a'"}, "incomplete": True})
     assert [problem.place for problem in view.broken] == ["incomplete", "exporter x"]
 
@@ -96,7 +88,6 @@ def test_broken_and_interrupted_runs_say_so(fake):
     ],
 )
 def test_odd_summaries_never_raise(fake, summary):
-    """A summary of another version, with keys missing or of other types, still gives an overview."""
     summary = {"suite": "rail", "gates_passed": None, **summary}
     report = attrs.evolve(fake.make_report([]), summary=summary, header={"components": [None], "inputs": [{}]})
     overview(report, index_of(report))
@@ -126,19 +117,16 @@ def test_odd_summaries_never_raise(fake, summary):
     ],
 )
 def test_gates_show_their_verdict(fake, gate, actual, note):
-    """The value has the digits its verdict needs, and beside it stands what it leaves out."""
     (shown,) = of(fake, [], {"gates": [{"text": "rule", "passed": False, **gate}]}).gates
     assert (shown.actual, shown.note.startswith(note), bool(shown.note)) == (actual, True, bool(note))
 
 
 def test_a_run_that_failed_whole_did_not_pass(fake):
-    """Whatever its gates said, and why stands on top."""
     view = of(fake, [], {"gates_passed": True, "all_failed": "all 3 grades failed"})
     assert (view.verdict, view.broken[0].reason) == ("failed", "all 3 grades failed")
 
 
 def test_figures_of_a_headline_show_their_intervals():
-    """Its ends, or why there is none; of a figure over k the last."""
     sure = {"low": 0.25, "high": 0.75, "confidence": 0.9, "method": "logit_t", "n": 8, "clusters": 4}
     entries = [
         {"label": "a", "value": 0.5, "interval": sure},

@@ -28,7 +28,6 @@ NODE = blocks.Node
 
 
 def every_kind(report):
-    """Return a block of each kind, with markup for a text wherever there is one."""
     figure = blocks.Figure(MARKUP, 0.25, (0.125, 0.5), MARKUP)
     return [
         blocks.Figures([figure, blocks.Figure("none", None), blocks.Figure("word", MARKUP)], MARKUP),
@@ -47,7 +46,6 @@ def every_kind(report):
 
 
 def cells(report):
-    """Return a table of every kind of cell, and a folded section."""
     row = [
         blocks.Figure("f", 0.25, (0.125, 0.5)),
         blocks.Figure("off", 7.0, (6.0, 8.0)),
@@ -66,7 +64,6 @@ def of_comparison(data):
 
 
 def comparison():
-    """Return the content of a comparison.json."""
     interval = {"ends": [0.0, 0.2], "confidence": 0.95}
     metric = {
         "a": 0.1,
@@ -137,7 +134,6 @@ def no_mapping(_):
 
 @pytest.fixture
 def panel(monkeypatch):
-    """Return a maker of panels whose functions are those of this module."""
     module = types.ModuleType("gradestack_test_panels")
     module.__file__ = __file__
     monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -151,12 +147,10 @@ def panel(monkeypatch):
 
 @pytest.fixture
 def report(fake):
-    """Return a maker of a small report with panels."""
     return lambda *panels: with_panels(fake.make_report(fake.realistic_rows(tasks=2, trials=2)), *panels)
 
 
 def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown):
-    """On the page all of them stand as text in one section, in Markdown as a folded one."""
     page = html(report(panel("every_kind")))
     (section,) = [attributes for tag, attributes in page.tags if attributes.get("id") == "panel-mine-every_kind"]
     assert section["class"] == "card panel"
@@ -172,7 +166,6 @@ def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown)
 
 
 def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdown):
-    """A figure has its interval beside it, as text and drawn; a link opens a sample; a section may be folded."""
     page = html(report(panel("cells")))
     at = page.html.index('id="panel-mine-cells"')
     section = page.html[at : page.html.index("</section>", at)]
@@ -189,7 +182,6 @@ def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdow
 
 
 def test_undefined_and_what_lies_outside_is_said(report, panel, html):
-    """None and NaN are no zeros: they read n/a, and values beyond the bins get bins of their own."""
     page = html(report(panel("every_kind")))
     assert page.text.count("n/a") > 3
     found = {each.label: (each.left, each.right) for each in next(iter(drawn(every_kind(None)[5]))).chart.bars}
@@ -212,13 +204,11 @@ def test_undefined_and_what_lies_outside_is_said(report, panel, html):
     ids=lambda block: type(block).__name__,
 )
 def test_parts_that_do_not_fit_are_refused(block):
-    """Rather than drawn wrong."""
     with pytest.raises(ValueError, match=r".+"):
         list(drawn(block))
 
 
 def test_a_panel_that_raises_costs_only_itself(report, panel, html):
-    """It is left out by name, with a warning, and the others stand; one with nothing to show is not missed."""
     made = report(panel("broken"), panel("every_kind"), panel("nothing"), panel("no_mapping", template="x.html"))
     page = html(made)
     assert made.told[0] == "panel 'broken' of plugin mine is left out: KeyError: 'no figure'"
@@ -238,7 +228,6 @@ def test_a_panel_that_raises_costs_only_itself(report, panel, html):
 
 @pytest.mark.parametrize("place", ["overview", "page", "sample"])
 def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html, place):
-    """A bare BaseException is one panel's; the user's wish to stop is not."""
     made = report(panel("bare", place), panel("every_kind"))
     assert "panel-mine-every_kind" in html(made).values("id")
     assert len(made.told) == 1
@@ -249,7 +238,6 @@ def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html,
 
 
 def test_a_panel_cannot_change_the_run(report, panel, html):
-    """It gets a copy of header and summary; the index, which is large, is the one all have."""
     made = report(panel("meddling"))
     before = dumps([made.summary, made.header])
     page = html(made)
@@ -259,7 +247,6 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
 
 
 def test_a_panel_cannot_change_a_comparison(panel):
-    """Neither what is written of it nor what the page says."""
     data = comparison()
     page = html_page(data, Panels((panel("meddling_comparison", "compare"),)))
     assert data == comparison()
@@ -267,7 +254,6 @@ def test_a_panel_cannot_change_a_comparison(panel):
 
 
 def test_pages_written_again_say_the_same(report, panel, tmp_path):
-    """The warning of a panel that is left out is found anew, not doubled, once the summary has it."""
     pages = []
     made = report(panel("broken"), panel("odd", "sample"))
     for _ in range(2):
@@ -280,7 +266,6 @@ def test_pages_written_again_say_the_same(report, panel, tmp_path):
 
 
 def test_a_panel_of_samples_stands_in_each(report, panel, html):
-    """It gets the row; a sample it fails for lacks it, and how many do is said once."""
     page = html(report(panel("of_sample", "sample")))
     assert carried(page.html).count("About of_sample") == len(list(report().rows()))
     made = report(panel("odd", "sample"))
@@ -294,7 +279,6 @@ def test_a_panel_of_samples_stands_in_each(report, panel, html):
 
 
 def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
-    """Beside the report, which links it; its links to samples lead back there, and a broken one is not written."""
     made = report(panel("every_kind", "page"), panel("broken", "page"))
     paths = list(HtmlReporter().write(made, tmp_path))
     assert [path.name for path in paths] == ["report.html", "mine-every_kind.html"]
@@ -306,7 +290,6 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
 
 
 def test_a_panel_of_comparisons_stands_on_their_pages(panel):
-    """In HTML and folded in Markdown, with the comparison's own content; one that raises is named."""
     data = comparison()
     panels = Panels((panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind")))
     page = html_page(data, panels)
@@ -317,7 +300,6 @@ def test_a_panel_of_comparisons_stands_on_their_pages(panel):
 
 
 def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeypatch):
-    """It lies beside the function's module, has its data and our drawings; the name says that it is HTML."""
     (tmp_path / "box.html").write_text(
         '{% import "gradestack/_marks.html" as m %}<i>{{ data.text }}</i>{{ m.bar(50) }}'
     )
@@ -340,13 +322,11 @@ def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeyp
     ],
 )
 def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
-    """The class itself cannot be made, so that whoever writes it knows."""
     with pytest.raises(PluginError, match=said):
         panel_of(nothing, **wrong)
 
 
 def test_two_plugins_cannot_offer_one_panel():
-    """As with any other kind of component, both are named."""
     offered = Component(kind="panel", name="reliability", target="m:Panel", summary="")
     found = Registry([*discover(limit="").plugins, plugin_of(offered)])
     assert found.conflicts == [
@@ -355,7 +335,6 @@ def test_two_plugins_cannot_offer_one_panel():
 
 
 def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):
-    """A mapping or a file, for both schemes or one, and the page's policy knows the style by its hash."""
     file = tmp_path / "theme.yaml"
     file.write_text("{accent: '#123456', dark: {accent: 'rgb(1 2 3 / 50%)'}, sans: '\"My Font\", serif'}")
     page = html(report(), theme=file)
@@ -384,13 +363,11 @@ def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):
     ],
 )
 def test_a_theme_cannot_break_out(theme):
-    """What is no colour and no font is refused with its name."""
     with pytest.raises(ValueError, match="theme: "):
         HtmlReporter(theme=theme)
 
 
 def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, markdown):
-    """One part is changed and all others stay; its style is added, and Markdown has macros for blocks."""
     folder = tmp_path / "house"
     folder.mkdir()
     base = "{% extends 'gradestack/report.html' %}"
@@ -437,7 +414,6 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     ],
 )
 def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
-    """They reach neither Python nor files, cannot put anything before the page's policy, and leave no page behind."""
     folder = tmp_path / "house"
     folder.mkdir()
     (tmp_path / "secret.html").write_text("secret")
@@ -466,7 +442,6 @@ BASE = '{% extends "gradestack/report.html" %}\n'
     ],
 )
 def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, file, template, said):
-    """The suite is to be mended, no reporter is broken: the file is named as the suite names it."""
     folder = tmp_path / "house"
     folder.mkdir()
     (folder / file).write_text(template)
@@ -477,7 +452,6 @@ def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, fil
 
 
 def test_a_wrong_template_of_a_panel_is_told_with_its_line(report, panel, html, tmp_path, monkeypatch):
-    """It costs that panel, whose file and line the warning names."""
     (tmp_path / "box.html").write_text("<p>\n{{ gone }}</p>")
     monkeypatch.setattr(sys.modules["gradestack_test_panels"], "__file__", str(tmp_path / "module.py"))
     made = report(panel("of_template", template="box.html"))
@@ -487,7 +461,6 @@ def test_a_wrong_template_of_a_panel_is_told_with_its_line(report, panel, html, 
 
 
 def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
-    """What stands before and in the page's policy is ours, also where the beginning is a template of its own."""
     (tmp_path / "_begin.html").write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
     with pytest.raises(ConfigError, match="put nothing before that"):
         list(HtmlReporter(templates=tmp_path).write(report(), tmp_path))
@@ -495,7 +468,6 @@ def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
 
 
 def test_links_in_a_folder_lead_nowhere(report, tmp_path):
-    """A template or style that is a link to a file outside the folder is not read."""
     folder = tmp_path / "house"
     folder.mkdir()
     (tmp_path / "secret.html").write_text("secret")
@@ -510,7 +482,6 @@ def test_links_in_a_folder_lead_nowhere(report, tmp_path):
 
 
 def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html):
-    """A report.js or report.css in it is not put inline, and a style that could end its element is refused."""
     (tmp_path / "report.js").write_text("alert(1)")
     (tmp_path / "report.css").write_text("/* theirs */")
     page = html(report(), templates=tmp_path)
@@ -524,7 +495,6 @@ def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html
 
 
 def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
-    """Of every place; where axe-core is not to be had it says so."""
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
     for number, made in enumerate([panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]):
@@ -570,7 +540,6 @@ def first_name(report):
     ],
 )
 def test_the_kit_finds_what_is_wrong(report, panel, tmp_path, monkeypatch, function, template, said):
-    """Each flaw is named."""
     monkeypatch.setenv("PATH", "")
     (tmp_path / "box.html").write_text(template)
     chosen = panel(function, template="box.html" if template else "")

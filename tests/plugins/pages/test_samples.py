@@ -24,7 +24,6 @@ def text_of(row, **options):
 
 
 def talk(*trajectory, **options):
-    """Return what is shown of a conversation, below its heading."""
     return text_of({"trajectory": list(trajectory)}, **options).partition("Conversation")[2]
 
 
@@ -55,7 +54,6 @@ def test_a_conversation(trajectory, lines):
 
 
 def test_long_conversations_are_cut_and_counted():
-    """Beyond two hundred messages, and beyond the limit of one."""
     found = talk([said("a")] * 150, [said("a")] * 150)
     assert (found.count("user\n"), "100 more messages" in found) == (200, True)
     assert "… 4,000 more characters" in talk([said("x" * 5000)], max_text=1000)
@@ -63,12 +61,10 @@ def test_long_conversations_are_cut_and_counted():
 
 @pytest.mark.parametrize("trajectory", [None, 3, "x", [], [[]], [None, 3], [[{"tool_calls": [1, {}]}]]])
 def test_odd_trajectories_never_raise(trajectory):
-    """Whatever stands where the conversation should be, the sample is shown."""
     assert "row 1 of results.jsonl" in text_of({"trajectory": trajectory})
 
 
 def test_an_ungraded_sample_has_no_zero():
-    """The 0.0 that a row carries for an ungraded sample is not shown as a score."""
     grade = {"score": 0.0, "state": "skipped", "rationale": "no reference"}
     found = view({"sample": {"id": "t"}, "state": "skipped", "grade": grade, "grades": {"g": grade}})
     assert (found.entry.score, found.entry.shown, found.entry.verdict) == (None, "skipped", "skipped")
@@ -76,7 +72,6 @@ def test_an_ungraded_sample_has_no_zero():
 
 
 def test_a_broken_sample_says_why():
-    """The fault of a failed grade is the first thing said."""
     fault = {"category": "target", "code": "boom", "type": "ValueError", "message": "bad thing"}
     grade = {"score": 0.0, "state": "failed", "fault": fault}
     row = {"state": "failed", "grade": grade, "grades": {"g": grade}, "error": fault}
@@ -84,7 +79,6 @@ def test_a_broken_sample_says_why():
 
 
 def test_labels_and_plans_stand_side_by_side():
-    """A classification shows both labels, a planner both plans."""
     row = {
         "grade": {"score": 0.0, "state": "graded", "label": "direct", "gold": "tool_call"},
         "expected": {"label": "tool_call", "plan": {"steps": [1]}},
@@ -97,13 +91,11 @@ def test_labels_and_plans_stand_side_by_side():
 
 
 def test_another_grader_may_say_why():
-    """Where the headline grade gives no reason, the first other grade that does is quoted."""
     head, other = {"score": 0.5, "state": "graded"}, {"score": 0.0, "state": "graded", "reasons": [{"code": "wrong"}]}
     assert gist({"state": "graded", "grade": head, "grades": {"a": head, "b": other}}) == "b: wrong"
 
 
 def test_reasons_of_items_are_not_repeated():
-    """A reason told at its item is not told again at the grade, and one that only repeats the rationale loses it."""
     inside = {"code": "wrong", "pointer": "/a"}
     grade = {
         "score": 0.5,
@@ -120,7 +112,6 @@ def test_reasons_of_items_are_not_repeated():
 
 
 def test_items_without_score_show_their_state():
-    """An ungraded item shows its state, not a zero."""
     items = [{"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}]
     grade = {"score": 1.0, "state": "graded", "items": items}
     (found,) = view({"state": "graded", "grade": grade, "grades": {"g": grade}}).grades
@@ -143,6 +134,5 @@ def test_items_without_score_show_their_state():
     ],
 )
 def test_odd_rows_never_raise(row):
-    """Any key of a row may be missing or of another type."""
     assert view(row).entry.score is None
     assert "row 1 of results.jsonl" in text_of(row)

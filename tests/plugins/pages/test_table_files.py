@@ -19,8 +19,6 @@ OTHERS = ("headline", "figures", "gates", "tasks", "failures")
 
 @pytest.fixture
 def tables(tmp_path):
-    """Return a function that writes a report's tables and returns them, from JSON and from CSV."""
-
     def write(report):
         found = []
         for reporter, ending in ((JsonReporter(), "json"), (CsvReporter(), "csv")):
@@ -38,7 +36,6 @@ def lines(text):
 
 
 def test_the_rows_are_the_tables_of_the_report(fake, tables):
-    """The same columns and values, null and empty where there is none, never a 0.0 for what is not graded."""
     report = fake.make_report(fake.realistic_rows(tasks=9, trials=3))
     data, texts = tables(report)
     assert [*data] == [*texts] == [*OTHERS, *ROWS]
@@ -57,7 +54,6 @@ def test_the_rows_are_the_tables_of_the_report(fake, tables):
 
 
 def test_figures_stand_by_their_paths_with_intervals_and_reasons(fake, tables):
-    """Those of the headline, of graders and of aggregators; models are a column, not a part of the path."""
     report = fake.make_report(fake.realistic_rows())
     interval = {"low": 0.1, "high": 0.3, "confidence": 0.95, "n": 8, "clusters": 4, "method": "logit_t"}
     metrics = {"rate": 0.2, "rate_interval": interval, "by": {"a": 0.5}, "by_interval": {"a": {"reason": "one task"}}}
@@ -77,7 +73,6 @@ def test_figures_stand_by_their_paths_with_intervals_and_reasons(fake, tables):
 
 
 def test_tasks_and_failures_are_counted(fake, tables):
-    """Trials of a task of a model by verdict, and samples by reason, as the page counts them."""
     report = fake.make_report(fake.realistic_rows(tasks=9, trials=3))
     data, _ = tables(report)
     assert sum(row["trials"] for row in data["tasks"]) == len(list(report.rows())) == 54
@@ -90,7 +85,6 @@ def test_tasks_and_failures_are_counted(fake, tables):
 
 
 def test_a_spreadsheet_calculates_nothing(fake, tables):
-    """Texts that begin like a formula begin with a quote; JSON has them as they are."""
     row = fake.graded_row(3, 1, "=HYPERLINK(1)")
     row["sample"]["id"], row["run"] = "@SUM(1)", "-1+1"
     data, texts = tables(fake.make_report([row], many_models=False))
@@ -103,7 +97,6 @@ def test_a_spreadsheet_calculates_nothing(fake, tables):
 
 
 def test_a_run_without_rows_has_its_figures(fake, tables):
-    """And no file that would say there was no sample."""
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
     report = Report(path=None, header={**report.header, "rows": False}, summary=report.summary)
     data, texts = tables(report)
@@ -111,7 +104,6 @@ def test_a_run_without_rows_has_its_figures(fake, tables):
 
 
 def test_an_empty_run_has_empty_tables(fake, tables):
-    """With their columns."""
     data, texts = tables(fake.make_report([]))
     assert data["samples"] == []
     assert texts["samples"].startswith("position,id,model,run,")
@@ -126,7 +118,6 @@ CELLS = (
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=4))
 def test_the_quick_ways_write_what_the_others_do(rows):
-    """Lines that need no quotes, no escaping and no care are written in less time, and no otherwise."""
     columns = ("b", "a", "c")
     written = []
     for kind in (_CsvFile, _JsonFile):

@@ -33,7 +33,6 @@ def entries(*rows):
 
 
 def test_verdicts_follow_state_and_pass():
-    """A graded sample is a success by the row's verdict alone, whatever its score; other states are none of its."""
     found = entries(
         row("a", 0, 0.7, passed=True),
         row("a", 1, 1.0, passed=False),
@@ -78,12 +77,10 @@ def test_failures_come_first():
     ],
 )
 def test_shades_go_by_tenths(score, css):
-    """A score is shaded by its tenth, the lower edge included; 1.0 has a shade of its own."""
     assert shade(score) == css
 
 
 def test_distributions_count_every_score_once():
-    """Bins include their lower edge, 1.0 is a bin, and what lies outside is counted apart."""
     scores = ScoreBins()
     for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
         scores.add(value)
@@ -92,7 +89,6 @@ def test_distributions_count_every_score_once():
 
 
 def test_reasons_are_counted_once_per_sample():
-    """A code counts once per sample and subject, wherever in the grade it stands; faults count too."""
     reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
     grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
     broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
@@ -104,7 +100,6 @@ def test_reasons_are_counted_once_per_sample():
 
 
 def shown(found):
-    """Return columns, and lines with the number of samples in each cell."""
     lines = [(task.id, [len(cell) for cell in task.cells], task.mean, task.passed, task.trials) for task in found.rows]
     return [f"{column.model}.{column.label}" for column in found.columns], lines
 
@@ -150,7 +145,6 @@ def test_tasks_over_trials(rows, columns, lines):
 
 
 def test_large_tables_are_cut_and_counted():
-    """Tasks beyond the limit and trials beyond thirty-two."""
     found = table(index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7))), 3)
     assert ([task.id for task in found.rows], found.left_out) == (["t1", "t7", "t8"], 2)
     wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
@@ -161,7 +155,6 @@ def test_large_tables_are_cut_and_counted():
     ("passed", "counts"), [([(0, 1), (1, 1)], [0, 1, 1]), ([(1,), (0,)], None), ([(1, 1), (0,)], None), ([], None)]
 )
 def test_tasks_are_counted_by_their_successes(passed, counts):
-    """Where all have the same number of trials, and several."""
     rows = [row(f"t{n}", run, float(each)) for n, own in enumerate(passed) for run, each in enumerate(own)]
     found = passes_of(reliability_of(index(*rows), outcome=True), "solved")
     assert (None if found is None else [bar.count for bar in found.bars]) == counts
@@ -169,13 +162,11 @@ def test_tasks_are_counted_by_their_successes(passed, counts):
 
 
 def test_without_an_outcome_no_task_passes_or_fails():
-    """Samples without a verdict are graded, between those that lost and those nobody ran; trials are not counted."""
     rows = [row("a", 0, 1.0, passed=None), row("a", 1, 0.5, passed=None)]
     assert [entry.passed for entry in entries(*rows)] == [None, None]
 
 
 def test_the_state_of_a_sample_is_that_of_its_outcome():
-    """What the outcome grader skipped is skipped, however well another grader judged it."""
     skipped = {"score": 0.0, "state": "skipped"}
     both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
     (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
@@ -184,7 +175,6 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
 
 @pytest.mark.parametrize("odd", ["", "a b", " a", "a\u202eb", "a\nb", "ä", "x" * 201])
 def test_names_together_read_as_each_alone(odd):
-    """Usual ones stay as they are; one that is odd is cut or made visible, and changes no other."""
     names = ["task-1", odd, "x" * 200]
     assert names_of(names) == [name_of(name) for name in names]
     assert names_of(names[:1]) == names[:1]
@@ -192,13 +182,11 @@ def test_names_together_read_as_each_alone(odd):
 
 
 def test_an_entry_of_an_empty_row_is_skipped():
-    """A row without anything is an ungraded sample, not a failed one."""
     (entry,) = entries({})
     assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")
 
 
 def test_tables_of_very_many_tasks_keep_little_of_each():
-    """Beside the index, what stays of a task of one run is a few numbers and its place."""
     held = index(*(row(f"t{number}", 0, 1.0) for number in range(4000)))
     tracemalloc.start()
     table(held, 10)
@@ -209,7 +197,6 @@ def test_tables_of_very_many_tasks_keep_little_of_each():
 
 
 def test_an_index_lets_go_of_what_only_its_making_needs():
-    """Mappings of ids would take as much as all its entries."""
     rows = [(0, 0, dumps(row(f"t{number}", 0, 1.0)).encode()) for number in range(4000)]
     tracemalloc.start()
     held = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))

@@ -17,13 +17,11 @@ from gradestack_plugins.pages.text import brief, clean, cut, natural, number, pe
     ],
 )
 def test_clean_shows_hidden_characters(text, shown):
-    """Characters that hide, reorder or cannot be written become visible; line ends, tabs and emoji stay."""
     assert clean(text) == shown
     assert clean(clean(text)) == shown
 
 
 def test_cut_says_how_much_is_left_out():
-    """A text longer than the limit keeps its beginning and counts the rest."""
     assert (cut("abcdef", 4).shown, cut("abcdef", 4).dropped) == ("abcd", 2)
     assert (cut("abcd", 4).shown, cut("abcd", 4).dropped) == ("abcd", 0)
 
@@ -48,18 +46,15 @@ def test_cut_says_how_much_is_left_out():
     ],
 )
 def test_numbers_have_one_format(value, shown):
-    """Integers get thousands separators, fractions three decimals, and an undefined figure is no zero."""
     assert number(value) == shown
 
 
 def test_percent_over_nothing_is_undefined():
-    """A share of nothing has no value."""
     assert percent(1, 8) == "12.5%"
     assert percent(0, 0) == "n/a"
 
 
 def test_brief_is_one_line_within_its_limit():
-    """A value becomes one line; texts stand as they are, other values as JSON."""
     assert brief("a\n  b\tc") == "a b c"
     assert brief({"k": [1, None]}) == '{"k": [1, null]}'
     assert len(brief("x" * 5000, 50)) == 50
@@ -67,7 +62,6 @@ def test_brief_is_one_line_within_its_limit():
 
 
 def test_natural_order_counts_numbers_as_numbers():
-    """Task 2 comes before task 10, and names of any shape can be ordered together."""
     assert sorted(["10", "2", "a10", "a2", "", "²"], key=natural) == sorted(
         ["", "²", "2", "10", "a2", "a10"], key=natural
     )
@@ -75,6 +69,5 @@ def test_natural_order_counts_numbers_as_numbers():
 
 
 def test_tokens_are_single_safe_words():
-    """A code becomes one word that can be a class or a data attribute."""
     assert token('wrong "arg" <x>') == "wrong_arg_x_"
     assert token("") == "_"

@@ -16,7 +16,6 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 def hostile(value):
-    """Return a value with every text in it hostile, and every key."""
     if isinstance(value, dict):
         fixed = {"state", "status", "role", "score", "passed", "outcome", "pointer"}
         return {key: each if key in fixed else hostile(each) for key, each in value.items()}
@@ -34,7 +33,6 @@ def only_sample(fake, row, **options):
 
 @pytest.mark.parametrize("width", [20, 33, 80])
 def test_every_line_does_nothing(fake, width):
-    """Wherever a line is broken, no line holds a control character or begins as a command of a CI system."""
     for row in (hostile(fake.graded_row(3, 1, "m")), hostile(fake.ungraded_row(2, 1, "m", "failed"))):
         text = only_sample(fake, row, width=width)
         lines = text.splitlines()
@@ -47,7 +45,6 @@ def test_every_line_does_nothing(fake, width):
 
 
 def test_what_became_of_a_sample_is_said_in_words(fake):
-    """Failed, skipped and missing ones say so, with the fault; none has a score."""
     for state, words in (("failed", "broken"), ("skipped", "skipped"), ("missing", "missing")):
         text = only_sample(fake, fake.ungraded_row(2, 1, "north-1", state))
         assert text.splitlines()[0] == f"journey-2  trial 1  north-1  {words}"
@@ -58,7 +55,6 @@ def test_what_became_of_a_sample_is_said_in_words(fake):
 
 
 def test_reasoning_and_how_calls_went_are_shown(fake):
-    """Beside the messages and calls they belong to."""
     row = fake.graded_row(3, 1, "m")
     row["trajectory"] = [[{"role": "assistant", "content": "Done.", "reasoning": "The rules allow it."}]]
     for call in row["predicted"]["calls"]:
@@ -69,7 +65,6 @@ def test_reasoning_and_how_calls_went_are_shown(fake):
 
 
 def test_the_worst_samples_are_written(fake, tmp_path):
-    """As many as asked for, failures first, and how many more there are."""
     report = fake.make_report(fake.realistic_rows(tasks=4, trials=2))
     (path,) = TextReporter(max_samples=3).write(report, tmp_path)
     text = path.read_text()
@@ -80,6 +75,5 @@ def test_the_worst_samples_are_written(fake, tmp_path):
 
 
 def test_a_run_without_samples_has_a_page_all_the_same(fake, tmp_path):
-    """It says that there are none."""
     (path,) = TextReporter().write(fake.make_report([]), tmp_path)
     assert path.read_text() == "No samples.\n"

@@ -212,13 +212,20 @@ def _rule(allowed: list[Any]) -> Rule:
     optional = any(_is_left_out(each) for each in allowed)
     given = [each for each in allowed if not _is_left_out(each)]
     parts = [_values(each) for each in given]
-    if any(part is None for part in parts):
+    if any(part is None or len(part) > 1 for part in parts) or any(map(_leaves_choice, given)):
         return Rule(any_of=tuple(_schema(each) for each in given), optional=optional, compare="schema")
     values: list[JSON] = []
     for value in (each for part in parts if part is not None for each in part):
         if not any(type(value) is type(other) and value == other for other in values):
             values.append(value)
     return Rule(any_of=tuple(values) if values else (_LEFT_OUT,), optional=optional)
+
+
+def _leaves_choice(allowed: Any) -> bool:
+    """Return whether a key of an object may be absent; the ``""`` that says so is a value of it, too."""
+    if isinstance(allowed, dict):
+        return any(_is_left_out(one) for each in allowed.values() if isinstance(each, list) for one in each)
+    return isinstance(allowed, list) and any(map(_leaves_choice, allowed))
 
 
 def _is_left_out(value: Any) -> bool:

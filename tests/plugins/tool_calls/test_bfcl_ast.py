@@ -3,6 +3,7 @@
 import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
+from gradestack_plugins.bfcl.answers import expectation
 from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
 
 PROPERTIES = {
@@ -84,3 +85,21 @@ def test_every_error_type_comes_of_a_changed_prediction(profile):
     """One change to a call that was right gives the error type that names it, the same in both profiles."""
     assert told(sample([("f", RIGHT)]), profile) == 1.0
     assert {code: told(sample(calls), profile) for code, calls in CHANGED.items()} == {code: code for code in CHANGED}
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize(
+    ("allowed", "given", "expected"),
+    [
+        ({"q": ["a"], "r": [""]}, {"q": "a", "r": ""}, 1.0),
+        ({"q": ["a"], "r": ["b", ""]}, {"q": "a"}, 1.0),
+        ({"q": ["a"], "r": ["b", ""]}, {"q": "a", "r": "c"}, "value_error:dict_value"),
+        ([{"q": ["a", "b"]}, {"r": [""]}], [{"q": "b"}, {"r": ""}], 1.0),
+        ([{"q": ["a", "b"]}, {"r": ["c"]}], [{"q": "a"}, {"s": "c"}], "value_error:dict_key"),
+    ],
+)
+def test_choices_inside_objects_are_those_of_the_program(profile, allowed, given, expected):
+    """An accepted ``""`` is a value of its key as well; errors are those of all values together."""
+    name = "free" if isinstance(allowed, dict) else "lo"
+    reference = expectation([{"f": {"s": ["Oslo"], name: [allowed]}}])
+    assert told(sample([("f", {"s": "Oslo", name: given})], reference.calls), profile) == expected

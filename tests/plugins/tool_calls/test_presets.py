@@ -271,6 +271,15 @@ def test_parallel_calls_of_bfcl():
     assert said("bfcl/ast", sample(both, both)) == "not_expressible"
 
 
+@pytest.mark.parametrize("mode", ["strict", "unordered", "subset", "superset"])
+@pytest.mark.parametrize("arguments", ["exact", "ignore"])
+def test_agentevals_cannot_leave_arguments_open(mode, arguments):
+    """The package raises on a reference without arguments, whatever its mode."""
+    expected = Expectation(calls=(ExpectedCall(name="f", arguments=None),))
+    subject = Sample(id="s", expected=expected, calls=(ToolCall(name="f"),))
+    assert said(f"agentevals/{mode}/{arguments}", subject) == "not_expressible"
+
+
 def test_a_preset_is_named_in_full():
     """A grade says which version of which rule it is by."""
     grade = ToolCalls(preset="ragas/tool_call_f1").grade(sample(ONE, ONE))

@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 20_253,
     "plugins": 38_089,
-    "tests": 51_773,
+    "tests": 51_546,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from gradestack import Outcome
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import resolve
@@ -16,35 +15,6 @@ PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 @pytest.fixture
 def tools(df):
     return [df.tool("f", ["a"], a="string"), df.tool("g", ["n"], n="integer"), df.tool("h")]
-
-
-@PROFILES
-def test_unknown_arguments(df, tools, profile):
-    """An argument the schema does not know is ignored, unless it is to be wrong."""
-    record, reply = df.record(("f", {"a": "x"}), tools), df.reply(("f", {"a": "x", "b": 1}))
-    grade = df.grade(record, reply, profile, unknown_arguments="wrong")
-    assert df.verdict(grade) == (1, 0, 0)
-    assert [(reason.code, reason.pointer) for reason in grade.reasons] == [("unknown_argument", "/b")]
-
-
-@PROFILES
-def test_check_enums(df, profile):
-    """Values outside enum and const are wrong only when they are to be checked; true is not 1."""
-    tools = [
-        df.tool(
-            "f",
-            a={"type": "string", "enum": ["x", "y"]},
-            b={"type": "integer", "const": 1},
-            c={"type": "number", "enum": [1]},
-        )
-    ]
-    record = df.record(("f", {"a": "x"}), tools)
-    for arguments, right in (({"a": "x", "b": 1, "c": 1.0}, 1), ({"a": "z"}, 0), ({"b": 2}, 0), ({"c": 2}, 0)):
-        reply = df.reply(("f", arguments))
-        assert df.verdict(df.grade(record, reply, profile)) == (1, 1, 1)
-        assert df.verdict(df.grade(record, reply, profile, check_enums=True)) == (1, right, right)
-    loose = df.record(("f", {"a": "x"}), [df.tool("f", a={"enum": [1]})])
-    assert df.verdict(df.grade(loose, df.reply(("f", {"a": True})), check_enums=True)) == (1, 0, 0)
 
 
 NESTED = {
@@ -178,14 +148,3 @@ def test_upstream_still_refuses_what_is_no_number(weights):
     """Null, words, lists, digits of other scripts and names that are no text are refused in both profiles."""
     with pytest.raises(ValueError, match=r"must be a number|named by text|must be a mapping"):
         resolve(weights, "upstream")
-
-
-@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 1e300])
-def test_weights_without_a_usable_score_fail_the_grade_and_keep_the_verdict(df, tools, weight):
-    """A score that is not finite is no score: the grade fails, its verdicts stay."""
-    record = df.record(("f", {"a": "x"}), tools)
-    grade = df.grade(record, df.reply(("f", {"a": "y"})), "upstream", weights={"tool_selection": weight})
-    assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.FAILED, None, "score_not_finite")
-    assert df.verdict(grade) == (1, 1, 1)
-    error = df.grade(record, {"kind": "exception"}, "upstream", weights={"tool_selection": weight})
-    assert (error.outcome, error.score, error.counts["errors"]) == (Outcome.FAILED, None, 1)

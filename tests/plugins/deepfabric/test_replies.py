@@ -66,17 +66,6 @@ def test_no_call(profile, reply):
 
 
 @PROFILES
-def test_the_first_of_several_calls_counts(df, profile):
-    """Of several calls the first decides; the others stay visible to other graders."""
-    reply = {"kind": "chat", "content": "", "tool_calls": [CALL, {"name": "g", "arguments": {}}]}
-    read = "documented" if profile == "documented" else "upstream"
-    sample = df.sample(df.record(("g", {}), [df.tool("f"), df.tool("g")]), reply, read)
-    assert [call.name for call in sample.calls] == ["f", "g"]
-    grade = df.grade(df.record(("g", {"x": 1}), [df.tool("f"), df.tool("g")]), reply, profile)
-    assert df.verdict(grade) == (0, 1, 0)
-
-
-@PROFILES
 def test_a_failed_inference_is_a_processing_error(df, profile):
     """The message of an exception becomes the error's text; an empty one is still an error."""
     for message in ("boom", ""):

@@ -146,28 +146,6 @@ def test_odd_schemas(df, parameters, new, old, expected):
     assert [said(df, record, version) for version in VERSIONS] == [new, old]
 
 
-CALLS = [
-    # expected call, the reply's call, verdicts by 4.13 and by 4.3; the only tool is f(a: integer)
-    (("g", {}), None, (0, 0, 0), (0, 1, 0)),
-    (("g", {}), {}, (0, 0, 0), (0, 1, 0)),
-    (("g", {}), {"name": None, "arguments": {}}, (0, 0, 0), (0, 1, 0)),
-    (("g", {"a": 1}), {"arguments": {"a": 1}}, (0, 0, 0), (0, 1, 0)),
-    (("g", {}), {"name": "", "arguments": {}}, (0, 1, 0), (0, 1, 0)),
-    (("f", {"a": 1}), {"name": "f"}, (1, 1, 1), (1, 1, 1)),
-    (("f", {"a": 1}), {"name": "f", "parameters": {"a": "x"}}, (1, 1, 1), (1, 1, 1)),
-    (("f", {"a": 1}), {"name": "f", "arguments": {"a": "x"}}, (1, 0, 0), (1, 0, 0)),
-    (None, {"name": "f", "arguments": {}}, (0, 0, 0), (0, 0, 0)),
-]
-
-
-@pytest.mark.parametrize(("expected", "call", "new", "old"), CALLS, ids=lambda value: repr(value)[:40])
-def test_missing_and_odd_calls(df, expected, call, new, old):
-    """Since 4.5 the arguments are wrong where no call, or one without a name, was made."""
-    record = df.record(expected, [df.tool("f", a="integer")])
-    reply = {"content": "", "tool_call": call}
-    assert [df.verdict(df.grade(record, reply, version)) for version in VERSIONS] == [new, old]
-
-
 WRAPPED = [
     # argument text in OpenAI's form, verdicts by 4.13 (None: processing error); expected is f {}
     ("{}", (1, 1, 1)),

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import testing
+from gradestack import discover, testing
 
-CASES = testing.cases(Path(__file__).parent)
+REGISTRY = discover()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", testing.cases(Path(__file__).parent), ids=str)
 def test_case(case):
     """Grades and figures are those that stand in the case."""
-    testing.check_case(case)
+    testing.check_case(case, registry=REGISTRY)

@@ -100,7 +100,7 @@ def check_cases(folder: str | Path, *, registry: Registry | None = None) -> None
         AssertionError: A line for each difference: file, case, place, what was expected and what it is.
         ConfigError: A file is none of cases.
     """
-    problems = []
+    registry, problems = registry or discover(), []
     for case in cases(folder):
         try:
             check_case(case, registry=registry)

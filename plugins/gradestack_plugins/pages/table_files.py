@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
 import attrs
-import msgspec
 from typing_extensions import override
 
 from gradestack import Report, Reporter, csv_line
@@ -22,10 +19,6 @@ FOLDER = "tables"
 _OF_ROWS = ("tasks", "failures")
 Line = tuple[Any, ...]
 _PLAIN = frozenset({type(None), str, int, float})
-_SPECIAL = re.compile(r'["\r\n=+\-@\t]').search
-"""Finds what is quoted in CSV, or may begin a formula."""
-_AS_WRITTEN = frozenset({type(None), str, int, bool})
-"""Types whose values msgspec writes as Python does."""
 
 
 @attrs.frozen(kw_only=True)
@@ -62,18 +55,10 @@ class _CsvFile:
         self._write(csv_line(*self._columns))
 
     def add(self, line: Line) -> None:
-        self._write(_plain_csv(line) or csv_line(*map(_cell, line)))
+        self._write(csv_line(*map(_cell, line)))
 
     def end(self) -> None:
         """Nothing ends a CSV file."""
-
-
-def _plain_csv(line: Line) -> str:
-    """Return the same in less time; nothing of a line in which something may have to be quoted, or be a formula."""
-    if not _PLAIN.issuperset(map(type, line)):
-        return ""
-    text = ",".join(["" if each is None else each if type(each) is str else repr(each) for each in line])
-    return "" if text.count(",") != len(line) - 1 or _SPECIAL(text) else text + "\n"
 
 
 class _JsonFile:
@@ -81,24 +66,13 @@ class _JsonFile:
 
     def __init__(self, file: IO[str], columns: tuple[str, ...]) -> None:
         self._write, self._columns, self._before = file.write, columns, "\n"
-        self._row = msgspec.defstruct("Row", sorted(columns), gc=False)
-        self._in_order = itemgetter(*map(columns.index, sorted(columns)))
 
     def begin(self) -> None:
         self._write("[")
 
     def add(self, line: Line) -> None:
-        self._write(self._before + (self._plain(line) or dumps(dict(zip(self._columns, line, strict=True)))))
+        self._write(self._before + dumps(dict(zip(self._columns, line, strict=True))))
         self._before = ",\n"
-
-    def _plain(self, line: Line) -> str | None:
-        """Return the same in less time; None of a line with fractions, and of what stands in no table of ours."""
-        if not _AS_WRITTEN.issuperset(map(type, line)):
-            return None
-        try:
-            return msgspec.json.encode(self._row(*self._in_order(line))).decode()
-        except (ValueError, OverflowError):  # a lone surrogate, a very large number
-            return None
 
     def end(self) -> None:
         self._write("]\n" if self._before == "\n" else "\n]\n")

@@ -5,13 +5,9 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import marshal
-import os
 import re
-import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from types import CodeType, FrameType, MappingProxyType
 from typing import IO, Any
@@ -24,7 +20,7 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 import gradestack_templates
-from gradestack import ConfigError, GradestackError, __version__, error_text, suggest
+from gradestack import ConfigError, GradestackError, error_text, suggest
 from gradestack_plugins.pages.index import shade
 from gradestack_plugins.pages.text import capital, clean, number, token
 
@@ -74,49 +70,8 @@ class _Compiled(jinja2.BytecodeCache):
         self._codes[bucket.key] = bucket.checksum, bucket.code
 
 
-class _Kept(_Compiled):
-    """Our own templates compiled for good, where and when Python keeps its modules so: in ``__pycache__``."""
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Give the code that was kept of this very text, by the same Jinja and Python."""
-        super().load_bytecode(bucket)
-        path = _compiled_file(bucket)
-        if bucket.code is not None or path is None:
-            return
-        with contextlib.suppress(OSError, EOFError, TypeError, ValueError):  # not there, or damaged
-            data, seal = path.read_bytes(), _seal(bucket)
-            if data.startswith(seal):
-                bucket.code = marshal.loads(data[len(seal) :])  # noqa: S302 - beside our modules, as trusted as these
-                super().dump_bytecode(bucket)
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled; where nothing can be written, in memory alone."""
-        super().dump_bytecode(bucket)
-        path = _compiled_file(bucket)
-        if path is None or sys.dont_write_bytecode:
-            return
-        begun = path.with_name(f"{path.name}.{os.getpid()}")
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
-                begun.replace(path)
-            finally:
-                begun.unlink(missing_ok=True)  # what a full disk left of it
-
-
-def _compiled_file(bucket: Bucket) -> Path | None:
-    """Return where the code of a template is kept; None for one that is not ours."""
-    path = Path(bucket.key.partition("|")[2])
-    return Path(cache_from_source(f"{path}.py")).with_suffix(".jinja") if path.parent == _OURS else None
-
-
-def _seal(bucket: Bucket) -> bytes:
-    return f"{MAGIC_NUMBER.hex()} {jinja2.__version__} {__version__} {bucket.checksum}\n".encode()
-
-
 _OURS = Path(gradestack_templates.__file__).parent
-_COMPILED, _SANDBOXED = _Kept(), _Compiled()
+_COMPILED, _SANDBOXED = _Compiled(), _Compiled()
 
 
 def _finalize(value: Any) -> Any:

@@ -14,7 +14,7 @@ from gradestack.errors import ConfigError, DataError, GradestackError, LostEngin
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.interpreter import collected_seldom
-from gradestack.jsonio.files import numbered_lines
+from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.failures import first_failures
@@ -202,7 +202,7 @@ class _Run:
         suite, loop, staging = self.suite, self.loop, self.staging
         recorded = Report(path=staging.path, header={}, summary={})
         figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)
-        lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
+        lines = (line.data for line in iter_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, self.recorder.started, self.timings, loop.merged.remarks) | timed_out(suite, loop.merged)

@@ -69,7 +69,7 @@ BUDGETS = {
     "core/gradestack/estimates": 791,
     "core/gradestack/gates": 1_035,
     "core/gradestack/grading": 2_204,
-    "core/gradestack/jsonio": 1_661,
+    "core/gradestack/jsonio": 1_362,
     "core/gradestack/outcome": 1_368,
     "core/gradestack/output": 132,
     "core/gradestack/rows": 1_014,
@@ -98,9 +98,9 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_752,
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 20_253,
+    "core": 19_954,
     "plugins": 38_018,
-    "tests": 51_461,
+    "tests": 51_420,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -96,7 +96,6 @@ SHARD_BYTES = 8 * 1024 * 1024
 """Size of a shard. Fixed, so that results never depend on the number of workers."""
 
 _MARK = b"\xef\xbb\xbf"
-_NEWLINE = 0x0A
 _LONG = 1 << 18
 """Bytes of a line that is not held here while somebody works on it."""
 _BLOCK = 96 * 1024
@@ -121,18 +120,16 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
     """
-    held = bytearray(min(size, _PIECE))  # one for all pieces: fresh memory takes longer to get than to fill
-    piece = memoryview(held)
     with path.open("rb") as file:
         require_text(path, file)
         start, line = 0, 1
         while True:
-            left, lines, whole = size, 0, True
-            while left and (got := file.readinto(piece[:left])):
-                left -= got
-                lines += held.count(b"\n", 0, got)
-                whole = held[got - 1] == _NEWLINE
-            if not whole:
+            left, lines, last = size, 0, b"\n"
+            while left and (piece := file.read(min(left, _PIECE))):
+                left -= len(piece)
+                lines += piece.count(b"\n")
+                last = piece[-1:]
+            if last != b"\n":
                 lines += _skip(file)
             end = file.tell()
             if end == start:
@@ -156,7 +153,7 @@ def whole_line(file: IO[bytes]) -> bytes:
     the end of a long line is looked for first.
     """
     data = file.readline(_LONG)
-    if len(data) == _LONG and data[-1] != _NEWLINE:
+    if len(data) == _LONG and data[-1:] != b"\n":
         start = file.tell() - _LONG
         del data
         _skip(file)
@@ -210,22 +207,15 @@ def line_blocks(
             raise DataError(f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}")
 
 
-def numbered_lines(
-    path: Path, start: int = 0, end: int | None = None, first_line: int = 1
-) -> Iterator[tuple[int, bytes]]:
-    """Yield (one-based number, bytes) of the non-blank lines of a range; see :func:`line_blocks`."""
+def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:
+    """Yield the non-blank lines of a range; see :func:`line_blocks`."""
     for number, lines in line_blocks(path, start, end, first_line):
         lines.reverse()
         for at in range(len(lines)):
             if lines[-1] and not lines[-1].isspace():
-                yield number + at, lines.pop()
+                yield Line(number + at, lines.pop())
             else:
                 lines.pop()
-
-
-def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:
-    """Yield what :func:`numbered_lines` yields, as objects."""
-    return (Line(number, data) for number, data in numbered_lines(path, start, end, first_line))
 
 
 SPREAD = "a JSON document over several lines begins here; JSON Lines has one record per line"

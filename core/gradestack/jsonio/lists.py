@@ -1,11 +1,8 @@
 """JSON lists in files: their elements one at a time, and ranges of elements that can be read independently.
 
 Why not an event parser (ijson and the like): its C backend turns a lone surrogate into "?" without a word and refuses
-NaN, Infinity and integers over 64 bits, all of which :mod:`json` reads and recorded runs contain. Two ways lead to the
-same elements instead. The slow one decodes element by element over a sliding window of text, with the standard
-library's values, and knows how to go on behind an element that is broken. The fast one lets msgspec find where the
-elements end, without building anything, and decodes each of them with :func:`.values.loads`; whatever it
-refuses is left to the slow one, from that place on.
+NaN, Infinity and integers over 64 bits, all of which :mod:`json` reads and recorded runs contain. msgspec finds where a
+value ends without building anything, in whatever it refuses the brackets are counted, and each value is decoded alone.
 """
 
 from __future__ import annotations
@@ -14,6 +11,7 @@ import io
 import json
 import os
 import re
+import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +23,18 @@ from gradestack.errors import DataError
 from gradestack.jsonio.files import SHARD_BYTES, require_text
 from gradestack.jsonio.values import MARKS, JsonProblem, decoded_at, loads
 
-_WINDOW = 1024 * 1024
-_SPACE = re.compile(r"[ \t\n\r]*")
-_STRUCTURE = re.compile(MARKS, re.DOTALL)
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_PIECE = 1024 * 1024
+"""Bytes read at once, at least."""
 _LONGEST_TOKEN = 16
-"""No literal, escape or delimiter error caused by a cut is further than this from the cut."""
-_NOT_UTF8 = "holds bytes that are not UTF-8"
+"""No literal and no escape is longer."""
+_marks = re.compile(MARKS.encode(), re.DOTALL)
+_space = re.compile(rb"[ \t\n\r]*")
+_escaped_byte = re.compile("[\udc80-\udcff]")
+_BRACKETS = {b"[", b"{"}
+_skim = msgspec.json.Decoder(msgspec.Raw).decode
+_TRAILING = "JSON is malformed: trailing characters (byte "
+"""What msgspec says about text behind a value; the byte is the first one behind that is not white space, from 1."""
+_TRUNCATED = "Input data was truncated"
 
 
 class Element(msgspec.Struct, frozen=True):
@@ -45,350 +48,6 @@ class Element(msgspec.Struct, frozen=True):
     """True when nothing after this place can be read."""
 
 
-class Window:
-    """Text of a file from the current place on, read further on demand."""
-
-    def __init__(self, file: BinaryIO, line: int = 1, encoding: str = "utf-8") -> None:
-        self._file = io.TextIOWrapper(file, encoding=encoding, errors="surrogateescape", newline="")
-        self.text = ""
-        self.at = 0
-        self.line = line
-        self.complete = False
-        self.suspect = False
-        """True once some bytes were not UTF-8."""
-
-    def more(self) -> bool:
-        """Append further text, dropping what lies before ``at``; False at the end of the file."""
-        if self.complete:
-            return False
-        kept = self.text[self.at :]
-        piece = self._file.read(max(_WINDOW, len(kept)))  # doubling keeps a huge record linear
-        self.complete = not piece
-        self.suspect = self.suspect or (not piece.isascii() and _ESCAPED_BYTE.search(piece) is not None)
-        self.text, self.at = kept + piece, 0
-        return not self.complete
-
-    def skip_space(self) -> str:
-        """Move past white space and return the character there, "" at the end of the file."""
-        while True:
-            match = _SPACE.match(self.text, self.at)
-            self.advance(match.end() if match else self.at)
-            if self.at < len(self.text):
-                return self.text[self.at]
-            if not self.more():
-                return ""
-
-    def advance(self, to: int) -> None:
-        """Move to a place in the text, counting lines."""
-        self.line += self.text.count("\n", self.at, to)
-        self.at = to
-
-
-def _decode(window: Window) -> tuple[Any, str | None]:
-    """Decode the value at the window's place and move past it; (value, None) or (None, problem) without moving."""
-    while True:
-        try:
-            value, end = decoded_at(window.text, window.at)
-        except json.JSONDecodeError as error:
-            # A value cut by the window's edge fails at the edge, or in a string that never ends.
-            cut = error.pos >= len(window.text.rstrip()) - _LONGEST_TOKEN or error.msg.startswith("Unterminated string")
-            if cut and window.more():
-                continue
-            return None, f"not JSON: {error.msg}"
-        except RecursionError:
-            return None, "nested too deeply"
-        except ValueError as error:  # more digits than the interpreter converts; how many, the message says
-            if window.text[-1:].isdigit() and window.more():
-                continue
-            return None, str(error)
-        length = end - window.at
-        if end >= len(window.text) - _LONGEST_TOKEN and window.more():
-            continue  # a number may go on: 1 of 1.5, 1.5 of 1.5e3
-        end = window.at + length  # reading on moves the window
-        if window.suspect and _ESCAPED_BYTE.search(window.text, window.at, end):
-            window.advance(end)
-            return None, _NOT_UTF8
-        window.advance(end)
-        return value, None
-
-
-def _skip_value(window: Window) -> bool:
-    """Move past a value that cannot be decoded, by its brackets; False when the file ends inside it."""
-    depth, at = 0, window.at
-    while True:
-        for match in _STRUCTURE.finditer(window.text, at):
-            mark = match.group()
-            if mark == '"':  # brackets behind it are text
-                break
-            depth += (mark in "[{") - (mark in "]}")
-            if depth == 0 and mark in "]}":
-                window.advance(match.end())
-                return True
-            if depth < 0:
-                return False
-            at = match.end()
-        consumed = at - window.at
-        if not window.more():
-            return False
-        at = consumed
-
-
-def open_list(window: Window, path: Path) -> None:
-    """Move past the bracket that opens a list."""
-    first = window.skip_space()
-    if first != "[":
-        what = "the file is empty" if not first else f"expected a JSON list, found {first!r}"
-        raise DataError(f"{path}:{window.line}: {what}")
-    window.advance(window.at + 1)
-
-
-def elements(window: Window, ordinal: int) -> Iterator[Element]:
-    """Yield elements over the window, which stands behind a list's opening bracket or in front of an element."""
-    if window.skip_space() == "]":
-        yield from _trailing(window, ordinal)
-        return
-    while True:
-        char = window.skip_space()
-        line = window.line
-        if not char:
-            yield Element(ordinal, line, problem="the list is cut off here: no closing ']'", fatal=True)
-            return
-        value, problem = _decode(window)
-        if problem is None:
-            yield Element(ordinal, line, value)
-        else:
-            bracket = char in "[{"
-            skipped = problem is _NOT_UTF8 or (bracket and _skip_value(window))
-            note = f"{problem} (the list is cut off here)" if bracket and not skipped else problem
-            yield Element(ordinal, line, problem=note, fatal=not skipped)
-            if not skipped:
-                return
-        ordinal += 1
-        char = window.skip_space()
-        if char == ",":
-            window.advance(window.at + 1)
-        elif char == "]":
-            yield from _trailing(window, ordinal)
-            return
-        else:
-            what = f"expected ',' or ']' between elements, found {char!r}" if char else "the list is cut off here"
-            yield Element(ordinal, window.line, problem=what, fatal=True)
-            return
-
-
-def _trailing(window: Window, ordinal: int) -> Iterator[Element]:
-    window.advance(window.at + 1)
-    if window.skip_space():
-        yield Element(ordinal, window.line, problem="text after the end of the list", fatal=True)
-
-
-WHITE = b" \t\n\r"
-OPENING = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\[[ \t\n\r]*")
-"""The beginning of a file that holds a list."""
-_PIECE = 1024 * 1024
-_LONGEST_ELEMENT = 64 * 1024 * 1024
-"""No cut is looked for behind an element longer than this."""
-_marks = re.compile(MARKS.encode(), re.DOTALL)
-_space = re.compile(rb"[ \t\n\r]*")
-_CLOSERS = b"]}"
-
-_skim = msgspec.json.Decoder(msgspec.Raw).decode
-_skim_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_REFUSED = (msgspec.MsgspecError, RecursionError, UnicodeError)
-_TRAILING = "JSON is malformed: trailing characters (byte "
-"""What msgspec says about text behind a value; the byte is the first one behind that is not white space, from 1."""
-_TRUNCATED = "Input data was truncated"
-_BOUNDARY = re.compile(rb'\}[ \t\n\r]*,[ \t\n\r]*\{[ \t\n\r]*(?:"[^"\\]{0,64}":)?')
-"""What stands between two objects, with the first key of the second one."""
-_GUESSES = 4
-_SHORTEST_LEAP = 64 * 1024
-
-
-class _Object(msgspec.Struct, gc=False):
-    """Any object, of which nothing is kept."""
-
-
-_skim_objects = msgspec.json.Decoder(list[_Object]).decode
-
-
-def plain(text: bytes) -> bytes:
-    """Return JSON as Python writes it with what msgspec refuses replaced; all brackets and quotes stay in place."""
-    text = text.replace(b"NaN", b"0.0").replace(b"Infinity", b"0.000000")
-    return text.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")  # surrogates, for the sake of lone ones
-
-
-def lengths(text: bytes) -> list[int] | None:
-    """Return the lengths in bytes of the elements of a whole list; None when msgspec refuses it.
-
-    That it passes says nothing about its values but where they end.
-    """
-    try:
-        return [memoryview(raw).nbytes for raw in _skim_list(text)]
-    except _REFUSED:
-        return None
-
-
-def cuts(file: BinaryIO, size: int, *, hurried: bool = False) -> Iterator[tuple[int, int, int]]:
-    """Yield places between two elements of a list, ``size`` bytes or more apart: offset, line, ordinal of the next one.
-
-    Before such a place stand only objects and lists whose brackets are closed, with one comma between two of them and
-    one at the end; behind it begins another. Nothing is yielded from the first place on where this does not hold.
-    """
-    walk = Walk(file, hurried=hurried)
-    at = walk.first()
-    last = row = 0
-    while at is not None:
-        leap = walk.leap(at, last + size)
-        if leap is not None:
-            at, objects = leap
-            row += objects
-            continue
-        end = walk.behind(at)
-        wanted = end is not None and walk.base + end >= last + size
-        following = walk.character(end + 1) if end is not None and wanted else b"?"
-        if end is None or not following:
-            at = 0 if walk.more(at) else None
-            continue
-        if not walk.closed(at, end) or following not in b"?{[":
-            return
-        at = end + 1
-        row += 1
-        if wanted:
-            last = walk.base + at
-            yield last, walk.line(at), row
-
-
-class Walk:
-    """JSON text of a file, read on as it is walked through."""
-
-    def __init__(self, file: BinaryIO, *, hurried: bool) -> None:
-        self._file = file
-        self._hurried = hurried
-        self._replaced = False
-        self._line, self._counted = 1, 0
-        self._mark = b""
-        self._failures = self._leapt = 0
-        self.base = 0
-        """The place of the text in the file."""
-        self._take(file.read(_PIECE))
-
-    def _take(self, text: bytes) -> None:
-        self.text = plain(text) if self._replaced else text
-        self._view = memoryview(self.text)
-
-    def line(self, at: int) -> int:
-        """Return the line number of a place, at or behind all places asked for before."""
-        self._line += self.text.count(b"\n", self._counted, at)
-        self._counted = at
-        return self._line
-
-    def first(self) -> int | None:
-        """Return the place of the first element; None when there is no list."""
-        opening = OPENING.match(self.text)
-        return opening.end() if opening else None
-
-    def more(self, at: int) -> bool:
-        """Drop the text before ``at`` and append some; False at the end of the file or in a monstrous element."""
-        kept = len(self.text) - at
-        piece = self._file.read(max(_PIECE, kept))  # doubling keeps a huge element linear
-        if not piece or kept > _LONGEST_ELEMENT:
-            return False
-        self.line(at)
-        self._counted = 0
-        self.base += at
-        self._take(self.text[at:] + piece)
-        return True
-
-    def leap(self, at: int, goal: int) -> tuple[int, int] | None:
-        """Return a place behind ``at`` and before ``goal`` where an object begins, and the number of objects between.
-
-        The place is guessed, as two records of a file seldom meet in a way that is not that of the first two. Only the
-        walk over everything in between shows whether the guess is right. None when there is nothing to be gained.
-        """
-        limit = min(len(self.text), goal - self.base)
-        if not self._mark or self._failures >= _GUESSES or limit - max(at, self._leapt - self.base) < _SHORTEST_LEAP:
-            return None
-        self._leapt = self.base + limit
-        found = limit
-        for _ in range(_GUESSES):
-            found = self.text.rfind(self._mark, at, found)
-            if found < 0:
-                break
-            try:
-                objects = len(_skim_objects(b"".join((b"[", self._view[at : found + 1], b"]"))))
-            except _REFUSED:
-                continue
-            return found + self._mark.index(b",") + 1, objects
-        self._failures += 1
-        return None
-
-    def behind(self, at: int) -> int | None:
-        """Return the place of what stands behind the value at ``at``, white space left out; None: not in this text.
-
-        Of something that cannot be walked over, its own place is returned.
-        """
-        try:
-            _skim(self._view[at:])
-        except _REFUSED as error:
-            said = str(error)
-            place = said[len(_TRAILING) : -1]
-            if said.startswith(_TRAILING) and place.isdecimal():
-                return at + int(place) - 1
-            if said == _TRUNCATED:
-                return None
-        else:
-            return None
-        if self._hurried:
-            return at
-        if self._replaced:
-            return self._behind_brackets(at)
-        self._replaced = True
-        self._take(self.text)
-        return self.behind(at)
-
-    def _behind_brackets(self, at: int) -> int | None:
-        """Return what :meth:`behind` returns, going by brackets alone."""
-        if self.character(at) not in (b"{", b"["):
-            return at
-        depth = 0
-        for match in _marks.finditer(self.text, at):
-            mark = match[0]
-            if mark == b'"':  # brackets behind it are text
-                return None
-            depth += (mark in b"[{") - (mark in b"]}")
-            if depth == 0:
-                return self.solid(match.end())
-        return None
-
-    def solid(self, at: int) -> int | None:
-        """Return the place of the first character from ``at`` on that is not white space."""
-        space = _space.match(self.text, at)
-        found = space.end() if space else at
-        return found if found < len(self.text) else None
-
-    def character(self, at: int) -> bytes:
-        """Return the first character from ``at`` on that is not white space, empty at the end of the text."""
-        found = self.solid(at)
-        return b"" if found is None else self.text[found : found + 1]
-
-    def closed(self, at: int, end: int) -> bool:
-        """Return whether an object or a list stands between two places, followed by a comma."""
-        if end <= at or self.text[end] != ord(","):
-            return False
-        closing = end - 1
-        if self.text[closing] not in _CLOSERS:
-            closing = at + len(self.text[at:end].rstrip(WHITE)) - 1
-        if not self._mark:
-            boundary = _BOUNDARY.match(self.text, closing)
-            self._mark = boundary[0] if boundary else b""
-        return self.text[closing] in _CLOSERS
-
-
-_AT_ONCE = 2 * SHARD_BYTES
-"""A range without an end that is longer than this is not loaded, but read over the sliding window."""
-_COMMA = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*")
-
-
 class Range(msgspec.Struct, frozen=True):
     """Some elements of a list, in bytes of its file."""
 
@@ -400,6 +59,206 @@ class Range(msgspec.Struct, frozen=True):
     """Line number (one-based) of the first byte."""
     first_row: int = 0
     """Ordinal (zero-based) of the first element."""
+
+
+def _for_msgspec(text: bytes) -> bytes:
+    """Return JSON with what only Python reads replaced, lone surrogates too; all brackets and quotes stay in place."""
+    text = text.replace(b"NaN", b"0.0").replace(b"Infinity", b"0.000000")
+    return text.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
+
+
+class Walk:
+    """A place in JSON text, which is read on as it is walked through.
+
+    Args:
+        file: Stands where the walk begins.
+        part: Of a file, what is walked through: nothing behind its end is read.
+    """
+
+    def __init__(self, file: BinaryIO, part: Range | None = None) -> None:
+        part = part or Range()
+        self._file = file
+        self._end = part.end
+        self._base = part.start
+        self._line, self._counted = part.first_line, 0
+        self.text = self._skimmed = b""
+        self._odd = False
+        self.at = 0
+        while len(self.text) < len(BOM_UTF8) and self.more():
+            pass
+        if not part.start and self.text.startswith(BOM_UTF8):
+            self.at = len(BOM_UTF8)
+
+    def more(self) -> bool:
+        """Drop the text before the place and append some; False at the end."""
+        left = sys.maxsize if self._end is None else self._end - self._base - len(self.text)
+        size = max(_PIECE, len(self.text) - self.at)  # doubling keeps a huge element linear
+        piece = self._file.read(min(size, left))
+        if not piece:
+            if self._end is not None and left:
+                end = self._base + len(self.text)
+                raise DataError(
+                    f"{self._file.name}: was cut short while it was read: it held {self._end} bytes, now {end}"
+                )
+            return False
+        self._base, self._line, self._counted = self.place, self.line, 0
+        self.text = self.text[self.at :] + piece
+        self.at = 0
+        self._skimmed = _for_msgspec(self.text) if self._odd else self.text
+        return True
+
+    @property
+    def place(self) -> int:
+        """The offset in the file."""
+        return self._base + self.at
+
+    @property
+    def line(self) -> int:
+        """The line number, from 1."""
+        self._line += self.text.count(b"\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
+
+    def peek(self) -> bytes:
+        """Move past white space and return the character there, empty at the end."""
+        while True:
+            space = _space.match(self.text, self.at)
+            self.at = space.end() if space else self.at
+            if self.at < len(self.text):
+                return self.text[self.at : self.at + 1]
+            if not self.more():
+                return b""
+
+    def passes(self, mark: bytes) -> bool:
+        """Move past white space and a mark, if it stands behind it, and return whether it does."""
+        found = self.peek() == mark
+        self.at += found
+        return found
+
+    def describe(self) -> str:
+        """Return the character here as messages show it."""
+        return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
+
+    def end(self) -> int | None:
+        """Return the place behind the value here; None of what has no brackets and is no JSON, or is cut off."""
+        while len(self.text) - self.at < _LONGEST_TOKEN and self.more():
+            pass
+        while True:
+            truncated = True
+            try:
+                _skim(memoryview(self._skimmed)[self.at :])
+            except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+                words = str(error)
+                place = words[len(_TRAILING) : -1]
+                if words.startswith(_TRAILING) and place.isdecimal():
+                    return self.at + int(place) - 1
+                truncated = words == _TRUNCATED
+            if truncated and self.more():
+                continue
+            if not truncated and not self._odd:
+                self._odd, self._skimmed = True, _for_msgspec(self.text)
+                continue
+            if self.text[self.at : self.at + 1] not in _BRACKETS:
+                return None
+            if (end := self._closing()) is not None or truncated or not self.more():
+                return end
+
+    def _closing(self) -> int | None:
+        """Return the place behind the bracket that closes the one here."""
+        depth = 0
+        for match in _marks.finditer(self.text, self.at):
+            mark = match[0]
+            if mark == b'"':  # brackets behind it are text
+                return None
+            depth += (mark in b"[{") - (mark in b"]}")
+            if depth == 0:
+                return match.end()
+        return None
+
+    def skip(self) -> bool:
+        """Move past a value; False, without moving, where that cannot be done."""
+        end = self.end()
+        self.at = self.at if end is None else end
+        return end is not None
+
+    def value(self) -> tuple[Any, str | None, bool]:
+        """Return the value here, or None with the problem, and whether it was passed."""
+        end = self.end()
+        if end is not None:
+            text = self.text[self.at : end]
+            try:
+                value = loads(text if text.isascii() else text.decode())
+            except (JsonProblem, UnicodeDecodeError):
+                pass
+            else:
+                self.at = end
+                return value, None, True
+        brackets = self.text[self.at : self.at + 1] in _BRACKETS
+        cut = ""
+        while True:
+            decoded = self.text[self.at : end].decode(errors="surrogateescape")
+            try:
+                value, length = decoded_at(decoded)
+            except json.JSONDecodeError as error:
+                if end is None and not brackets and error.msg.startswith("Unterminated string") and self.more():
+                    continue
+                problem = f"not JSON: {error.msg}"
+            except RecursionError:
+                problem = "nested too deeply"
+            except ValueError as error:  # more digits than the interpreter converts; how many, the message says
+                problem = str(error)
+            else:
+                self.at += len(decoded[:length].encode(errors="surrogateescape"))
+                suspect = _escaped_byte.search(decoded, 0, length)
+                return (None, "holds bytes that are not UTF-8", True) if suspect else (value, None, True)
+            if brackets and end is not None:
+                self.at = end
+                return None, problem, True
+            cut = " (the list is cut off here)" if brackets else ""
+            return None, problem + cut, False
+
+
+def open_list(walk: Walk, path: Path) -> Walk:
+    """Move past the bracket that opens a list."""
+    if not walk.passes(b"["):
+        what = f"expected a JSON list, found {walk.describe()}" if walk.peek() else "the file is empty"
+        raise DataError(f"{path}:{walk.line}: {what}")
+    return walk
+
+
+def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Element]:
+    """Yield elements up to a place, from behind a list's opening bracket or in front of an element on."""
+    if walk.peek() == b"]":
+        yield from _trailing(walk, row)
+        return
+    while walk.place < end:
+        if not walk.peek():
+            yield Element(row, walk.line, problem="the list is cut off here: no closing ']'", fatal=True)
+            return
+        line = walk.line
+        value, problem, passed = walk.value()
+        yield Element(row, line, value, problem, fatal=not passed)
+        if not passed:
+            return
+        del value
+        row += 1
+        char = walk.peek()
+        if char == b"]":
+            yield from _trailing(walk, row)
+            return
+        if walk.place >= end:
+            return
+        if char != b",":
+            what = f"expected ',' or ']' between elements, found {walk.describe()}"
+            yield Element(row, walk.line, problem=what if char else "the list is cut off here", fatal=True)
+            return
+        walk.at += 1
+
+
+def _trailing(walk: Walk, row: int) -> Iterator[Element]:
+    walk.at += 1
+    if walk.peek():
+        yield Element(row, walk.line, problem="text after the end of the list", fatal=True)
 
 
 def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
@@ -416,8 +275,15 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
     Raises:
         DataError: The file is empty, no UTF-8 text, or does not hold a list.
     """
-    for each in _ranges(path, _PIECE, hurried=True) if part is None else (part,):
-        yield from _range(path, each)
+    part = part or Range()
+    with path.open("rb") as file:
+        if part.start:
+            file.seek(part.start)
+            walk = Walk(file, part)
+        else:
+            require_text(path, file)
+            walk = open_list(Walk(file, part), path)
+        yield from elements(walk, part.first_row, sys.maxsize if part.end is None else part.end)
 
 
 def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
@@ -428,78 +294,35 @@ def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
     whatever it thinks of the values. From the first place on where anything else stands, the rest is one range. A file
     that holds no list is one range too.
     """
-    return _ranges(path, size)
-
-
-def _ranges(path: Path, size: int, *, hurried: bool = False) -> Iterator[Range]:
     begin = Range()
     with path.open("rb") as file:
         require_text(path, file)
         if os.fstat(file.fileno()).st_size > size:
-            for offset, line, row in cuts(file, size, hurried=hurried):
-                yield msgspec.structs.replace(begin, end=offset)
-                begin = Range(offset, None, line, row)
+            walk = Walk(file)
+            for following in _cuts(walk, begin, size) if walk.passes(b"[") else ():
+                yield msgspec.structs.replace(begin, end=following.start)
+                begin = following
     yield begin
 
 
-def _range(path: Path, part: Range) -> Iterator[Element]:
-    """Yield the elements of a range."""
-    encoding = "utf-8" if part.start else "utf-8-sig"
-    with path.open("rb") as file:
-        if part.start:
-            file.seek(part.start)
-        else:
-            require_text(path, file)
-        if part.end is None and os.fstat(file.fileno()).st_size - part.start > _AT_ONCE:
-            window = Window(file, part.first_line, encoding)
-            if not part.start:
-                open_list(window, path)
-            yield from elements(window, part.first_row)
+def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
+    """Yield the ranges of a list behind the first, with open ends; stop at its closing bracket or what is broken."""
+    row, brackets = 0, True
+    while (first := walk.peek()) and walk.skip():
+        row += 1
+        brackets = brackets and first in _BRACKETS
+        far = walk.peek() == b"," and walk.place >= begin.start + size
+        if not walk.passes(b","):
             return
-        text = _text(file, part)
-    found = lengths(text.removeprefix(BOM_UTF8))
-    if found is not None:
-        yield from _known(text, found, part)
-        return
-    window = Window(io.BytesIO(text), part.first_line, encoding)
-    open_list(window, path)
-    yield from elements(window, part.first_row)
+        following = Range(walk.place, None, walk.line, row) if far else begin
+        if far and brackets and walk.peek() in _BRACKETS:
+            yield (begin := following)
 
 
-def _text(file: BinaryIO, part: Range) -> bytes:
-    """Return a range, at whose beginning the file stands, as the text of a list of its own."""
-    opening = b"[" if part.start else b""
-    if part.end is None:
-        return opening + file.read()
-    text = file.read(part.end - part.start)
-    if len(text) < part.end - part.start:
-        raise DataError(
-            f"{file.name}: was cut short while it was read: it held {part.end} bytes, now {part.start + len(text)}"
-        )
-    end = len(text) - text.endswith(b",")
-    return b"".join((opening, memoryview(text)[:end], b"]"))
-
-
-def _known(text: bytes, sizes: list[int], part: Range) -> Iterator[Element]:
-    """Yield the elements of a list that is all JSON, as far as brackets go, and whose elements have these lengths."""
-    opening = OPENING.match(text)
-    start = opening.end() if opening else 0
-    line = part.first_line + text.count(b"\n", 0, start)
-    for row, length in enumerate(sizes, part.first_row):
-        element = text[start : start + length]
-        try:
-            value = loads(element if element.isascii() else element.decode())
-        except (JsonProblem, UnicodeDecodeError):
-            yield from elements(Window(io.BytesIO(text[start:]), line), row)
-            return
-        yield Element(row, line, value)
-        comma = _COMMA.match(text, start + length)
-        if comma:
-            line += text.count(b"\n", start, comma.end())
-            start = comma.end()
-
-
-_BOM = b"\xef\xbb\xbf"
+def last_cut(text: bytes) -> int:
+    """Return the last place in the beginning of a longer file up to which its list can be read, 0 if there is none."""
+    walk, begin = Walk(io.BytesIO(text)), Range()
+    return max((each.start for each in _cuts(walk, begin, 1)), default=0) if walk.passes(b"[") else 0
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
@@ -532,116 +355,36 @@ def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
         DataError: The file is empty, or holds no object.
     """
     with path.open("rb") as file:
-        scan = _Scan(Walk(file, hurried=False))
-        first = scan.peek()
-        if first != b"{":
-            what = (
-                "the file is empty"
-                if not first
-                else f"expected a JSON object, found {first.decode(errors='replace')!r}"
-            )
-            raise DataError(f"{path}:{scan.line()}: {what}")
-        scan.at += 1
-        while scan.peek() not in {b"}", b""}:
-            member = _member(scan, size)
-            if member is None:
-                return
-            yield member
-            if member.end is None or scan.peek() != b",":
-                return
-            scan.at += 1
+        walk = Walk(file)
+        if not walk.passes(b"{"):
+            what = f"expected a JSON object, found {walk.describe()}" if walk.peek() else "the file is empty"
+            raise DataError(f"{path}:{walk.line}: {what}")
+        more = True
+        while more and (key := _key(walk)) is not None:
+            opening, start, line = walk.peek(), walk.place, walk.line
+            ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None
+            whole = walk.skip() if ranges is None else not ranges or ranges[-1].end is not None
+            yield Member(key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges)
+            more = whole and walk.passes(b",")
 
 
-def _member(scan: _Scan, size: int) -> Member | None:
-    """Return the member at the scan's place and move past it; None where there is none."""
-    key = scan.key()
-    if key is None:
+def _key(walk: Walk) -> str | None:
+    """Move past a key and its colon and return it; None where there is none."""
+    if walk.peek() != b'"':
         return None
-    opening = scan.peek()
-    start, line = scan.place(), scan.line()
-    if opening == b"[":
-        ranges = tuple(_element_ranges(scan, size))
-        end = None if ranges and ranges[-1].end is None else scan.place()
-        return Member(key=key, start=start, end=end, line=line, ranges=ranges)
-    end = scan.place() if scan.skip() else None
-    return Member(key=key, start=start, end=end, line=line)
+    key, problem, _ = walk.value()
+    return key if problem is None and walk.passes(b":") else None
 
 
-def _element_ranges(scan: _Scan, size: int) -> Iterator[Range]:
-    """Yield the elements of the list at the scan's place in ranges, moving past it; the last is open if it breaks."""
-    scan.at += 1
-    start, line, first, row = scan.place(), scan.line(), 0, 0
-    if scan.peek() == b"]":
-        scan.at += 1
+def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
+    """Yield the elements of the list here in ranges, moving past it; the last is open if it breaks."""
+    walk.at += 1
+    begin = Range(walk.place, None, walk.line)
+    if walk.passes(b"]"):
         return
-    while scan.skip():
-        row += 1
-        mark = scan.peek()
-        if mark == b"]":
-            yield Range(start, scan.place(), line, first)
-            scan.at += 1
-            return
-        if mark != b",":
-            break
-        scan.at += 1
-        if scan.place() - start >= size:
-            yield Range(start, scan.place(), line, first)
-            start, line, first = scan.place(), scan.line(), row
-    yield Range(start, None, line, first)
-
-
-class _Scan:
-    """A place in a walk."""
-
-    def __init__(self, walk: Walk) -> None:
-        self._walk = walk
-        self.at = len(_BOM) if walk.text.startswith(_BOM) else 0
-
-    def place(self) -> int:
-        """Return the offset in the file."""
-        return self._walk.base + self.at
-
-    def line(self) -> int:
-        """Return the line number; never asked for behind where it was asked for before."""
-        return self._walk.line(self.at)
-
-    def peek(self) -> bytes:
-        """Move past white space and return the character there, empty at the end of the file."""
-        while (found := self._walk.solid(self.at)) is None:
-            if not self._more():
-                return b""
-        self.at = found
-        return self._walk.text[found : found + 1]
-
-    def skip(self) -> bool:
-        """Move past a value and the white space behind it; False where it cannot be walked over, without moving."""
-        self.peek()
-        while (end := self._walk.behind(self.at)) is None:
-            if not self._more():
-                return False
-        if end <= self.at:
-            return False
-        self.at = end
-        return True
-
-    def key(self) -> str | None:
-        """Move past a key and its colon and return it; None where there is none."""
-        if self.peek() != b'"':
-            return None
-        while (end := self._walk.behind(self.at)) is None:
-            if not self._more():
-                return None
-        text = self._walk.text[self.at : end]
-        if self._walk.text[end : end + 1] != b":":
-            return None
-        self.at = end + 1
-        try:
-            return str(loads(text))
-        except JsonProblem:
-            return None
-
-    def _more(self) -> bool:
-        if not self._walk.more(self.at):
-            return False
-        self.at = 0
-        return True
+    for following in _cuts(walk, begin, size):
+        yield msgspec.structs.replace(begin, end=following.start)
+        begin = following
+    end = walk.place if walk.peek() == b"]" else None
+    yield msgspec.structs.replace(begin, end=end)
+    walk.at += end is not None

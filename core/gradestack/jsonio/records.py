@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, line_ranges, numbered_lines
-from gradestack.jsonio.lists import Element, Range, Window, cuts, elements, iter_list, list_ranges, open_list
+from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, iter_lines, line_ranges
+from gradestack.jsonio.lists import Element, Range, Walk, elements, iter_list, last_cut, list_ranges, open_list
 from gradestack.jsonio.values import JsonProblem, loads
 
 _FAR = 16 * 1024 * 1024
@@ -27,6 +27,10 @@ def _holds_list(path: Path, layout: Layout) -> bool:
         return layout == "list"
     with path.open("rb") as file:
         head = file.read(4096)
+    return _begins_list(head)
+
+
+def _begins_list(head: bytes) -> bool:
     return head.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
 
 
@@ -60,7 +64,9 @@ def iter_records(
         return
     part = part or Range()
     documents = Documents(within=part.start > 0)
-    for number, line in numbered_lines(path, part.start, part.end, part.first_line):
+    for each in iter_lines(path, part.start, part.end, part.first_line):
+        number, line = each.number, each.data
+        del each
         if documents.inside and documents.go_on(line):
             continue
         found = _element(number, line, decode)
@@ -79,22 +85,41 @@ def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Elemen
         return Element(number - 1, number, problem="nested too deeply")
 
 
-def first_records(head: bytes, count: int, layout: Layout = "either") -> Iterator[tuple[Element, bytes]]:
+def first_records(
+    head: bytes, count: int, layout: Layout = "either", *, more: bool = False
+) -> Iterator[tuple[Element, bytes]]:
     """Yield the first records at the beginning of a file, each with its text, or with that of the list it stands in.
 
-    Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not blank.
+    Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not blank. Where there is
+    more of the file, a record that does not end within the beginning is not decoded: that takes all its memory, and
+    fails.
     """
     text = head.removeprefix(BOM_UTF8).lstrip()
     listed = text.startswith(b"[")
     if layout == ("lines" if listed else "list"):
         return
+    whole, cut = text, b""
+    if more:
+        whole, cut = (text[: last_cut(text)], text) if listed else whole_lines(text)
+    number = 0
     if listed:
-        window = Window(io.BytesIO(text))
-        open_list(window, Path())
-        yield from ((element, text) for element in islice(elements(window, 0), count))
-        return
-    lines = filter(None, (line.strip() for line in text.split(b"\n")))
-    yield from ((_element(number, line, loads), line) for number, line in enumerate(islice(lines, count), 1))
+        for element in islice(elements(open_list(Walk(io.BytesIO(whole)), Path())) if whole else (), count):
+            if more and element.fatal:
+                break
+            number += 1
+            yield element, whole
+    else:
+        lines = filter(None, (line.strip() for line in whole.split(b"\n")))
+        for number, line in enumerate(islice(lines, count), 1):
+            yield _element(number, line, loads), line
+    if cut.strip() and number < count:
+        yield Element(number, number + 1, problem="too long to be looked at", fatal=True), cut
+
+
+def whole_lines(text: bytes) -> tuple[bytes, bytes]:
+    """Return the lines at the beginning of a longer file that end within it, and the beginning of one that does not."""
+    whole, _, cut = text.rpartition(b"\n")
+    return whole, cut
 
 
 class Beginnings:
@@ -117,54 +142,24 @@ class Beginnings:
     def _forget(self) -> None:
         self._state: object = None
         self._listed = False
-        self._found: list[tuple[Element, bytes]] = []
-        self._more: Iterator[tuple[Element, bytes]] = iter(())
+        self._known: list[tuple[Element, bytes]] = []
+        self._rest: Iterator[tuple[Element, bytes]] = iter(())
 
     def records(self, path: Path, count: int, layout: Layout) -> list[tuple[Element, bytes]]:
-        """Return what :func:`first_records` yields of the first 16 MB of a file.
-
-        A record that does not end within them is not decoded: that takes all its memory, and fails.
-        """
+        """Return what :func:`first_records` yields of the first 16 MB of a file."""
         about = path.stat()
         state = (path, about.st_size, about.st_mtime_ns)
         if self._state != state:
             self._forget()
             with path.open("rb") as file:
                 text, more = file.read(_FAR), bool(file.read(1))
-            self._listed = text.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
-            self._more = _whole_records(text, listed=self._listed, more=more)
-            self._state = state
-        self._found += islice(self._more, max(count - len(self._found), 0))
-        found = [] if layout == ("lines" if self._listed else "list") else self._found[:count]
+            self._state, self._listed = state, _begins_list(text)
+            self._rest = first_records(text, sys.maxsize, more=more)
+        self._known += islice(self._rest, max(count - len(self._known), 0))
+        records = [] if layout == ("lines" if self._listed else "list") else self._known[:count]
         if not self._shared:
             self._forget()
-        return found
-
-
-def _whole_records(text: bytes, *, listed: bool, more: bool) -> Iterator[tuple[Element, bytes]]:
-    """Yield the records of the beginning of a file that end within it, and one with a problem for one that does not."""
-    whole, cut = text, b""
-    if more and listed:
-        last = 0
-        for last, _, _ in cuts(io.BytesIO(text), 1):  # noqa: B007 - the last is what counts
-            pass
-        whole, cut = text[:last], text
-    elif more:
-        whole, cut = whole_lines(text)
-    known = 0
-    for element, source in first_records(whole, sys.maxsize) if whole else ():
-        if more and element.fatal:
-            break
-        known += 1
-        yield element, source
-    if cut.strip():
-        yield Element(known, known + 1, problem="too long to be looked at", fatal=True), cut
-
-
-def whole_lines(text: bytes) -> tuple[bytes, bytes]:
-    """Return the lines at the beginning of a longer file that end within it, and the beginning of one that does not."""
-    whole, _, cut = text.rpartition(b"\n")
-    return whole, cut
+        return records
 
 
 beginnings = Beginnings()

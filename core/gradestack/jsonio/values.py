@@ -54,8 +54,15 @@ def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> No
         opening = text.count("[", start, end) + text.count("{", start, end)
     else:
         opening = text.count(b"[", start, end) + text.count(b"{", start, end)
-    if opening > _ALWAYS and opening > (room := _room()):
-        _count(text[start:end], room)
+    if opening <= _ALWAYS or opening <= (room := _room()):
+        return
+    part = text[start:end]
+    bare = _texts.sub("", part).encode(errors="replace") if isinstance(part, str) else _texts_in_bytes.sub(b"", part)
+    depth = 0
+    for bracket in bare.partition(b'"')[0].translate(None, _NO_BRACKETS):  # behind a text that does not end is text
+        depth += 1 if bracket in b"[{" else -1
+        if depth > room:
+            raise RecursionError("nested too deeply")
 
 
 def _room() -> int:
@@ -65,16 +72,6 @@ def _room() -> int:
     while frame is not None:
         used, frame = used + 1, frame.f_back
     return sys.getrecursionlimit() - used
-
-
-def _count(text: str | bytes, room: int) -> None:
-    found = _texts.sub("", text).encode(errors="replace") if isinstance(text, str) else _texts_in_bytes.sub(b"", text)
-    found = found.partition(b'"')[0]  # what is behind a text that does not end is text
-    depth = 0
-    for bracket in found.translate(None, _NO_BRACKETS):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > room:
-            raise RecursionError("nested too deeply")
 
 
 def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
@@ -142,8 +139,19 @@ def loads(text: str | bytes) -> Any:
         value = _decode(text)
         check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-        return _loads_slowly(text)
-    return value
+        pass
+    else:
+        return value
+    try:
+        return standard_loads(text)
+    except json.JSONDecodeError as error:
+        raise JsonProblem(f"not JSON: {error.msg} at character {error.pos}") from error
+    except UnicodeDecodeError as error:
+        raise JsonProblem(f"not UTF-8: byte {error.start} cannot be decoded") from error
+    except RecursionError as error:
+        raise JsonProblem("nested too deeply") from error
+    except ValueError as error:  # integers over the interpreter's digit limit
+        raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
 def loads_long(text: bytes) -> Any:
@@ -186,19 +194,6 @@ def check_utf8(data: bytes) -> None:
     for start in range(0, len(data), _PIECE):  # the text of a long one takes up to four times its bytes
         decoder.decode(data[start : start + _PIECE])
     decoder.decode(b"", final=True)
-
-
-def _loads_slowly(text: str | bytes) -> Any:
-    try:
-        return standard_loads(text)
-    except json.JSONDecodeError as error:
-        raise JsonProblem(f"not JSON: {error.msg} at character {error.pos}") from error
-    except UnicodeDecodeError as error:
-        raise JsonProblem(f"not UTF-8: byte {error.start} cannot be decoded") from error
-    except RecursionError as error:
-        raise JsonProblem("nested too deeply") from error
-    except ValueError as error:  # integers over the interpreter's digit limit
-        raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})
@@ -255,8 +250,6 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
 
 
 _sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
-_quoted = json.encoder.encode_basestring
-_AS_WRITTEN = frozenset({str, int, bool, type(None)})
 _compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -267,8 +260,6 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     ``"Infinity"`` and ``"-Infinity"``. Non-ASCII text is kept, except in a value holding lone surrogates, which UTF-8
     cannot carry: that one is escaped.
     """
-    if indent is None and (quick := _plain(value)) is not None:
-        return quick
     try:
         text = _sorted(value)
     except ValueError:
@@ -282,19 +273,6 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     return text if indent is None else msgspec.json.format(text, indent=indent)  # ten times as fast
 
 
-def _plain(value: Any) -> str | None:
-    """Return the same of a flat object without fractions, which msgspec writes otherwise; None of anything else."""
-    if type(value) is dict and _AS_WRITTEN.issuperset(map(type, value.values())) and set(map(type, value)) == {str}:
-        with contextlib.suppress(ValueError, OverflowError):  # a lone surrogate, a very large number
-            return msgspec.json.encode(value, order="sorted").decode()
-    return None
-
-
-def _short(value: Any) -> str:
-    kind = type(value)
-    return _quoted(value) if kind is str else repr(value) if kind is int else _compact(value)
-
-
 def compact(value: Any) -> str:
     """Return one-line JSON in the value's own key order, for messages.
 
@@ -302,10 +280,7 @@ def compact(value: Any) -> str:
         RecursionError: It is nested too deeply.
     """
     try:
-        if type(value) is dict and set(map(type, value)) == {str}:  # the encoder takes three times as long
-            text = f"{{{', '.join([f'{_quoted(key)}: {_short(item)}' for key, item in value.items()])}}}"
-        else:
-            text = _short(value)
+        text = _compact(value)
     except (TypeError, ValueError, RecursionError):
         return repr(value)
     check_depth(text)

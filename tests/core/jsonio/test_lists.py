@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gradestack import DataError
 from gradestack.jsonio import Element, iter_list, lists
 from tests.conftest import examples
-from tests.core.jsonio.test_boundaries import JSON, shown, slowly
+from tests.core.jsonio.test_boundaries import JSON, shown
 from tests.core.outcomes import data
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
@@ -19,8 +19,7 @@ ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800
 def elements(path, text, window=None, monkeypatch=None):
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     if window is not None:
-        slowly(monkeypatch)
-        monkeypatch.setattr(lists, "_WINDOW", window)
+        monkeypatch.setattr(lists, "_PIECE", window)
     return list(iter_list(path))
 
 

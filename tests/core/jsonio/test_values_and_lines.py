@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads, numbered_lines
+from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
 from gradestack.jsonio.values import loads_long
 from tests.conftest import examples
 
@@ -267,7 +267,7 @@ def test_a_long_line_takes_its_size_once(tmp_path):
     try:
         assert list(line_ranges(path, 10)) == [(0, size + 3, 1), (size + 3, size + 5, 3)]
         _, cutting = tracemalloc.get_traced_memory()
-        assert [len(data) for _, data in numbered_lines(path)] == [1, size, 1]
+        assert [len(line.data) for line in iter_lines(path)] == [1, size, 1]
         _, reading = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

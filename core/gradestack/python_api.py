@@ -36,8 +36,9 @@ from gradestack.suites.python_inputs import (
     graders_by_key,
     is_table,
     paths_of,
+    resolve_samples,
 )
-from gradestack.suites.resolve import resolve, resolve_samples
+from gradestack.suites.resolve import resolve
 from gradestack.suites.spec import Rows, RunOptions, Suite
 from gradestack.suites.strict import local_path_of
 
@@ -274,8 +275,8 @@ def files_suite(
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if graders and "stack" in data:
-        msg = f"graders take the place of a stack's; leave out the stack {data['stack']!r}, or add a grader to it with"
-        raise ConfigError(f"{msg} --set graders.KEY=NAME")
+        what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
+        raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = attrs.evolve(options, allow_remote=True)  # the caller names all files
     return resolve(Document(data=data, origin="command line"), options)
 

@@ -70,8 +70,10 @@ def compare(
         'no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more'
     """
     if not 0 < confidence < 1 or failed not in ("zero", "skip") or match not in ("id", "input", "ordinal"):
-        msg = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
-        raise ConfigError(msg, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
+        raise ConfigError(
+            "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal",
+            f"got confidence={confidence}, failed={failed!r}, match={match!r}",
+        )
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
@@ -128,8 +130,7 @@ def _check_output(out: Path) -> None:
         check_directory(out)
         keep_foreign_comparison(out)
     except OSError as error:
-        msg = f"{out}: {error.strerror or error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{out}: {error.strerror or error}") from error
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
@@ -150,8 +151,9 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
             for name, text in texts.items():
                 (new / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
-        raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+        raise (DataError if storage_failed(error) else ConfigError)(
+            f"{error.filename or out}: cannot be written: {error.strerror or error}"
+        ) from error
     return [out / name for name in texts]
 
 
@@ -188,8 +190,7 @@ def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | Non
     first, *others = groups
     pairs = [(a, b) for a in first for other in others for b in other if a.model == b.model]
     if not pairs:
-        msg = "the runs have no model in common; RUN::MODEL picks one of each"
-        raise ConfigError(msg)
+        raise ConfigError("the runs have no model in common; RUN::MODEL picks one of each")
     return pairs
 
 
@@ -199,11 +200,11 @@ def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Sid
     if baseline is not None:
         first = [side for side in sides if baseline in (side.model, side.name)]
         if not first:
-            msg = f"no model or run {baseline!r} to compare with; there are: {', '.join(side.name for side in sides)}"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"no model or run {baseline!r} to compare with; there are: {', '.join(side.name for side in sides)}"
+            )
         sides = [*first, *(side for side in sides if side not in first)]
     if len(sides) < 2:
         only = sides[0].name if sides else "nothing"
-        msg = f"there is nothing to compare {only} with: name a second run, or a run of several models"
-        raise ConfigError(msg)
+        raise ConfigError(f"there is nothing to compare {only} with: name a second run, or a run of several models")
     return sides

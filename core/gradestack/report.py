@@ -179,8 +179,7 @@ class Report:
             DataError: No rows were kept, or the file cannot be read.
         """
         if name not in COLUMNS:
-            msg = f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}"
-            raise ConfigError(msg)
+            raise ConfigError(f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}")
         return table_of(name, self.rows())
 
     def grades(self, key: str) -> Grades:
@@ -194,8 +193,9 @@ class Report:
             DataError: No rows were kept, or they are not those of a run.
         """
         if key not in self.states:
-            msg = f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
+            )
         wanted = Wanted(parts={key: ()})
         rows = self.decoded(wanted, str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
@@ -211,15 +211,13 @@ class Report:
             DataError: No rows were kept, they cannot be read, or one is not that of a run.
         """
         if not self.has_rows:
-            msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
-            raise DataError(msg)
+            raise DataError(f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task")
         decode = row_decoder(wanted)
         for number, (line, place, data) in enumerate(self._lines(), 1):
             try:
                 yield place, decode(line, data, self.row)
             except ValueError as error:
-                msg = f"{name}: row {number} of its {ROWS} is not that of a run: {error}"
-                raise DataError(msg) from error
+                raise DataError(f"{name}: row {number} of its {ROWS} is not that of a run: {error}") from error
 
     def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
         """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.
@@ -277,8 +275,7 @@ class Report:
 
     def _check_rows(self) -> None:
         if not self.has_rows:
-            msg = f"{self.path}: the run kept no rows (rows: none)"
-            raise DataError(msg)
+            raise DataError(f"{self.path}: the run kept no rows (rows: none)")
 
     def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
         with self.open_rows() as file:
@@ -333,11 +330,9 @@ def load_report(path: str | Path) -> Report:
     """
     path = Path(path)
     if not path.is_dir():
-        msg = f"{path}: {'not a directory' if path.exists() else 'no such directory'}"
-        raise DataError(msg)
+        raise DataError(f"{path}: {'not a directory' if path.exists() else 'no such directory'}")
     if not is_run(path):
-        msg = damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
-        raise DataError(msg)
+        raise DataError(damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)")
     read: dict[str, Any] = {}
     for name in (HEADER, SUMMARY):
         try:
@@ -348,10 +343,10 @@ def load_report(path: str | Path) -> Report:
         try:
             msgspec.convert(read[name], form)
         except msgspec.ValidationError as error:
-            msg = f"{path / name}: not the {Path(name).stem} of a gradestack run: {error}; grade the files again"
-            raise DataError(msg) from error
+            raise DataError(
+                f"{path / name}: not the {Path(name).stem} of a gradestack run: {error}; grade the files again"
+            ) from error
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
-        msg = f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}"
-        raise DataError(msg)
+        raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")
     return report

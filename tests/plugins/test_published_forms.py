@@ -6,7 +6,8 @@ import pytest
 
 import gradestack
 from gradestack import Inputs
-from gradestack.suites.inputs import expand, name_inputs, recognise
+from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.recognition import recognise
 from tests.plugins.chat_files import reference, told
 
 REGISTRY = gradestack.discover(limit="")

@@ -73,8 +73,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     remarks = [each.text for each in asked if not each.apart]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
-        msg = "the runs cannot be compared: they have no grader in common"
-        raise DataError(msg)
+        raise DataError("the runs cannot be compared: they have no grader in common")
     headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
     if len(found) > 1:  # several models: over all pairs of the headline's metric
@@ -107,8 +106,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
     """Return the grader asked for, else that of the baseline's outcome, else the first."""
     if asked is not None and asked not in shared:
-        msg = f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}")
     outcome = as_text(as_map(baseline.report.summary.get("outcome")).get("grader"))
     return asked or (outcome if outcome in shared else shared[0])
 
@@ -264,8 +262,7 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     name, known = str(rules.by), a.samples.facets
     if name not in known:
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
-        msg = f"no task of {a.name} has a facet {name!r}{hint}"
-        raise ConfigError(msg)
+        raise ConfigError(f"no task of {a.name} has a facet {name!r}{hint}")
     share, matched = bounded(a, b, key, rules.failed), Matched.scores(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in zip(matched.tasks, matched.differences, strict=True):

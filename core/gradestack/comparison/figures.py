@@ -23,7 +23,7 @@ from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
-from gradestack.gates.paths import NoFigure, beside, figure_at
+from gradestack.gates.paths import NoFigure, number_at, split_path
 from gradestack.grading.metrics import (
     figures_of,
     grades_of,
@@ -41,7 +41,6 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
 from gradestack.suites.document import Document
-from gradestack.suites.headline import split_figure
 from gradestack.suites.references import Resolver
 
 _NOTHING = 1e-9
@@ -59,15 +58,14 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     path: str
     grader: str
     metric: str
-    rest: tuple[str, ...]
+    rest: str
     aggregator: Aggregator
     """The one of the first side."""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the figure of what the aggregator computed, and whether it is a share."""
-        figures, path = {self.grader: {self.metric: made}}, (self.grader, self.metric, *self.rest)
-        value, interval = figure_at(figures, path, self.metric), beside(figures, path, self.metric) or {}
-        return value, interval.get("method") != "t" and (value is None or 0 <= value <= 1)
+        value, interval = number_at(made, self.rest, (self.metric,), f"{self.grader}.{self.metric}")
+        return value, (interval or {}).get("method") != "t" and (value is None or 0 <= value <= 1)
 
     def among(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
@@ -80,7 +78,7 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     def declared(self) -> dict[str, Any]:
         """What the aggregator says of it: label, unit, and which direction is better."""
         figures = self.aggregator.figures
-        names = (".".join(self.rest), ".".join((self.metric, *self.rest)), self.metric)
+        names = (self.rest, f"{self.metric}.{self.rest}", self.metric)
         declared = next((each for name in names for each in figures if each.covers(name)), None)
         if declared is None:
             return {"label": self.path, "unit": "score", "better_is": "neither"}
@@ -92,7 +90,7 @@ def headline_figures(report: Report) -> list[str]:
     found = []
     for each in as_list(as_map(report.summary.get("headline")).get("figures")):
         path = as_text(as_map(each).get("figure"))
-        entry = _entry(report, *split_figure(path, report.aggregates)[:2])
+        entry = _entry(report, *split_path(path, report.aggregates)[:2])
         if entry and entry["name"] not in _MEANS and isinstance(each.get("value"), int | float | None):
             found.append(path)
     return found
@@ -121,15 +119,15 @@ class Aggregators(msgspec.Struct, frozen=True):
 
     def metric(self, report: Report, name: str, path: str) -> Metric:
         """Return the metric a path leads to."""
-        grader, key, _ = split_figure(path, report.aggregates)
+        grader, key, _ = split_path(path, report.aggregates)
         entry = _entry(report, grader, key) if key else None
         if not key:
             known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
-            msg = f"{name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"{name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
+            )
         if entry is None:
-            msg = f"{path}: {name} has no such aggregator"
-            raise ConfigError(msg)
+            raise ConfigError(f"{path}: {name} has no such aggregator")
         registry, kind = self.registry, str(entry["name"])
         if entry.get("code"):
             file, reference = self._file(report, entry, path), InFile.parse(kind)
@@ -143,8 +141,7 @@ class Aggregators(msgspec.Struct, frozen=True):
         stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
         if stage is None or stage.version != entry["version"] or stage.code != entry.get("code", stage.code):
             resolver.finish()
-            msg = f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}"
-            raise ConfigError(msg)
+            raise ConfigError(f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}")
         labels = as_map(report.aggregates[grader].get(key)).get("labels")
         if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
             stage = msgspec.structs.replace(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
@@ -164,36 +161,33 @@ class Aggregators(msgspec.Struct, frozen=True):
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
         name = reference.file if reference is not None else next(iter(code))
         if not self.allow_code:
-            msg = f"{path}: {entry['name']} is Python code; pass --allow-code if you trust {name}, which the run used"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"{path}: {entry['name']} is Python code; pass --allow-code if you trust {name}, which the run used"
+            )
         for each in map(as_map, as_list(report.header.get("code"))):
             if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):
                 return Path(as_text(each["path"]))
-        msg = f"{path}: header.json does not say where {name} is"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: header.json does not say where {name} is")
 
 
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
-    grader, metric, below = split_figure(path, first.report.aggregates)
+    grader, metric, below = split_path(path, first.report.aggregates)
     component = aggregators.metric(first.report, first.name, path).stage.component
     entry = _entry(first.report, grader, metric) or {}
     for side in sides:
         if (other := _entry(side.report, grader, metric)) is None:
-            msg = f"{path}: {side.name} has no such aggregator"
-            raise ConfigError(msg)
+            raise ConfigError(f"{path}: {side.name} has no such aggregator")
         if parts := differing_parts(other, entry):
-            msg = f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}"
-            raise DataError(msg)
+            raise DataError(f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}")
         if (grader, metric) not in side.metrics:
             aggregators.metric(side.report, side.name, path)
-    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), component)
+    found = Figure(path, grader, metric, below, component)
     try:
         found.of(first.report.aggregates[grader][metric])
     except NoFigure as error:
-        msg = f"{path}: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: {error}") from error
     return found
 
 
@@ -262,8 +256,7 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
         try:
             sides = [_sides(side, several, tasks, failed) for side in (a, b)]
         except (Exception, SystemExit, GeneratorExit) as error:
-            msg = f"{grader}.{metric}: {error_text(error)}"
-            raise PluginError(msg) from error
+            raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
         for figure, before, after in zip(several, *sides, strict=True):
             found[figure.path] = Pair(tasks, before, after)
     return found

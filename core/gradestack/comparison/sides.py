@@ -252,8 +252,7 @@ def sides_of(
         rows_of.setdefault(models.values[code] or "", []).append(row)
     if model is not None and model not in rows_of:
         known = ", ".join(each or "(unnamed)" for each in rows_of)
-        msg = f"{name}: it has no model {model!r}; there are: {known}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
     ids, known_metrics = samples.table.keys["id"].values, {(each.of, each.stage.key): each for each in metrics}
     return [
         Side(
@@ -295,11 +294,11 @@ def _samples(report: Report, name: str, match: Match, metrics: Sequence[Metric],
     needs = wanted(_graders(report), metrics, () if by is None else (by,))
     found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
     if not len(found) and report.summary:
-        msg = f"{name}: the run holds no sample, so that there is nothing to compare"
-        raise DataError(msg)
+        raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
     if match == "id" and made and made == len(found):
-        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them"
-        raise DataError(msg, "use --match input or ordinal")
+        raise DataError(
+            f"{name}: all ids were made up, so that tasks cannot be matched by them", "use --match input or ordinal"
+        )
     return found
 
 
@@ -321,12 +320,12 @@ def _task_of(row: GradedRow, match: Match, name: str) -> str:
         return str(row.cluster or row.sample.id)
     if match == "input":
         if row.sample.input is None:
-            msg = f"{name}: sample {row.sample.id} has no recorded input to match by; use --match id or ordinal"
-            raise DataError(msg)
+            raise DataError(
+                f"{name}: sample {row.sample.id} has no recorded input to match by; use --match id or ordinal"
+            )
         return json.dumps(row.sample.input, sort_keys=True)
     if "ordinal" not in (row.source or {}):
-        msg = f"{name}: sample {row.sample.id} has no recorded place to match by; use --match id or input"
-        raise DataError(msg)
+        raise DataError(f"{name}: sample {row.sample.id} has no recorded place to match by; use --match id or input")
     return str((row.source or {})["ordinal"])
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gradestack.gates.limit import SHARE, as_percent
 from gradestack.gates.rules import PERCENT
+from gradestack.gates.verdicts import SHARE, as_percent
 from gradestack.output.terminal import terminal_line
 from gradestack.output.words import counted, distinguishing_decimals
 

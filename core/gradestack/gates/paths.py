@@ -1,12 +1,11 @@
-"""Figures by path: ``reward.pass_hat_k.4`` among what the aggregators of a run computed."""
+"""Figures by dotted path: ``reward.pass_hat_k.4`` among what the aggregators of a run computed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from gradestack.errors import suggest
-from gradestack.estimates.interval import Interval
 from gradestack.model import JSON
 
 Aggregates = Mapping[str, Mapping[str, JSON]]
@@ -14,61 +13,75 @@ Aggregates = Mapping[str, Mapping[str, JSON]]
 
 
 class NoFigure(Exception):
-    """There is no number at a path; the text says where it ends and what is nearest."""
+    """There is no figure at a path; the text says where it ends and what is nearest."""
 
 
-def figure_at(aggregates: Aggregates, path: Sequence[str], component: str = "") -> float | None:
-    """Return the figure at a path.
+class Located(NamedTuple):
+    """A figure among those of an aggregator."""
 
-    A figure named as its metric is reached without naming it twice: ``reward.mean`` is ``reward.mean.mean``.
-
-    Returns:
-        A number; None where the figure is not defined.
-    """
-    found: JSON = aggregates[path[0]][path[1]]
-    at = list(path[:2])
-    for step in _below(found, path, component):
-        found = _entered(found, step, ".".join(at))
-        at.append(step)
-    if found is None:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        what = f"holds {', '.join(map(str, found))}: name one of them" if isinstance(found, Mapping) else "is no number"
-        msg = f"{'.'.join(at)} {what}"
-        raise NoFigure(msg)
-    return found
-
-
-def _below(found: JSON, path: Sequence[str], component: str) -> list[str]:
-    """Return the keys below a metric, with that of a figure named as the metric where it is left out."""
-    _, metric, *below = path
-    inner = next((name for name in (metric, component) if isinstance(found, Mapping) and name in found), None)
-    if inner is not None and isinstance(found, Mapping) and (not below or below[0] not in found):
-        below.insert(0, inner)
-    return below
-
-
-def beside(aggregates: Aggregates, path: Sequence[str], component: str = "") -> Interval | None:
-    """Return the interval of the figure at a path: the one beside it, or beside the map it is in; None without one."""
-    found: Any = aggregates[path[0]][path[1]]
+    value: Any
+    path: str
+    """The whole path below the aggregator."""
+    reason: Any = None
+    """What stands beside it under ``NAME_reason``."""
     interval: Any = None
-    for step in _below(found, path, component):
-        if not isinstance(found, Mapping) or step not in found:
-            return None
-        within = interval.get(step) if isinstance(interval, Mapping) else None
-        interval, found = found.get(f"{step}_interval", within), found[step]
-    usable = isinstance(interval, Mapping) and (
-        "reason" in interval or {"low", "clusters", "method"} <= interval.keys()
-    )
-    return cast("Interval", interval) if usable else None
+    """What stands beside it under ``NAME_interval``, or for it in that of the map it is in; for a mean in ``ci95``."""
 
 
-def _entered(found: JSON, step: str, at: str) -> JSON:
-    if isinstance(found, Mapping):
-        if step in found:
-            return found[step]
-        hint = suggest(step, found) or f"; there are: {', '.join(map(str, found)) or 'none'}"
-    else:
-        hint = ", which has none"
-    msg = f"no figure {step!r} in {at}{hint}"
-    raise NoFigure(msg)
+def _first_key(text: str, keys: Iterable[str]) -> tuple[str, str]:
+    """Return the longest key that a path begins with, and what is left of the path; keys may hold dots."""
+    key = max((key for key in keys if text == key or text.startswith(f"{key}.")), key=len, default="")
+    return key, text[len(key) + 1 :] if key else ""
+
+
+def split_path(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, str, str]:
+    """Return the grader, the aggregator and the rest of ``GRADER.AGGREGATOR[.FIGURE]``; "" for a key there is none of.
+
+    Args:
+        path: The path.
+        metrics: Keys of aggregators by grader.
+    """
+    grader, rest = _first_key(path, metrics)
+    return grader, *_first_key(rest, metrics.get(grader, ()))
+
+
+def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
+    """Return the figure at a path below an aggregator.
+
+    Args:
+        made: What the aggregator computed.
+        path: The path below it.
+        own: What the aggregator is called: a figure of that name need not be named, ``pass_hat_k.4`` is
+            ``pass_hat_k.pass_hat_k.4``.
+        at: Path of the aggregator, for messages.
+    """
+    if isinstance(made, Mapping) and not (path and _first_key(path, made)[0]):
+        inner = next((name for name in own if name in made), "")
+        path = f"{inner}.{path}" if inner and path else inner or path
+    value, beside, rest, reason, interval = made, made, path, None, None
+    while rest:
+        if not isinstance(value, Mapping):
+            raise NoFigure(f"no figure {rest.partition('.')[0]!r} in {at}, which has none")
+        beside = value
+        name, left = _first_key(rest, value)
+        if not name:
+            step = rest.partition(".")[0]
+            hint = suggest(step, value) or f"; there are: {', '.join(map(str, value)) or 'none'}"
+            raise NoFigure(f"no figure {step!r} in {at}{hint}")
+        within: Any = interval.get(name) if isinstance(interval, Mapping) else None
+        interval = beside.get(f"{name}_interval", within)
+        if interval is None and name == "mean" and isinstance(ends := beside.get("ci95"), list | tuple):
+            interval = {"low": ends[0], "high": ends[1], "confidence": 0.95}
+        value, rest, at, reason = beside[name], left, f"{at}.{name}", beside.get(f"{name}_reason")
+    return Located(value, path, reason, interval)
+
+
+def number_at(made: JSON, path: str, own: Iterable[str], at: str) -> tuple[float | None, Any]:
+    """Return the number at such a path, None where it is not defined, and its interval."""
+    found = figure_at(made, path, own, at)
+    value, interval = found.value, found.interval
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        what = f"holds {', '.join(map(str, value))}: name one of them" if isinstance(value, Mapping) else "is no number"
+        raise NoFigure(f"{at}{'.' * bool(found.path)}{found.path} {what}")
+    known = isinstance(interval, Mapping) and ("reason" in interval or {"low", "clusters", "method"} <= interval.keys())
+    return value, interval if known else None

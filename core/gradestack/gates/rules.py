@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -29,8 +31,7 @@ Over = Literal["total", "graded"]
 def _share(_gate: object, _field: object, confidence: float | None) -> None:
     """Refuse a confidence that is none."""
     if confidence is not None and not 0.5 < confidence < 1:
-        msg = f"confidence must be between 0.5 and 1, got {confidence}"
-        raise ValueError(msg)
+        raise ValueError(f"confidence must be between 0.5 and 1, got {confidence}")
 
 
 def exactly(value: float) -> str:
@@ -49,8 +50,32 @@ def _comparison(name: str, gate: AggregateGate) -> str:
     return compared(f"{name}{how}", gate.op, gate.value, "%" if gate.aggregation in PERCENT else "")
 
 
+class _AllPoints:
+    """The rule per sample of a gate that has none of its own."""
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+
 @attrs.frozen(kw_only=True)
-class GateSpec:
+class _Threshold(_AllPoints):
+    """What every gate has that compares one figure with a limit."""
+
+    op: Op
+    value: float
+    on_no_data: OnNoData = "fail"
+    """What an empty series decides in the documented profile; upstream compares 0.0."""
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
+    on_undecided: OnUndecided = "fail"
+    """What decides when the bounds hold the limit."""
+    per: str | None = None
+    """``model``, or the name of a facet: the gate must hold in every group."""
+
+
+@attrs.frozen(kw_only=True)
+class GateSpec(_Threshold):
     """A flat gate, as letta-evals suites write it.
 
     Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
@@ -58,8 +83,6 @@ class GateSpec:
     graded ones; ``upstream``: of the recorded runs that did not fail.
     """
 
-    op: Op
-    value: float
     metric_key: str | None = None
     """Grader key; default the first grader. A resolved gate has it."""
     metric: Literal["avg_score", "accuracy"] = "avg_score"
@@ -67,16 +90,8 @@ class GateSpec:
     """Per-sample rule; default: the gate's own ``op``."""
     pass_value: float | None = None
     """Per-sample rule; default: the gate's own ``value``."""
-    on_no_data: OnNoData = "fail"
-    """What an empty series decides in the documented profile; upstream compares 0.0."""
-    confidence: float | None = attrs.field(default=None, validator=_share)
-    """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
-    on_undecided: OnUndecided = "fail"
-    """What decides when the bounds hold the limit."""
     over: Over | None = None
     """For ``accuracy``; default ``total``: failed and missing samples count against the gate."""
-    per: str | None = None
-    """``model``, or the name of a facet: the gate must hold in every group."""
 
     @property
     def aggregation(self) -> Aggregation:
@@ -101,25 +116,18 @@ class GateSpec:
 
 
 @attrs.frozen(kw_only=True)
-class SimpleGate:
+class SimpleGate(_Threshold):
     """One metric, aggregated, against a threshold.
 
     ``accuracy`` (also spelled ``pass_rate``) is the percentage of samples with a score >= ``pass_threshold``.
     """
 
     metric_key: str
-    op: Op
-    value: float
     kind: Literal["simple"] = "simple"
     aggregation: Aggregation = "avg_score"
     pass_threshold: float = 1.0
-    on_no_data: OnNoData = "fail"
-    confidence: float | None = attrs.field(default=None, validator=_share)
-    on_undecided: OnUndecided = "fail"
     over: Over | None = None
     """For ``accuracy`` and ``pass_rate``, as in the flat form."""
-    per: str | None = None
-    """``model``, or the name of a facet: the gate must hold in every group."""
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes: score >= ``pass_threshold``."""
@@ -132,32 +140,19 @@ class SimpleGate:
 
 
 @attrs.frozen(kw_only=True)
-class WeightedGate:
+class WeightedGate(_Threshold):
     """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights), rounded once."""
 
     weights: dict[str, float]
     aggregation: Aggregation
-    op: Op
-    value: float
     kind: Literal["weighted_average"] = "weighted_average"
-    on_no_data: OnNoData = "fail"
-    confidence: float | None = attrs.field(default=None, validator=_share)
-    on_undecided: OnUndecided = "fail"
     over: Over | None = None
-    per: str | None = None
 
     def __attrs_post_init__(self) -> None:
         if not self.weights:
-            msg = "weights: at least one is needed"
-            raise ValueError(msg)
-        negative = [key for key, weight in self.weights.items() if weight < 0]
-        if negative or not any(self.weights.values()):
-            msg = f"weights must not be negative and not all zero, got {self.weights}"
-            raise ValueError(msg)
-
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes: score >= 1.0."""
-        return score >= 1.0
+            raise ValueError("weights: at least one is needed")
+        if min(self.weights.values()) < 0 or not any(self.weights.values()):
+            raise ValueError(f"weights must not be negative and not all zero, got {self.weights}")
 
     @property
     def text(self) -> str:
@@ -167,43 +162,27 @@ class WeightedGate:
 
 
 @attrs.frozen(kw_only=True)
-class FigureSpec:
-    """A gate on any figure, as written: its path is not resolved yet."""
+class FigureSpec(_Threshold):
+    """A gate on any figure, as written."""
 
     figure: str | tuple[str | int, ...]
-    """``GRADER.METRIC.FIGURE``; a list of its parts where one of them holds a dot."""
-    op: Op
-    value: float
+    """``GRADER.METRIC.FIGURE``, or a list of its parts."""
     kind: Literal["figure"] = "figure"
-    on_no_data: OnNoData = "fail"
-    confidence: float | None = attrs.field(default=None, validator=_share)
-    on_undecided: OnUndecided = "fail"
-    per: str | None = None
-    """``model``, or the name of a facet: the gate must hold in every group."""
 
 
-class FigureGate(msgspec.Struct, frozen=True, kw_only=True):
+@attrs.frozen(kw_only=True)
+class FigureGate(_Threshold):
     """Any figure of an aggregator against a threshold."""
 
     path: tuple[str, ...]
-    """Grader key, metric key, and the keys below it."""
-    component: str
+    """Grader key, metric key, and the path below it."""
+    component: str = ""
     """The metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
-    op: Op
-    value: float
-    on_no_data: OnNoData = "fail"
-    confidence: float | None = None
-    on_undecided: OnUndecided = "fail"
-    per: str | None = None
-
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes: score >= 1.0."""
-        return score >= 1.0
 
     @property
     def name(self) -> str:
         """The path as people read it."""
-        return ".".join(self.path)
+        return ".".join(filter(None, self.path))
 
     @property
     def text(self) -> str:
@@ -226,21 +205,16 @@ class LogicalSpec:
 
     def __attrs_post_init__(self) -> None:
         if not self.conditions:
-            msg = "conditions: at least one is needed"
-            raise ValueError(msg)
+            raise ValueError("conditions: at least one is needed")
 
 
-class LogicalGate(msgspec.Struct, frozen=True, kw_only=True):
+class LogicalGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """All (``and``) or any (``or``) of several conditions: simple gates, gates on a figure, or again logical ones."""
 
     operator: Literal["and", "or"]
     conditions: tuple[Gate, ...]
     on_no_data: OnNoData = "fail"
     per: str | None = None
-
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes: score >= 1.0."""
-        return score >= 1.0
 
     @property
     def text(self) -> str:
@@ -249,7 +223,7 @@ class LogicalGate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @attrs.frozen(kw_only=True)
-class BaselineGate:
+class BaselineGate(_AllPoints):
     """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
 
     baseline: str
@@ -272,15 +246,9 @@ class BaselineGate:
 
     def __attrs_post_init__(self) -> None:
         if self.not_worse_than is None and self.require is None and self.max_flips is None:
-            msg = "not_worse_than, require or max_flips: at least one is needed"
-            raise ValueError(msg)
+            raise ValueError("not_worse_than, require or max_flips: at least one is needed")
         if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:
-            msg = "not_worse_than and max_flips must not be negative"
-            raise ValueError(msg)
-
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes: score >= 1.0."""
-        return score >= 1.0
+            raise ValueError("not_worse_than and max_flips must not be negative")
 
     @property
     def text(self) -> str:
@@ -308,13 +276,20 @@ def over_total(gate: AggregateGate) -> bool:
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
-def leaves(gate: AnyGate) -> Iterator[Threshold]:
-    """Yield the gates that compare a figure with a limit: a gate itself, or the conditions of a logical one."""
-    if isinstance(gate, LogicalGate):
-        for part in gate.conditions:
-            yield from leaves(part)
-    elif not isinstance(gate, BaselineGate):
-        yield gate
+Limit = int | float
+"""A number of samples, or as a float a share of them, 0 to 1."""
+PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"
+"""A share as a percentage, as a pattern."""
+
+
+def as_limit(written: float | str) -> Limit:
+    """Return what ``max_failed`` says: whole numbers are samples, ``5%`` and 0.05 a share of them."""
+    percent = re.fullmatch(PERCENT_TEXT, written) if isinstance(written, str) else None
+    limit = float(Fraction(percent[1]) / 100) if percent else written
+    if isinstance(limit, str) or limit < 0 or (isinstance(limit, float) and limit > 1):
+        what = "expected a number of samples, such as 3, or a share of them, such as 5% or 0.05"
+        raise ValueError(f"{what}; got {written!r}")
+    return limit
 
 
 def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:

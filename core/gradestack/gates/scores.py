@@ -1,21 +1,36 @@
-"""What gates compare: figures of the scores in the table of grades, and their intervals, clustered by task."""
+"""What gates compare: figures of scores in the table of grades, their intervals by task, and shares of successes."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from gradestack.api import Profile
+from gradestack.api import Direction, Profile
+from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
-from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, GateSpec, Threshold, WeightedGate, over_total
+from gradestack.gates.paths import Aggregates
+from gradestack.gates.rules import (
+    OPERATORS,
+    PERCENT,
+    AggregateGate,
+    FigureGate,
+    GateSpec,
+    SimpleGate,
+    Threshold,
+    WeightedGate,
+    over_total,
+)
 from gradestack.grading.counts import Count, counted, in_all
+from gradestack.grading.plan import SampleRule
 from gradestack.jsonio.values import compact
 from gradestack.model import JSON, Grade, Outcome
+from gradestack.rows.success import Success
 from gradestack.table import Table
 
 _WIDTH = 3
@@ -35,7 +50,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Scores:
-    """Scores by grader key, in some rows of the table, default all.
+    """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples.
 
     ``bounds`` are the least and the greatest score of each grader there can be; without them there are no intervals.
     """
@@ -45,9 +60,15 @@ class Scores:
         table: Table,
         rows: Sequence[int] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
+        figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {},
     ) -> None:
-        self.table, self.bounds = table, bounds
+        self.table, self.bounds, self._given, self._figures = table, bounds, rows, figures
         self.rows: Sequence[int] = range(len(table)) if rows is None else rows
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """What aggregators make of these samples."""
+        return self._figures(self._given)
 
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
         """Return one figure of a grader's scores.
@@ -152,7 +173,11 @@ class Scores:
             code = column.codes[row]
             found.setdefault(names[code], []).append(row)
             known = known or values[code] is not None
-        return {name: Scores(self.table, rows, self.bounds) for name, rows in found.items()} if known else {}
+        return (
+            {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
+            if known
+            else {}
+        )
 
 
 def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
@@ -216,3 +241,54 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
         "failed_attempts": attempted - passed,
         "pass_rate": 100.0 * passed / attempted if attempted else nothing,
     }
+
+
+def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
+    """Return how many samples the outcome grader's verdict calls a success, and the interval of their share.
+
+    Returns:
+        ``passed``, ``failed``, ``share``, ``share_interval``, ``own_verdicts``: how many samples have a verdict of the
+        grader's own, and the same per model under ``models``.
+    """
+    verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
+    values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
+    grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
+    sums = grades.sums("", "passed")
+    figures = sums.figures(_share)
+    models = figures.pop("models", None) or dict.fromkeys(sums.models, figures)
+    own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
+    return {
+        **_counts(sums.totals(), figures),
+        "own_verdicts": own,
+        "models": {name: _counts(sums.totals(name), each) for name, each in models.items()},
+    }
+
+
+def _share(samples: float, passed: float) -> dict[str, float | None]:
+    return {"share": passed / samples if samples else None}
+
+
+def _counts(totals: Mapping[str, Fraction], figures: Mapping[str, Any]) -> dict[str, JSON]:
+    passed = int(totals["passed"])
+    failed = int(totals[""]) - passed
+    return {"passed": passed, "failed": failed, **{name: figures[name] for name in ("share", "share_interval")}}
+
+
+def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:
+    """Return a rule for one score as people read it: ``quality score >= 0.75``."""
+    sign, threshold = ("<=", 0.0) if better == "lower" else (">=", 1.0)
+    if isinstance(rule, SimpleGate):
+        threshold = rule.pass_threshold
+    elif isinstance(rule, GateSpec) and not (rule.metric == "accuracy" and rule.pass_value is None):
+        sign = OPERATORS[rule.pass_op or rule.op][0]
+        threshold = rule.value if rule.pass_value is None else rule.pass_value
+    return f"{grader} score {sign} {threshold:.15g}"
+
+
+def verdict_text(success: Success, graded: int, own: int) -> str:
+    """Return what decided on success, as people read it."""
+    score = rule_text(success.grader, success.rule, success.better)
+    verdict = f"verdict of {success.grader}"
+    if success.rule is None and (own == graded > 0 or success.better == "neither"):
+        return verdict
+    return score if success.rule is not None or not own else f"{verdict}, where it has none {score}"

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
-
-import msgspec
 
 from gradestack.api import Profile
 from gradestack.estimates.interval import Interval, again
-from gradestack.gates.paths import Aggregates, NoFigure, beside, figure_at
+from gradestack.gates.paths import NoFigure, number_at
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
     FigureGate,
     Gate,
     GateSpec,
+    Limit,
     LogicalGate,
     Threshold,
     WeightedGate,
+    compared,
     over_total,
 )
 from gradestack.gates.scores import Figure, Scores
-from gradestack.model import JSON
+from gradestack.grading.counts import Count
+from gradestack.model import JSON, Outcome
+
+SHARE = "failed_share"
 
 
-def verdict(
-    gate: Gate,
-    scores: Scores,
-    profile: Profile,
-    figures: Callable[[Sequence[int]], Aggregates] = lambda _rows: {},
-) -> dict[str, JSON]:
+def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
 
     No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
@@ -41,50 +38,30 @@ def verdict(
         ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
         ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
-    whole = _verdict(gate, _Source(scores, figures), profile)
+    whole = _verdict(gate, scores, profile)
     if gate.per is None:
         return whole
-    groups = scores.groups(gate.per).items()
-    parts = {name: _verdict(gate, _Source(each, figures), profile) for name, each in groups}
-    every = all(each["passed"] for each in parts.values())
+    parts = {name: _verdict(gate, each, profile) for name, each in scores.groups(gate.per).items()}
+    sure = [part.get("sure") for part in parts.values()]
     return {
         **whole,
         "text": f"{whole['text']} per {gate.per}",
-        **(_outcome(passed=every) if parts else _no_data(gate)),
-        **({"sure": _all_sure(parts.values())} if "sure" in whole else {}),
+        **(_outcome(passed=all(each["passed"] for each in parts.values())) if parts else _no_data(gate)),
+        **({"sure": None if None in sure else all(sure)} if "sure" in whole else {}),
         "per": gate.per,
         "groups": parts,
     }
 
 
-def _all_sure(parts: Iterable[Mapping[str, JSON]]) -> bool | None:
-    """Return whether the verdicts of all groups are sure; None where that of one is not known."""
-    known = [part.get("sure") for part in parts]
-    return None if None in known else all(known)
-
-
-class _Source(msgspec.Struct, frozen=True, dict=True):
-    """Where figures and their intervals come from, of all samples or of one group."""
-
-    scores: Scores
-    figures: Callable[[Sequence[int]], Aggregates]
-
-    @cached_property
-    def aggregates(self) -> Aggregates:
-        """What aggregators make of these samples."""
-        return self.figures(self.scores.rows)
-
-
-def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
+def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     if isinstance(gate, LogicalGate):
-        parts = [_verdict(part, source, profile) for part in gate.conditions]
+        parts = [_verdict(part, scores, profile) for part in gate.conditions]
         verdicts = [part["passed"] for part in parts]
         passed = all(verdicts) if gate.operator == "and" else any(verdicts)
         logic = {"kind": "logical", "operator": gate.operator, "conditions": parts, "text": gate.text}
         return {**logic, "actual": None, **_outcome(passed=passed)}
     if isinstance(gate, FigureGate):
-        return _by_path(gate, source, profile)
-    scores = source.scores
+        return _by_path(gate, scores, profile)
     rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
     over = "total" if over_total(gate) else "graded"
     if isinstance(gate, WeightedGate):
@@ -98,23 +75,31 @@ def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
         rule |= {"metric_key": key} if isinstance(gate, GateSpec) else {"kind": gate.kind, "metric_key": key}
         found = scores.figure(gate, key, profile)
         actual, extent = _rounded(found.value, profile), (found.counted, found.of)
-    return {**rule, **_compared(gate, actual, over, extent, profile, source)}
+    return {**rule, **_compared(gate, actual, over, extent, profile, scores)}
 
 
-def _by_path(gate: FigureGate, source: _Source, profile: Profile) -> dict[str, JSON]:
-    rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": gate.path[0]}
+def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
+    grader, metric, rest = gate.path
+    rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
-    extent = source.scores.extent(gate.path[0])
+    extent = scores.extent(grader)
     try:
-        actual = figure_at(source.aggregates, gate.path, gate.component)
+        made = scores.aggregates[grader][metric]
+        actual, interval = number_at(made, rest, (metric, gate.component), f"{grader}.{metric}")
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
-        found = _compared(gate, None, "graded", extent, profile, source)
+        found = _compared(gate, None, "graded", extent, profile, scores)
         return {**rule, **found, "passed": False, "reason": str(error)}
-    return {**rule, **_compared(gate, actual, "graded", extent, profile, source)}
+    return {**rule, **_compared(gate, actual, "graded", extent, profile, scores, interval)}
 
 
 def _compared(
-    gate: Threshold, actual: float | None, over: str, extent: JSON, profile: Profile, source: _Source
+    gate: Threshold,
+    actual: float | None,
+    over: str,
+    extent: JSON,
+    profile: Profile,
+    scores: Scores,
+    beside: Interval | None = None,
 ) -> dict[str, JSON]:
     """Return what a figure comes to beside its rule."""
     known: dict[str, JSON] = {"actual": actual}
@@ -123,11 +108,10 @@ def _compared(
     if actual is None:
         return {**known, **_no_data(gate)}
     holds = OPERATORS[gate.op][1](actual, gate.value)
-    if profile == "upstream" or source.scores.bounds is None:
+    if profile == "upstream" or scores.bounds is None:
         return {**known, **_outcome(passed=holds)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
-    beside_it = beside(source.aggregates, gate.path, gate.component) if isinstance(gate, FigureGate) else None
-    interval = source.scores.interval(gate, actual, beside_it)
+    interval = scores.interval(gate, actual, beside)
     ends = _ends(interval, scale)
     known["interval"] = interval
     if gate.confidence is None or interval.get("reason") == "quantile":
@@ -182,3 +166,35 @@ def _outcome(*, passed: bool) -> dict[str, JSON]:
 
 def _no_data(gate: Gate) -> dict[str, JSON]:
     return {"passed": gate.on_no_data == "pass", "outcome": "no_data"}
+
+
+def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
+    """Return the verdict of the limit, in the form of a gate's.
+
+    The grader decides that has lost most: failed and missing samples, or their share of all it applies to.
+    """
+    share = isinstance(limit, float)
+    lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}
+    key = max(lost, key=lambda key: Fraction(lost[key][0], lost[key][1] or 1) if share else lost[key][0])
+    number, of = lost[key]
+    actual: float | None = number if not share else number / of if of else None
+    passed = actual is None or actual <= limit  # where no grader applies nothing has failed
+    return {
+        "kind": "max_failed",
+        "metric": SHARE if share else "failed_samples",
+        "op": "lte",
+        "value": limit,
+        "text": compared("failed or missing", "lte", as_percent(limit) if share else limit, "%" * share),
+        "grader": key,
+        "failed": counts[key].states[Outcome.FAILED],
+        "missing": counts[key].states[Outcome.MISSING],
+        "of": of,
+        "actual": actual,
+        "passed": passed,
+        "outcome": "passed" if passed else "failed",
+    }
+
+
+def as_percent(share: float) -> float:
+    """Return a share as a percentage, with the digits people write it with: 0.29 is 29, not 28.999999999999996."""
+    return float(Fraction(repr(share)) * 100)

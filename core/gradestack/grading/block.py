@@ -6,10 +6,12 @@ Nothing here keeps a sample.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any, Self
+
+import attrs
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
@@ -18,10 +20,10 @@ from gradestack.grading.graders import Column, Graded, Graders, under_way
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import itemized, wanted
-from gradestack.grading.plan import Assignment
-from gradestack.grading.recording import Grades
+from gradestack.grading.plan import Plan
+from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
-from gradestack.grading.selection import digest
+from gradestack.grading.selection import Selection, digest
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
@@ -31,6 +33,25 @@ LARGEST_BLOCK = 64
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
 _OK = Status.OK
+
+
+@attrs.frozen(kw_only=True)
+class Assignment:
+    """All that a worker needs to know to grade a shard."""
+
+    plan: Plan
+    index: Any
+    """What the reader made of side files."""
+    pieces: Pieces
+    strict: bool = False
+    """Raise at the first bad record or broken component."""
+    dataset: Mapping[str, Sample] | None = None
+    """Dataset rows by id, to be joined."""
+    selection: Selection | None = None
+    noting: bool = False
+    """Note the position of every record before it is graded, so that the one that kills the process can be named."""
+    poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
+    """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""
 
 
 class ShardGrader:

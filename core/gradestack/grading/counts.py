@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Protocol
 
 import msgspec
 
+from gradestack.grading.plan import SampleRule
 from gradestack.model import Grade, Outcome
 from gradestack.table import Table
-
-
-class SampleRule(Protocol):
-    """What decides whether one score passes."""
-
-    def sample_passes(self, score: float) -> bool: ...  # noqa: D102
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-import attrs
 import msgspec
 
 from gradestack.api import Inputs, Profile
-from gradestack.grading.counts import SampleRule
-from gradestack.grading.recording import Pieces
-from gradestack.grading.selection import Selection
 from gradestack.hooks import Kind
-from gradestack.model import Fault, Sample
 
 Duplicates = Literal["keep", "last", "error"]
+
+
+class SampleRule(Protocol):
+    """What decides whether one score passes."""
+
+    def sample_passes(self, score: float) -> bool: ...  # noqa: D102
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,22 +88,3 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def bare(self) -> Plan:
         """Return the plan alone, without what a subclass adds: workers need no more."""
         return Plan(**{name: getattr(self, name) for name in Plan.__struct_fields__})
-
-
-@attrs.frozen(kw_only=True)
-class Assignment:
-    """All that a worker needs to know to grade a shard."""
-
-    plan: Plan
-    index: Any
-    """What the reader made of side files."""
-    pieces: Pieces
-    strict: bool = False
-    """Raise at the first bad record or broken component."""
-    dataset: Mapping[str, Sample] | None = None
-    """Dataset rows by id, to be joined."""
-    selection: Selection | None = None
-    noting: bool = False
-    """Note the position of every record before it is graded, so that the one that kills the process can be named."""
-    poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
-    """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""

@@ -11,10 +11,9 @@ from typing import Any
 import attrs
 
 from gradestack.api import Shard
-from gradestack.grading.block import ShardGrader
+from gradestack.grading.block import Assignment, ShardGrader
 from gradestack.grading.guarded import TRACEBACKS
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.plan import Assignment
 from gradestack.grading.reading import blocks_of
 from gradestack.grading.result import ShardResult
 from gradestack.interpreter import for_a_shard

@@ -65,18 +65,16 @@ def _named(baseline: str, suite: Suite) -> Report:
     try:
         report = load_report(local_path_of(baseline, base))
     except ValueError as error:
-        msg = f"the baseline cannot be used: {error}"
-        raise ConfigError(msg, "name another run directory, or latest") from error
+        raise ConfigError(f"the baseline cannot be used: {error}", "name another run directory, or latest") from error
     except DataError as error:
-        msg = f"the baseline cannot be used: {error.args[0]}"
-        raise DataError(msg, "name another run directory, or latest") from error
+        raise DataError(
+            f"the baseline cannot be used: {error.args[0]}", "name another run directory, or latest"
+        ) from error
     for key in _OTHERS:
         if report.summary.get(key):
-            msg = f"the baseline cannot be used: {baseline}: {report.summary[key]}"
-            raise DataError(msg)
+            raise DataError(f"the baseline cannot be used: {baseline}: {report.summary[key]}")
     if not report.has_rows:
-        msg = f"the baseline cannot be used: {baseline}: the run keeps no rows (rows: none)"
-        raise DataError(msg)
+        raise DataError(f"the baseline cannot be used: {baseline}: the run keeps no rows (rows: none)")
     return report
 
 
@@ -148,8 +146,7 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
     known = {side.model: side for side in before}
     lacking = [side.model or "(unnamed)" for side in now if side.model not in known]
     if lacking:
-        msg = f"the run cannot be compared with its baseline, which has no model {', '.join(lacking)}"
-        raise DataError(msg)
+        raise DataError(f"the run cannot be compared with its baseline, which has no model {', '.join(lacking)}")
     return [(known[side.model], side) for side in now]
 
 

@@ -100,14 +100,17 @@ def rewrite_pages(
                 try:
                     reporter = structure(options, target)
                 except Problems as problems:
-                    msg = f"reporter {name!r} does not take the options of this run; name it with --format"
-                    raise PluginError(msg, *(f"{place}: {text}" for place, text in problems.found)) from problems
+                    raise PluginError(
+                        f"reporter {name!r} does not take the options of this run; name it with --format",
+                        *(f"{place}: {text}" for place, text in problems.found),
+                    ) from problems
                 written += [out / page for page in _written(reporter, report, out)]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
     except OSError as error:
-        msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
-        raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+        raise (DataError if storage_failed(error) else ConfigError)(
+            f"{error.filename or out}: cannot be written: {error.strerror or error}"
+        ) from error
     return written
 
 

@@ -55,8 +55,7 @@ def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
     ]
     if len(everything) != asked or lacking:
         names = ", ".join("(unnamed)" if run is None else str(run) for run in everything)
-        msg = f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}"
-        raise DataError(msg, *lacking)
+        raise DataError(f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}", *lacking)
     return everything
 
 

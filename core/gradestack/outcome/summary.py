@@ -7,13 +7,10 @@ from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.limit import limit_verdict
 from gradestack.gates.lines import left_out
-from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import BaselineGate
-from gradestack.gates.scores import Scores, grader_figures
-from gradestack.gates.success import rule_text, successes
-from gradestack.gates.verdicts import verdict
+from gradestack.gates.scores import Scores, grader_figures, rule_text, successes
+from gradestack.gates.verdicts import limit_verdict, verdict
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
@@ -44,25 +41,7 @@ def check_without_rows(suite: Suite) -> None:
     if suite.num_runs is not None:
         problems.append("num_runs: runs are told apart by their rows")
     if problems:
-        msg = "no rows are kept (rows: none), but the suite needs them"
-        raise ConfigError(msg, *problems)
-
-
-def _gates(
-    suite: Suite, merging: Merging, scores: Scores, aggregates: Aggregates, recorded: Report, baselines: Baselines
-) -> list[dict[str, JSON]]:
-    """Return the verdicts of all gates but the limit; rows are read for baselines only, once."""
-    now = cache(lambda: this_run(suite, recorded))
-
-    def figures(part: Sequence[int]) -> Aggregates:
-        return aggregates if part is scores.rows else merging.figures(part)
-
-    return [
-        baseline_verdict(gate, suite, now, baselines)
-        if isinstance(gate, BaselineGate)
-        else verdict(gate, scores, suite.profile, figures)
-        for gate in suite.gates
-    ]
+        raise ConfigError("no rows are kept (rows: none), but the suite needs them", *problems)
 
 
 def summary(
@@ -81,7 +60,14 @@ def summary(
     head = figures[suite.main]
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    gates = _gates(suite, merging, Scores(table, part, bounds), aggregates, recorded, baselines)
+    now = cache(lambda: this_run(suite, recorded))  # rows are read for baselines only, once
+    scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows))
+    gates = [
+        baseline_verdict(gate, suite, now, baselines)
+        if isinstance(gate, BaselineGate)
+        else verdict(gate, scores, suite.profile)
+        for gate in suite.gates
+    ]
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     lost = all_failed(suite, counts, merged, recorded.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")

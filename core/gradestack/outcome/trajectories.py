@@ -116,8 +116,7 @@ class Trajectories:
         """
         given = next((each for each in self._inputs if _lies_in(file, each.shown)), None)
         if given is None:
-            msg = f"{file} is not among the inputs on record"
-            raise DataError(msg)
+            raise DataError(f"{file} is not among the inputs on record")
         for each in filter(None, (given, self._dataset)):
             if damage := self._damaged(each):
                 raise DataError(damage)
@@ -184,8 +183,7 @@ class Trajectories:
         try:
             reader: Reader = structure(self._recording["options"], registry.load("reader", name))
         except Problems as problems:
-            msg = f"the reader {name!r} does not take the options of this run"
-            raise DataError(msg) from problems
+            raise DataError(f"the reader {name!r} does not take the options of this run") from problems
         return reader
 
 

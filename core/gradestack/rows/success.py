@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gradestack.api import Direction
-from gradestack.grading.counts import SampleRule
+from gradestack.grading.plan import SampleRule
 from gradestack.model import Grade
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
-from gradestack.suites.inputs import expand, name_inputs, recognise
+from gradestack.suites.inputs import expand, name_inputs
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
 from gradestack.suites.strict import Place
@@ -30,23 +31,23 @@ _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
 
 def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader]) -> dict[str, Stage]:
     """Return a suite's graders by key; those ``made`` by the caller are taken as they are."""
-    found: dict[str, Stage] = {}
+    stages: dict[str, Stage] = {}
     for key, reference in spec.graders.items():
         if key in made:
             stage: Stage | None = made_stage("grader", key, made[key], spec.profile)
         else:
             stage = resolver.stage("grader", key, _code_reference(reference), ("graders", key), reserved=_TEXT_KEYS)
         if stage is not None:
-            found[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
-    return found
+            stages[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
+    return stages
 
 
 def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; anything else unchanged."""
-    function = reference.get("function") if isinstance(reference, Mapping) else None
-    if not isinstance(reference, Mapping) or reference.get("kind") != "tool" or not isinstance(function, str):
+    if not isinstance(reference, Mapping) or reference.get("kind") != "tool":
         return reference
-    place, colon, name = function.rpartition(":")
+    function = reference.get("function")
+    place, colon, name = function.rpartition(":") if isinstance(function, str) else ("", "", "")
     if not colon:
         return reference
     rest = {key: value for key, value in reference.items() if key not in ("kind", "function")}
@@ -56,26 +57,29 @@ def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, An
 def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
     """Give a text grader its extractor; refuse one on a grader that judges no text."""
     place: Place = ("graders", stage.key)
-    named, config = reference.get("extractor"), reference.get("extractor_config")
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):
             if option in reference:
                 resolver.add_problem((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
         return stage
-    if config is not None and not isinstance(config, Mapping):
+    named, config = reference.get("extractor"), reference.get("extractor_config")
+    if not isinstance(config, Mapping | None):
         resolver.add_problem((*place, "extractor_config"), "expected a mapping of the extractor's options")
         return stage
-    options = dict(config or {})
-    wanted = (
-        {**options, "kind": "last_assistant" if named is None else named} if not isinstance(named, Mapping) else named
+    if not isinstance(named, Mapping):
+        named = {**(config or {}), "kind": "last_assistant" if named is None else named}
+    return msgspec.structs.replace(
+        stage, extractor=resolver.stage("extractor", stage.key, named, (*place, "extractor"))
     )
-    extractor = resolver.stage("extractor", stage.key, wanted, (*place, "extractor"))
-    return msgspec.structs.replace(stage, extractor=extractor)
 
 
 def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
     """Return the default aggregators of every grader and the suite's own; an own one replaces a default of its name."""
     own: dict[tuple[str, str], Metric] = {}
+
+    def refuse_key(at: Place, key: object) -> None:
+        resolver.add_problem(at, f"no grader has the key {key!r}{suggest(key, spec.graders)}")
+
     for key, reference in spec.metrics.items():
         place: Place = ("metrics", key)
         entry: dict[str, Any] = {"kind": reference} if isinstance(reference, str) else dict(reference)
@@ -86,25 +90,23 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
             by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
             of = next(iter([*by_default, *graders, *spec.graders]), "")
         elif not isinstance(of, str) or of not in spec.graders:
-            resolver.add_problem((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
+            refuse_key((*place, "of"), of)
             of = ""
-        bounded = _bounded(resolver, entry, graders.get(of))
-        stage = resolver.stage("aggregator", key, bounded, place, reserved=("of",))
-        for rater in getattr(stage.component, "raters", ()) if stage is not None else ():
+        stage = resolver.stage("aggregator", key, _bounded(resolver, entry, graders.get(of)), place, reserved=("of",))
+        if stage is None:
+            continue
+        own[of, key] = Metric(of=of, stage=stage)
+        for rater in getattr(stage.component, "raters", ()):
             if rater not in spec.graders:
-                resolver.add_problem(
-                    (*place, "raters"), f"no grader has the key {rater!r}{suggest(rater, spec.graders)}"
-                )
-        if stage is not None:
-            own[of, key] = Metric(of=of, stage=stage)
-    found: list[Metric] = []
+                refuse_key((*place, "raters"), rater)
+    metrics: list[Metric] = []
     for key, grader in graders.items():
         for name in grader.component.aggregators:
             if (key, name) in own:
-                found.append(own.pop((key, name)))
+                metrics.append(own.pop((key, name)))
             elif stage := resolver.stage("aggregator", name, _bounded(resolver, name, grader), ("graders", key)):
-                found.append(Metric(of=key, stage=stage))
-    return [*found, *own.values()]
+                metrics.append(Metric(of=key, stage=stage))
+    return [*metrics, *own.values()]
 
 
 def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
@@ -118,17 +120,15 @@ def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage |
         return entry
     free = _options_of(resolver.registry, "aggregator", data.get("kind")) - data.keys()
     known = {"share": False} | ({} if math.isinf(low) else {"least": low})
-    more = {name: value for name, value in known.items() if name in free}
-    return {**data, **more} if more else entry
+    return {**data, **{name: value for name, value in known.items() if name in free}} if free & known.keys() else entry
 
 
 def _options_of(registry: Registry, kind: Kind, name: object) -> set[str]:
     """Return the options of an installed component; none of one that is unknown or broken, a problem of its stage."""
-    try:
-        target = registry.load(kind, name) if isinstance(name, str) and name in registry.names(kind) else None
-    except PluginError:
-        return set()
-    return set() if target is None else {field.name for field in attrs.fields(target)}
+    with suppress(PluginError):
+        if isinstance(name, str) and name in registry.names(kind):
+            return {field.name for field in attrs.fields(registry.load(kind, name))}
+    return set()
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
@@ -140,14 +140,11 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
         reference = {"kind": "auto", **reference}
     if workers is not None:
         options = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        able = [
-            name
-            for name in resolver.registry.names("engine")
-            if "workers" in _options_of(resolver.registry, "engine", name)
-        ]
-        if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
-            told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
-            resolver.problems[f"workers: {told}"] = ("engine", "workers")
+        names = resolver.registry.names("engine")
+        able = [name for name in names if "workers" in _options_of(resolver.registry, "engine", name)]
+        if options.get("kind") in names and options["kind"] not in able:
+            why = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
+            resolver.problems[f"workers: {why}"] = ("engine", "workers")
         else:
             reference = {**options, "workers": workers}
     return resolver.stage("engine", "engine", reference, ("engine",))
@@ -195,14 +192,19 @@ def exporters_of(
     Others run only when they are named: one that is merely installed has no say in the runs of other formats. One that
     cannot be made is left out.
     """
-    used = {stage.name for stage in graders}
-    registry, stages = resolver.registry, dict[str, Stage]()
-    broken: dict[str, str] = {}
-    warnings: list[str] = []
+    used, registry = {stage.name for stage in graders}, resolver.registry
     owners = {name: registry.find("exporter", name)[1] for name in registry.names("exporter")}
+    stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
+
+    def misfit(exporter: Any) -> str | None:
+        """Return what an exporter writes that this run has not."""
+        if exporter.reader != reader.name:
+            return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
+        lacking = sorted(set(exporter.graders) - used)
+        return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
+
     for number, reference in enumerate(named):
-        kind = reference if isinstance(reference, str) else reference.get("kind")
-        name, place = str(kind), ("exporters", number)
+        name, place = str(reference if isinstance(reference, str) else reference.get("kind")), ("exporters", number)
         try:
             if name in owners:
                 registry.load("exporter", name)
@@ -210,7 +212,7 @@ def exporters_of(
             broken[name_of_broken(name, owners[name].release)] = str(error)
             continue
         stage = resolver.stage("exporter", name, reference, place)
-        if stage is not None and (why := _misfit(stage.component, reader, used)):
+        if stage is not None and (why := misfit(stage.component)):
             resolver.add_problem(place, f"{stage.name} writes {why}")
         elif stage is not None:
             stages[stage.name] = stage
@@ -221,7 +223,7 @@ def exporters_of(
             continue
         try:
             target = registry.load("exporter", name)
-            if not _misfit(target, reader, used):
+            if not misfit(target):
                 stage = made_stage("exporter", name, target(), "documented")
                 stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=plugin.release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
@@ -230,44 +232,34 @@ def exporters_of(
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
 
 
-def _misfit(exporter: Any, reader: Stage, graders: set[str]) -> str | None:
-    """Return what an exporter writes that this run has not."""
-    if exporter.reader != reader.name:
-        return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
-    lacking = sorted(set(exporter.graders) - graders)
-    return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
-
-
 def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
     if spec.dataset is None:
         return None, None
     named = spec.dataset if isinstance(spec.dataset, dict) else {"path": spec.dataset}
-    own = named.get("reader")
-    sound = isinstance(named.get("path"), str) and isinstance(own, str | dict | None)
-    if not sound or named.keys() - {"path", "reader"}:
-        resolver.add_problem(
-            ("dataset",), "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
-        )
+    text, own = named.get("path"), named.get("reader")
+    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
+        why = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
+        resolver.add_problem(("dataset",), why)
         return None, None
-    if not resolver.may_read(named["path"], ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
+    if not resolver.may_read(text, ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
         return None, None
-    (path,) = expand([named["path"]], resolver.base)[:1]
+    path = expand([text], resolver.base)[0]
     dataset = name_inputs([path])[0]
     if reader is None or (reader.component.takes_dataset and own is None):
         return dataset, None
     if reader.component.takes_dataset:
-        resolver.add_problem(
-            ("dataset", "reader"), f"the format {reader.name!r} reads its dataset itself; leave the reader out"
-        )
+        why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
+        resolver.add_problem(("dataset", "reader"), why)
         return None, None
     if own is None or (isinstance(own, dict) and "kind" not in own):
+        from gradestack.suites.recognition import recognise  # noqa: PLC0415 - samples in memory need none
+
         try:
-            kind = recognise([path], resolver.registry, None).reader
+            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
         except DataError as error:
             advice = "name it with dataset: {path: FILE, reader: NAME}"
             raise DataError(str(error).replace("name it with --reader", advice)) from error
-        own = {**(own or {}), "kind": kind}
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
@@ -311,22 +303,18 @@ def graders_for(
 
     What one of them or the reader refuses is a problem of the configuration.
     """
-    found = {key: _grader_for(resolver, stage, reader, inputs) for key, stage in graders.items()}
-    remarks: list[str] = []
+    stages, remarks = dict(graders), list[str]()
+    for key, stage in graders.items():
+        component = stage.component
+        if (decide := getattr(component, "for_recording", None)) is None:
+            continue
+        with resolver.refusals(("graders", key)), guarded(f"grader {key!r} ({stage.signature})"):
+            component = decide(key, reader, inputs, first_samples(reader, inputs))
+        chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
+        changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
+        stages[key] = msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
     if (remarks_on := getattr(reader, "remarks", None)) is not None:
         with resolver.refusals(("reader",)), guarded(name_of(reader)):
             remarks = list(remarks_on(inputs))
     resolver.finish()
-    return found, remarks
-
-
-def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
-    decide = getattr(stage.component, "for_recording", None)
-    if decide is None:
-        return stage
-    component = stage.component
-    with resolver.refusals(("graders", stage.key)), guarded(f"grader {stage.key!r} ({stage.signature})"):
-        component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
-    chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
-    changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
-    return msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
+    return stages, remarks

@@ -1,16 +1,16 @@
-"""Gates of a suite: from what is written to resolved rules, every mistake reported with its place."""
+"""Gates, outcome and headline of a suite: from what is written, or a stack declares, to what a run is judged by."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import attrs
 
 from gradestack.api import Grader
-from gradestack.errors import suggest
-from gradestack.gates.limit import Limit, as_limit
+from gradestack.errors import GradestackError, suggest
+from gradestack.gates.paths import split_path
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
@@ -20,17 +20,20 @@ from gradestack.gates.rules import (
     FigureGate,
     FigureSpec,
     GateSpec,
+    Limit,
     LogicalGate,
     LogicalSpec,
-    Over,
     SimpleGate,
     WeightedGate,
+    as_limit,
     keys_of,
 )
 from gradestack.grading.plan import Metric, Stage
+from gradestack.rows.success import Success
+from gradestack.suites.components import stack_for
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import SuiteSpec
-from gradestack.suites.strict import Place
+from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec
+from gradestack.suites.strict import Place, Problems, structure
 
 _FORMS: Mapping[str, type] = {
     "simple": SimpleGate,
@@ -39,45 +42,108 @@ _FORMS: Mapping[str, type] = {
     "figure": FigureSpec,
     "baseline": BaselineGate,
 }
+NONE = "none"
+"""What is written for "no outcome", where no grader has that key."""
 
 
-class _Gates:
-    """Resolves the gates of a suite."""
+def _hint(name: object, known: Iterable[str]) -> str:
+    return suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
+
+
+class Verdicts:
+    """Resolves what a run is judged by, among the graders and metrics that a suite has."""
 
     def __init__(
-        self, resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+        self, resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Sequence[Metric]
     ) -> None:
-        self.resolver, self.spec, self.graders, self.metrics = resolver, spec, graders, [*metrics]
+        self.resolver, self.spec, self.graders, self.metrics = resolver, spec, graders, metrics
 
-    def gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
+    def _keys(self, grader: str | None) -> dict[str, str]:
+        """Return the keys of a grader's metrics, each with its component."""
+        return {each.stage.key: each.stage.name for each in self.metrics if each.of == grader}
+
+    def _without_effect(self, place: Place) -> bool:
+        """Warn of what the original program does not have, and return whether the suite follows it."""
+        upstream = self.resolver.profile == "upstream"
+        if upstream:
+            self.resolver.warn(place, "has no effect in the profile upstream")
+        return upstream
+
+    def limit(self) -> Limit | None:
+        """Return the most samples that may have failed or be missing; None without a limit."""
+        if self.spec.max_failed is None:
+            return None
+        ignored = self._without_effect(("max_failed",))
+        try:
+            limit = as_limit(self.spec.max_failed)
+        except ValueError as error:
+            self.resolver.add_problem(("max_failed",), str(error))
+            return None
+        return None if ignored else limit
+
+    def gates(self) -> tuple[tuple[AnyGate, ...], str]:
+        """Return the gates and the key of the main grader: the first gate's, else the first grader."""
+        written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(self.spec.gates)]
+        if self.spec.gate is not None:
+            written.insert(0, (("gate",), self.spec.gate))
+        gates = list[AnyGate]()
+        for place, each in written:
+            gate = self._gate(each, place)
+            names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
+            for below, key in names:
+                if isinstance(key, str) and key not in self.spec.graders:
+                    why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
+                    self.resolver.add_problem((*place, *below), why)
+            if gate is not None:
+                gates.append(gate)
+            if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
+                text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
+                self.resolver.warn((*place, "value"), text)
+        first = gates[0] if gates else None
+        named = first.metric_key if isinstance(first, GateSpec | SimpleGate | BaselineGate) else None
+        named = first.path[0] if isinstance(first, FigureGate) else named
+        main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
+        for position, gate in enumerate(gates):
+            if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:  # a flat one is about the main grader
+                gates[position] = attrs.evolve(gate, metric_key=main)
+        return tuple(gates), main
+
+    def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
         """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
         kind = written.get("kind", next((form for form in ("figure", "baseline") if form in written), None))
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
             return None
-        found: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
-        if isinstance(found, LogicalSpec):
-            return self._logical(found, place)
-        if isinstance(found, FigureSpec):
-            return self._figure(found, place)
-        if isinstance(found, BaselineGate):  # the original program has none
+        gate: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
+        if isinstance(gate, LogicalSpec):
+            return self._logical(gate, place)
+        if isinstance(gate, FigureSpec):
+            return self._figure(gate, place)
+        if isinstance(gate, BaselineGate):  # the original program has none
             why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
-            why = why or ("" if found.baseline.strip() else "expected a run directory, or latest")
+            why = why or ("" if gate.baseline.strip() else "expected a run directory, or latest")
             if why:
                 self.resolver.add_problem((*place, "baseline"), why)
-            return None if why else found
-        if found is not None:
-            self._check(found, place)
-        return found  # type: ignore[no-any-return]
+            return None if why else gate
+        if gate is not None:
+            self._check(gate, place)
+        return gate  # type: ignore[no-any-return]
 
     def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
-        parts, over = [], spec.over
-        if over is not None and _without_effect(self.resolver, (*place, "over")):
+        over = spec.over
+        if over is not None and self._without_effect((*place, "over")):
             over = None
+        parts = []
         for position, condition in enumerate(spec.conditions):
-            below = (*place, "conditions", position)
-            part = self.gate(_filled(condition, spec, over), below)
+            below, implied = (*place, "conditions", position), dict[str, Any]()  # what it takes over from its gate
+            if "baseline" not in condition:
+                implied["on_no_data"] = spec.on_no_data
+            if "baseline" not in condition and "figure" not in condition:
+                implied["kind"] = "logical" if "operator" in condition else "simple"
+                if over is not None and ("operator" in condition or condition.get("aggregation") in PERCENT):
+                    implied["over"] = over
+            part = self._gate({**implied, **condition}, below)
             if isinstance(part, WeightedGate | BaselineGate):
                 self.resolver.add_problem(below, "a condition is a simple or a logical gate, or one on a figure")
             elif part is not None and part.per is not None:
@@ -88,57 +154,144 @@ class _Gates:
 
     def _figure(self, spec: FigureSpec, place: Place) -> FigureGate | None:
         """Return a gate on a figure of a metric there is; what figures that has is known when it has run."""
-        at, given = (*place, "figure"), spec.figure
-        path = tuple(given.split(".")) if isinstance(given, str) else tuple(map(str, given))
-        if len(path) < 2:
-            self.resolver.add_problem(at, f"expected GRADER.METRIC or a figure below it, got {given!r}")
+        steps = spec.figure.split(".") if isinstance(spec.figure, str) else [*map(str, spec.figure)]
+        if len(steps) < 2:
+            why = f"expected GRADER.METRIC or a figure below it, got {spec.figure!r}"
+            self.resolver.add_problem((*place, "figure"), why)
             return None
-        grader, key = path[:2]
-        if grader not in self.spec.graders:
-            return FigureGate(path=path, component="", op=spec.op, value=spec.value)  # said where keys are looked at
-        metrics = {metric.stage.key: metric.stage.name for metric in self.metrics if metric.of == grader}
-        broken = key in self.spec.metrics and all(metric.stage.key != key for metric in self.metrics)
-        if broken or grader not in self.graders:  # what is wrong with them is a problem already
-            return None
-        if key not in metrics:
-            hint = suggest(key, metrics) or f"; there are: {', '.join(metrics) or 'none'}"
-            self.resolver.add_problem(at, f"{grader} has no metric {key!r}{hint}")
+        grader, metric, rest = split_path(".".join(steps), {key: self._keys(key) for key in self.spec.graders})
+        options = attrs.asdict(spec, filter=lambda field, _: field.name not in ("figure", "kind"))
+        if not grader:
+            return FigureGate(path=(steps[0], "", ""), **options)  # said where keys are looked at
+        if not metric:
+            key = ".".join(steps)[len(grader) + 1 :].partition(".")[0]
+            sound = key not in self.spec.metrics or any(each.stage.key == key for each in self.metrics)
+            if grader in self.graders and sound:  # else what is wrong with them is a problem already
+                why = f"{grader} has no metric {key!r}{_hint(key, self._keys(grader))}"
+                self.resolver.add_problem((*place, "figure"), why)
             return None
         self._check_confidence(spec, place)
-        options = {
-            name: getattr(spec, name) for name in ("op", "value", "on_no_data", "confidence", "on_undecided", "per")
-        }
-        return FigureGate(path=path, component=metrics[key], **options)
+        return FigureGate(path=(grader, metric, rest), component=self._keys(grader)[metric], **options)
 
     def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
         at = (*place, "confidence")
-        if gate.confidence is not None and not _without_effect(self.resolver, at) and gate.op == "eq":
+        if gate.confidence is not None and not self._without_effect(at) and gate.op == "eq":
             self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
+        """Check a gate's numbers; warn of a value beyond all that the figure can be, as far as that is sure."""
         self._check_confidence(gate, place)
-        self._check_range(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
-            self.resolver.add_problem(
-                at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}"
-            )
+            why = f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}"
+            self.resolver.add_problem(at, why)
         if gate.over is not None:
-            _without_effect(self.resolver, at)
-
-    def _check_range(self, gate: AggregateGate, place: Place) -> None:
-        """Warn of a value beyond all that the figure can be, as far as that is sure."""
+            self._without_effect(at)
         if isinstance(gate, WeightedGate):
             return
         key = gate.metric_key or next(iter(self.graders), "")
         low, high = (0.0, 100.0) if gate.aggregation in PERCENT else _stated_bounds(self.graders.get(key))
-        if low <= gate.value <= high:
-            return
-        passes = OPERATORS[gate.op][1](low if math.isfinite(low) else high, gate.value)
-        between = f"is at least {low:g}" if math.isinf(high) else f"lies between {low:g} and {high:g}"
-        verdict = f"this {'passes' if passes else 'fails'} whatever is graded"
-        text = f"{gate.value:g} is out of reach: {gate.aggregation} of {key} {between}, so that {verdict}"
-        self.resolver.warn((*place, "value"), text)
+        if not low <= gate.value <= high:
+            passes = OPERATORS[gate.op][1](low if math.isfinite(low) else high, gate.value)
+            between = f"is at least {low:g}" if math.isinf(high) else f"lies between {low:g} and {high:g}"
+            verdict = f"this {'passes' if passes else 'fails'} whatever is graded"
+            text = f"{gate.value:g} is out of reach: {gate.aggregation} of {key} {between}, so that {verdict}"
+            self.resolver.warn((*place, "value"), text)
+
+    def headline(self, gates: Sequence[AnyGate], reader: Stage | None = None) -> tuple[Success | None, Headline]:
+        """Return what makes a sample a success, and what the run is summed up by.
+
+        The outcome grader is the suite's own (``outcome``); in a letta-evals suite (``kind: tool`` or the stack of its
+        recordings, and a flat gate) the gate's, with the gate's rule per sample; else the named stack's; else that of
+        the format's stack, if a grader of that component is in use; else the first grader.
+        """
+        spec, graders = self.spec, self.graders
+        names = dict.fromkeys((spec.stack, reader.component.stack if reader is not None else None))
+        applying = [each for name in names if name and (each := self._declared(name)) is not None]
+        declared = applying[0] if applying else _Declared()
+        letta = declared.letta or any(
+            isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values()
+        )
+        gate = gates[0] if letta and spec.gate is not None and gates else None
+        key = spec.outcome
+        if key is None and isinstance(gate, GateSpec):
+            success: Success | None = Success(gate.metric_key or "", gate)
+        else:
+            if key is None:
+                key = next((each.outcome for each in applying if each.outcome is not None), next(iter(graders), NONE))
+            elif key not in graders and key != NONE:
+                hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+                self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
+            success = Success(key, better=graders[key].component.better) if key in graders else None
+        main = success.grader if success is not None else next(iter(graders), "")
+        mean = next((key for key, name in self._keys(main).items() if name == "mean"), "")
+        average = Figure(label="Avg score", grader=main, metric=mean, name="mean" if mean else AVERAGE)
+        # a grader may have an option of that name, which says nothing of its verdict's words
+        words = getattr(type(graders[main].component), "words", None) if success is not None and main in graders else ()
+        passed, failed = words if words and isinstance(words, tuple) else Grader.words
+        own = spec.headline
+        return success, Headline(
+            figures=(declared.figures if own.figures is None else self._own_figures(own.figures)) or (average,),
+            passed=own.passed or passed,
+            failed=own.failed or failed,
+            letta=own.letta or letta,
+        )
+
+    def _declared(self, name: str) -> _Declared | None:
+        """Return what a stack declares of the graders in use, which are told by component; of a named one also by key.
+
+        None where none is in use, and where the stack is broken: of one that was named that is a problem already.
+        """
+        resolver, asked, headline = self.resolver, name == self.spec.stack, HeadlineSpec()
+        try:
+            fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
+            headline = structure(fragment.get("headline") or {}, HeadlineSpec)
+        except GradestackError:
+            return None
+        except Problems as problems:
+            for place, text in problems.found if asked else ():
+                resolver.add_problem(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
+            return None
+        if asked and (headline.passed or headline.failed):
+            why = "words for a verdict are the grader's (words of its class)"
+            resolver.add_problem(("stack",), f"{name}: headline: {why}")
+        keys: dict[str, str | None] = {}
+        for key, entry in (fragment.get("graders") or {}).items():
+            kind = entry.get("kind") if isinstance(entry, Mapping) else entry
+            same = [own for own, stage in self.graders.items() if stage.name == kind]
+            keys[key] = key if key in same or (asked and key in self.graders) else next(iter(same), None)
+        if not any(keys.values()):
+            return None
+        figures = []
+        for label, path in (headline.figures or {}).items():
+            grader, metric, rest = split_path(path, {key: self._keys(used) for key, used in keys.items()})
+            if (used := keys.get(grader)) is not None and metric:
+                figures.append(Figure(label=label, grader=used, metric=metric, name=rest))
+        outcome = fragment.get("outcome")
+        return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures))
+
+    def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
+        keys, figures = {grader: self._keys(grader) for grader in self.graders}, []
+        for label, path in written.items():
+            grader, metric, rest = split_path(path, keys)
+            if metric:
+                figures.append(Figure(label=label, grader=grader, metric=metric, name=rest))
+                continue
+            first = path[len(grader) + 1 if grader else 0 :].partition(".")[0]
+            why = f"{path!r} names no grader's figure, no grader has the key {first!r}{_hint(first, self.graders)}"
+            if grader:
+                why = f"{path!r}: grader {grader!r} has no such aggregator{_hint(first, keys[grader])}"
+            self.resolver.add_problem(("headline", "figures", label), why)
+        return tuple(figures)
+
+
+class _Declared(NamedTuple):
+    """What a stack declares of the graders in use, in the keys the suite has for them."""
+
+    outcome: str | None = None
+    """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
+    letta: bool = False
+    figures: tuple[Figure, ...] = ()
 
 
 def _stated_bounds(grader: Stage | None) -> tuple[float, float]:
@@ -146,68 +299,3 @@ def _stated_bounds(grader: Stage | None) -> tuple[float, float]:
     kinds = type(grader.component).__mro__ if grader is not None else ()
     stated = any("bounds" in vars(kind) for kind in kinds if kind is not Grader)
     return grader.component.bounds if grader is not None and stated else (-math.inf, math.inf)
-
-
-def _filled(condition: Mapping[str, Any], spec: LogicalSpec, over: Over | None) -> dict[str, Any]:
-    """Return a condition with what it takes over from its gate."""
-    if "baseline" in condition:
-        return dict(condition)
-    if "figure" in condition:
-        return {"on_no_data": spec.on_no_data, **condition}
-    logical = "operator" in condition
-    implied: dict[str, Any] = {"kind": "logical" if logical else "simple", "on_no_data": spec.on_no_data}
-    if over is not None and (logical or condition.get("aggregation") in PERCENT):
-        implied["over"] = over
-    return {**implied, **condition}
-
-
-def _without_effect(resolver: Resolver, place: Place) -> bool:
-    """Warn of what the original program does not have, and return whether the suite follows it."""
-    upstream = resolver.profile == "upstream"
-    if upstream:
-        resolver.warn(place, "has no effect in the profile upstream")
-    return upstream
-
-
-def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
-    """Return the most samples that may have failed or be missing; None without a limit."""
-    if spec.max_failed is None:
-        return None
-    ignored = _without_effect(resolver, ("max_failed",))
-    try:
-        found = as_limit(spec.max_failed)
-    except ValueError as error:
-        resolver.add_problem(("max_failed",), str(error))
-        return None
-    return None if ignored else found
-
-
-def resolve_gates(
-    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
-) -> tuple[tuple[AnyGate, ...], str]:
-    """Return the gates and the key of the main grader: the first gate's, else the first grader."""
-    written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(spec.gates)]
-    if spec.gate is not None:
-        written.insert(0, (("gate",), spec.gate))
-    gates, found = _Gates(resolver, spec, graders, metrics), list[AnyGate]()
-    for place, each in written:
-        gate = gates.gate(each, place)
-        names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
-        for below, key in names:
-            if isinstance(key, str) and key not in spec.graders:
-                hint = suggest(key, spec.graders) or f"; there are: {', '.join(spec.graders)}"
-                resolver.add_problem((*place, *below), f"no grader has the key {key!r}{hint}")
-        if gate is None:
-            continue
-        found.append(gate)
-        if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
-            text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
-            resolver.warn((*place, "value"), text)
-    first = found[0] if found else None
-    named = first.metric_key if isinstance(first, GateSpec | SimpleGate | BaselineGate) else None
-    named = first.path[0] if isinstance(first, FigureGate) else named
-    main = named or next(iter(graders), next(iter(spec.graders), ""))
-    for position, gate in enumerate(found):
-        if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:  # a flat one is about the main grader
-            found[position] = attrs.evolve(gate, metric_key=main)
-    return tuple(found), main

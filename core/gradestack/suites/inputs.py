@@ -1,43 +1,26 @@
-"""From paths on a command line or in a suite to named inputs, and from a file's head to the reader that knows it."""
+"""From paths on a command line or in a suite to named inputs."""
 
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Input, Reader
+from gradestack.api import Input
 from gradestack.copies.addresses import is_address
-from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
-from gradestack.errors import ConfigError, DataError, PluginError, suggest
-from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
-from gradestack.jsonio.lists import Element
-from gradestack.jsonio.records import beginnings, first_records
-from gradestack.jsonio.values import JsonProblem, loads
-from gradestack.records import RecordReader
-from gradestack.registry import Registry
-from gradestack.run_files import HEADER, ROWS, is_run
+from gradestack.copies.files import STANDARD_INPUT, fetched, readable, shown_path, standard_input
+from gradestack.errors import DataError, suggest
+from gradestack.jsonio.files import read_regular
+from gradestack.jsonio.values import loads
+from gradestack.run_files import HEADER, is_run
 from gradestack.suites.strict import path_of
 
-_HEAD = 64 * 1024
-"""Bytes of a beginning that is not the whole file."""
-_RECORDS = 100
-"""Records looked at."""
-_KEYS, _CHARACTERS = 12, 60
-"""Keys of a record, and characters of a line, that are shown."""
-_SURE = 0.5
-"""How sure a reader has to be of a record to be named beside another."""
-_KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
-_LOOKED_INTO = 20
-"""Files that are looked at for what is odd about them."""
-_BESIDE = 1000
+_NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
 _MAGIC = frozenset("*?[")
 
@@ -104,138 +87,17 @@ def _nearly(path: Path) -> str:
     """Return which file beside it a path that leads nowhere may have meant."""
     try:
         with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in islice(entries, _BESIDE)]
+            names = [entry.name for entry in islice(entries, _NEIGHBOURS)]
     except OSError:
         return ""
     near = [name for name in names if suggest(path.stem, [Path(name).stem], cutoff=0.75)]  # suffixes are alike anyway
     return suggest(path.name, near)
 
 
-def _once(paths: Iterable[Path]) -> dict[Path, int]:
-    """Return every path that leads to another file or directory once, as it is spelled first, and how often it came."""
-    first: dict[Path, Path] = {}
-    times: dict[Path, int] = {}
-    for path in paths:
-        spelled = first.setdefault(path.resolve(), path)
-        times[spelled] = times.get(spelled, 0) + 1
-    return times
-
-
-def _head(path: Path) -> bytes:
-    if path.is_dir():
-        return b""
-    try:
-        with open_regular(path) as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _readers(registry: Registry) -> dict[str, type[Reader]]:
-    found: dict[str, type[Reader]] = {}
-    for name in registry.names("reader"):
-        try:
-            found[name] = registry.load("reader", name)
-        except PluginError:  # a broken reader matters only to those who name it
-            continue
-    return found
-
-
-def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
-    """Return what a reader says; one that stumbles over a file or record of another format has nothing to say of it."""
-    try:
-        return method(*given)
-    except Exception:  # noqa: BLE001 - whatever it stumbles over
-        return otherwise
-
-
-def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
-    head = _head(path)
-    with beginnings.shared():
-        scores = {name: _ask(each.sniff, path, head, otherwise=0.0) for name, each in readers.items()}
-    top = max(scores.values(), default=0.0)
-    winners = [name for name, score in scores.items() if score == top]
-    if top <= 0.0:
-        return None
-    if len(winners) > 1:
-        raise ConfigError(f"{path}: could be {' or '.join(winners)}; name the format with --reader")
-    return winners[0]
-
-
-def _files(directory: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in directory.rglob("*")
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
-    )
-
-
-def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
-    """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
-    every = cache(lambda: _readers(registry))  # of no use where the reader is named and all is in order
-    readers = {reader: registry.load("reader", reader)} if reader else every()
-    wanted = _once(paths)
-    names: dict[str, list[Path]] = {}
-    ignored: list[str] = []
-    for path in wanted:
-        whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
-        if whole:
-            names.setdefault(whole, []).append(path)
-            continue
-        if not path.is_dir():
-            raise DataError(_unknown(path, registry, every(), reader))
-        inside = _files(path)
-        if not inside:
-            raise DataError(f"{path}: the directory holds no file")
-        for file in inside:
-            if name := _best(file, readers):
-                names.setdefault(name, []).append(file)
-            else:
-                ignored.append(original(file).relative_to(original(path).parent).as_posix())
-    if not names:
-        raise DataError(_unknown(paths[0], registry, every(), reader))
-    if len(names) > 1:
-        shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
-        raise ConfigError(
-            f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
-        )
-    ((name, found),) = names.items()
-    times = _once(found)
-    repeated = {path: most for path, number in times.items() if (most := max(number, wanted.get(path, 1))) > 1}
-    looked_into = [path for path in list(times)[:_LOOKED_INTO] if path.is_file()]
-    odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, readers[name], every)]
-    return Recognised(name, list(times), ignored, repeated, odd)
-
-
-def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> str:
-    if path.is_file() and not path.stat().st_size:
-        return f"{path}: the file is empty"
-    if is_run(path) and not (path / ROWS).is_file():
-        lost = f"{ROWS} is {'not a regular file' if (path / ROWS).exists() else 'gone'}"
-        why = "rows: none" if _rows_of(path) is False else lost
-        return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
-    if reader is not None:  # a directory: files are read with the reader named, whatever is in them
-        return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
-    files = _files(path) if path.is_dir() else [path]
-    head, which, advice = _head(files[0]), "", ""
-    if path.is_dir():
-        which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
-    else:  # what readers that take files of any form advise
-        asked = (each.advice(path, head) for each in readers.values() if hasattr(each, "advice"))
-        advice = "".join(f"; {text}" for text in asked if text)
-        if problem := encoding_problem(head):
-            return f"{path}: {problem}{advice}"
-    what = "; ".join([_looks(head), *_complaints(head, readers)])
-    naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
-    if not _holds_records(head):
-        naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
-    return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
-
-
 def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
     """Return a warning for each input that is a slim run of ours, was given more than once, or holds something odd."""
     folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
-    slim = {folder for folder in set(folders.values()) if is_run(folder) and _rows_of(folder) == "slim"}
+    slim = {folder for folder in set(folders.values()) if is_run(folder) and recorded_rows(folder) == "slim"}
     why = "graders and extractors that read it find none; grade the input of that run instead"
     shown = {given.path: given.shown for given in folders}
     return [
@@ -249,7 +111,7 @@ def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
     ]
 
 
-def _rows_of(run: Path) -> Any:
+def recorded_rows(run: Path) -> Any:
     """Return what header.json says is kept of the samples of a run."""
     return loads(read_regular(run / HEADER)).get("rows")
 
@@ -287,116 +149,3 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
         taken.add(name)
         inputs.append(Input(path=path, name=name, shown=text))
     return tuple(inputs)
-
-
-def _records(head: bytes) -> list[tuple[Element, bytes]]:
-    return list(first_records(head, _RECORDS))
-
-
-def _looks(head: bytes) -> str:
-    """Return what a file looks like: compression, encoding, kind of its first record, and that one's keys."""
-    if problem := encoding_problem(head):
-        return f"it {problem}"
-    try:
-        head.decode()
-    except UnicodeDecodeError as error:
-        if error.reason != "unexpected end of data":  # the head ends within a character
-            line = head.count(b"\n", 0, error.start) + 1
-            return f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it as UTF-8"
-    if b"\0" in head:
-        return "it is no text: it holds NUL bytes"
-    records = _records(head)
-    listed = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-    if listed and not records:
-        return "it is a JSON list that holds nothing" if head.rstrip().endswith(b"]") else "it is a JSON list"
-    if not records:
-        return "it holds blank lines only"
-    first, text = records[0]
-    if first.problem is not None:
-        return _document(head, text)
-    kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
-    return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
-
-
-def _holds_records(head: bytes) -> bool:
-    """Return whether something at the beginning of a file may be a record: an object or a list that holds something.
-
-    What is no JSON may be, too.
-    """
-    found = (element for element, _ in _records(head))
-    return any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each in found)
-
-
-def _document(head: bytes, line: bytes) -> str:
-    """Return what a file looks like whose first line is no JSON."""
-    try:
-        whole = loads(head)
-    except JsonProblem:
-        start = line.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
-        if len(head) >= _HEAD and b"\n" not in head:
-            return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
-        what = "a document" if start.startswith(("{", "[")) else "it"
-        return f"it is no JSON Lines and no JSON list: {what} begins with {start!r}"
-    return f"it is one JSON object over several lines{_keys(whole)}"
-
-
-def _keys(record: Any) -> str:
-    if not isinstance(record, dict) or not record:
-        return ""
-    keys = sorted(record)
-    more = f" and {len(keys) - _KEYS} more" if len(keys) > _KEYS else ""
-    return f" with the keys {', '.join(key[:_CHARACTERS] for key in keys[:_KEYS])}{more}"
-
-
-def _complaints(head: bytes, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
-    """Yield what keeps a file's first record from being of the formats it nearly is of, one text each."""
-    first = next((element.value for element, _ in _records(head) if element.problem is None), None)
-    for name, reader in readers.items() if isinstance(first, dict) else ():
-        if issubclass(reader, RecordReader) and (why := _ask(reader.complaint, first, otherwise=None)):
-            yield f"the nearest is {name}, which says of its first record: {why}"
-
-
-def _oddities(
-    head: bytes, name: str, reader: type[Reader], every: Callable[[], Mapping[str, type[Reader]]]
-) -> Iterator[str]:
-    """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats."""
-    records = [(element, text) for element, text in _records(head) if element.problem is None]
-    if issubclass(reader, RecordReader):
-        yield from _others([element for element, _ in records], name, reader, every)
-    listed = len({id(text) for _, text in records}) == 1 < len(records)
-    for element, text in records[:1] if listed else records:
-        if key := _repeated(text):
-            place = "" if listed else f":{element.line}"
-            yield f"{place}: the key {key[:_CHARACTERS]!r} stands twice in one object; the last one counts"
-            return
-
-
-def _others(
-    records: Iterable[Element],
-    name: str,
-    reader: type[RecordReader],
-    every: Callable[[], Mapping[str, type[Reader]]],
-) -> Iterator[str]:
-    for element in records:
-        if _ask(reader.looks_like, element.value, otherwise=0.0) != 0.0:  # or None: it tells nothing
-            continue
-        for other, kind in every().items():
-            if kind is reader or not issubclass(kind, RecordReader):
-                continue
-            if (_ask(kind.looks_like, element.value, otherwise=0.0) or 0.0) >= _SURE:
-                yield f":{element.line}: a record of the format {other} among those of {name}, as which all are read"
-                return
-
-
-def _repeated(text: bytes) -> str | None:
-    """Return a key that stands twice in an object of a JSON text; of one that is cut off, in what can be read."""
-    found: list[str] = []
-
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        counts = Counter(key for key, _ in pairs)
-        found.extend(key for key, count in counts.items() if count > 1)
-        return dict(pairs)
-
-    with suppress(ValueError, RecursionError):  # what can be read of it counts
-        json.loads(text, object_pairs_hook=made)
-    return found[0] if found else None

@@ -1,4 +1,4 @@
-"""What callers hand over in Python: samples and graders of every kind, and grades at hand."""
+"""What callers pass in Python: samples and graders of every kind, and the suite over them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.plan import Stage
 from gradestack.model import BadRecord, Expectation, Sample
 from gradestack.registry import Registry, flaw
-from gradestack.suites.code import FUNCTIONS, key_of
-from gradestack.suites.components import first_samples, graders_for, stack_for
-from gradestack.suites.references import Resolver
+from gradestack.suites.code import FUNCTIONS, LocalFiles, key_of
+from gradestack.suites.components import first_samples, grader_stages, graders_for, made_stage, stack_for
+from gradestack.suites.document import Document
+from gradestack.suites.resolve import parts_of, resolver_of
+from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
 
 Samples = Iterable[Sample | Mapping[str, Any]]
 RECORDS = "records"
 """The reader of data frames, and of mappings of any form."""
 _LONGEST = 60
 """Characters of a text that are shown."""
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 
 
@@ -44,20 +46,23 @@ class MemoryReader(Reader):
 
 def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
     """Return graders by key."""
-    found: dict[str, Any] = {}
+    keyed: dict[str, Any] = {}
     for key, each in graders:
-        if key in found:
+        if key in keyed:
             raise ConfigError(f"two graders are called {key!r}; {advice}")
-        found[key] = each
-    return found
+        keyed[key] = each
+    return keyed
 
 
 def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
-    """Return grader objects, names and mappings by key."""
+    """Return grader objects, names and mappings by key: a class as its object, a function as what calls it."""
     if not isinstance(graders, Mapping):
         several = graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
         graders = by_key(((_name_of(each), each) for each in several), "give a mapping of keys to graders")
-    return {key: _ready(each, registry) for key, each in graders.items()}
+    try:
+        return {key: _ready(each, registry) for key, each in graders.items()}
+    except (TypeError, ValueError) as error:  # options that are wrong; or other parameters than a sample
+        raise ConfigError(f"graders: {error}") from error
 
 
 def _name_of(grader: Graders) -> str:
@@ -67,29 +72,16 @@ def _name_of(grader: Graders) -> str:
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
-    """Return a class as its object and a function as the grader that calls it; anything else as it is."""
-    try:
-        if isinstance(grader, type):
-            return _object_of(grader)
-        if callable(grader) and not isinstance(grader, Grader):
-            return registry.load("grader", FUNCTIONS).of(grader)
-    except (TypeError, ValueError) as error:  # options that are wrong; or other parameters than a sample
-        raise ConfigError(f"graders: {error}") from error
-    return grader
-
-
-_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _object_of(kind: type) -> Grader:
-    """Return a grader of a class without options."""
-    name = kind.__name__
-    if not issubclass(kind, Grader) or inspect.isabstract(kind):
-        raise ConfigError(f"graders: {name} {flaw(kind, 'grader')}")
-    options = inspect.signature(kind).parameters.values()
+    if not isinstance(grader, type):
+        function = callable(grader) and not isinstance(grader, Grader)
+        return registry.load("grader", FUNCTIONS).of(grader) if function else grader
+    name = grader.__name__
+    if not issubclass(grader, Grader) or inspect.isabstract(grader):
+        raise ConfigError(f"graders: {name} {flaw(grader, 'grader')}")
+    options = inspect.signature(grader).parameters.values()
     if needed := [each.name for each in options if each.default is each.empty and each.kind not in _ANY]:
         raise ConfigError(f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as {name}(…)")
-    return kind()
+    return grader()
 
 
 def as_samples(
@@ -99,18 +91,16 @@ def as_samples(
 
     A data frame, and mappings whose columns are given, are read as the reader ``records`` reads a table.
     """
-    wanted = "expected a list of samples or mappings, or a data frame"
+    got = None
     if (paths := paths_of(samples)) is not None:
         first = paths[0] if len(paths[0]) <= _LONGEST else f"{paths[0][:_LONGEST]}…"
-        raise ConfigError(
-            f"samples: {wanted}, got a path or text: {first!r}; files are graded by gradestack.grade_files"
-        )
-    if isinstance(samples, Sample | Mapping):
-        raise ConfigError(
-            f"samples: {wanted}, got one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
-        )
-    if isinstance(samples, bytes | bytearray) or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
-        raise ConfigError(f"samples: {wanted}, got {type(samples).__name__}")
+        got = f"a path or text: {first!r}; files are graded by gradestack.grade_files"
+    elif isinstance(samples, Sample | Mapping):
+        got = f"one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
+    elif isinstance(samples, bytes | bytearray) or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
+        got = type(samples).__name__
+    if got is not None:
+        raise ConfigError(f"samples: expected a list of samples or mappings, or a data frame, got {got}")
     return _samples(samples, registry, columns)
 
 
@@ -152,20 +142,11 @@ def default_stack(registry: Registry, samples: MemoryReader, *, table: bool) -> 
     """
     if table:
         return stack_for(registry, registry.load("reader", RECORDS).stack), samples
-    look, all_of_them = _looked_into(samples)
+    look, whole = _looked_into(samples)
     first = list(first_samples(look, Inputs(data=())))
     compared = any(each.expected not in (None, Expectation()) for each in first)
     name = registry.load("reader", "jsonl").stack if compared else "trajectory"
-    return stack_for(registry, name, samples=first), all_of_them()
-
-
-def graders_for_samples(
-    resolver: Resolver, graders: Mapping[str, Stage], samples: MemoryReader
-) -> tuple[dict[str, Stage], MemoryReader]:
-    """Return the graders as samples in memory ask for, and what reads these samples, those looked at included."""
-    look, all_of_them = _looked_into(samples)
-    found, _ = graders_for(resolver, graders, look, Inputs(data=()))
-    return found, all_of_them()
+    return stack_for(registry, name, samples=first), whole()
 
 
 def _looked_into(samples: MemoryReader) -> tuple[MemoryReader, Callable[[], MemoryReader]]:
@@ -178,7 +159,52 @@ def _looked_into(samples: MemoryReader) -> tuple[MemoryReader, Callable[[], Memo
             taken.append(each)
             yield each
 
-    def all_of_them() -> MemoryReader:
+    def whole() -> MemoryReader:
         return attrs.evolve(samples, samples=chain(taken, rest) if taken else rest)
 
-    return attrs.evolve(samples, samples=noted()), all_of_them
+    return attrs.evolve(samples, samples=noted()), whole
+
+
+def resolve_samples(
+    document: Document,
+    options: RunOptions,
+    samples: MemoryReader,
+    graders: Mapping[str, Grader | str | Mapping[str, Any]],
+) -> Suite:
+    """Return a suite over samples in memory.
+
+    Args:
+        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
+        options: What is asked for beside it.
+        samples: A reader that yields the samples.
+        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
+    """
+    resolver = resolver_of(document, options, None)
+    made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
+    document.data.setdefault("engine", "serial")
+    document.data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
+    spec = resolver.sections(SuiteSpec)
+    resolver.profile = spec.profile
+    stages = grader_stages(resolver, spec, made)
+    if not graders:
+        resolver.add_problem(("graders",), "at least one grader is needed")
+    parts = parts_of(resolver, spec, stages, options)
+    resolver.finish()
+    look, whole = _looked_into(samples)
+    stages, _ = graders_for(resolver, stages, look, Inputs(data=()))
+    reader = made_stage("reader", "reader", whole(), spec.profile)
+    config = {key: value for key, value in document.data.items() if key != "engine"}
+    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
+    return Suite(
+        **parts,
+        name=spec.name or "samples",
+        files=LocalFiles.load(resolver.code),
+        registry=resolver.registry,
+        inputs=Inputs(data=()),
+        reader=reader,
+        graders=tuple(stages.values()),
+        rows=spec.rows,
+        duplicates=spec.duplicates or reader.component.duplicates,
+        config=jsonable(config),
+        warnings=tuple(resolver.portable_warnings()),
+    )

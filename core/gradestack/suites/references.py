@@ -14,7 +14,7 @@ from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.hooks import Kind
-from gradestack.registry import Plugin, Registry
+from gradestack.registry import Registry
 from gradestack.suites.code import InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_place
 from gradestack.suites.inputs import is_remote
@@ -26,8 +26,7 @@ T = TypeVar("T")
 def profile_of(component: Any, inherited: Profile) -> Profile:
     """Return the profile a component is given, which may be another than the suite's."""
     own: Any = getattr(component, "profile", None)
-    found: Profile = own if own in get_args(Profile) else inherited
-    return found
+    return own if own in get_args(Profile) else inherited
 
 
 class Resolver:
@@ -78,6 +77,15 @@ class Resolver:
         """Return whether there is a problem of this place, or of one below it."""
         return any(each[: len(place)] == place for each in self.problems.values())
 
+    def finish(self) -> None:
+        """Raise what was collected."""
+        if self.problems:
+            count = len(self.problems)
+            what = f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
+            raise ConfigError(what, *self.problems, *self.broken) from self._cause
+        if self.broken:
+            raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)
+
     def portable_warnings(self) -> list[str]:
         """Return the warnings for summary.json, which must not depend on where the suite lies."""
         return [text.replace(self.document.origin, Path(self.document.origin).name, 1) for text in self.warnings]
@@ -98,25 +106,25 @@ class Resolver:
             try:
                 return structure(data, kind, self.base)
             except Problems as problems:
+                bad = [place for place, _ in problems.found if place]
                 for place, message in problems.found:
                     self.add_problem(place, message)
-                bad = {place for place, _ in problems.found if place}
-                entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
-                for section, entry in entries:
-                    data[str(section)] = {key: each for key, each in data[str(section)].items() if str(key) != entry}
-                whole = {place[0] for place in bad if place[:2] not in entries}
-                if not entries and not whole & set(data):
-                    self.finish()
-                data = {key: value for key, value in data.items() if key not in whole}
+            entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
+            for section, entry in entries:
+                data[str(section)] = {key: each for key, each in data[str(section)].items() if str(key) != entry}
+            whole = {place[0] for place in bad if place[:2] not in entries}
+            if not entries and not whole & set(data):
+                self.finish()
+            data = {key: value for key, value in data.items() if key not in whole}
 
     def load_plugins(self) -> None:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
         written = self.document.data.get("plugins")
         for number, file in enumerate(written if isinstance(written, list) else []):
-            if not isinstance(file, str) or not self._allowed(f"{file} is Python code", ("plugins", number)):
-                continue
-            with self.refusals(("plugins", number)):
-                self.registry = self.registry.extended(file_plugin(self._path(file)))
+            place = ("plugins", number)
+            if isinstance(file, str) and self._allowed(f"{file} is Python code", place):
+                with self.refusals(place):
+                    self.registry = self.registry.extended(file_plugin(self._path(file)))
         if self.problems:
             self.finish()
         self.registry.require_sound()
@@ -135,16 +143,6 @@ class Resolver:
             self.add_problem(place, f"{why}; pass --allow-code if you trust this suite")
         return self.allow_code
 
-    def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
-        """Return whether options that can have code run are set on the command line, or allowed; say so if not."""
-        wary = () if self.allow_code else getattr(target, "trusted_options", ())
-        places = [(*place, option) for option in sorted(wary) if options.get(option) is not None]
-        refused = [at for at in places if not self.document.is_set(at)]
-        for at in refused:
-            remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
-            self.add_problem(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
-        return not refused
-
     def may_read(self, text: str, place: Place) -> bool:
         """Return whether an input may be opened; an address that only the suite names is a problem, and is recorded."""
         if not is_remote(text, self.base):
@@ -152,9 +150,8 @@ class Resolver:
         protocol_of(text)
         allowed = self.allow_remote or self.document.is_set(place)
         if not allowed:
-            self.add_problem(
-                place, f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite"
-            )
+            why = f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite"
+            self.add_problem(place, why)
         return allowed
 
     def registered(self, kind: Kind, name: str, place: Place) -> str | None:
@@ -169,50 +166,50 @@ class Resolver:
         if not self._allowed(f"{name} is Python code{unnamed}", place):
             return None
         shown = reference.shown
-        known, _ = self._local.get((kind, shown), (None, None))
         try:
             path = self._path(reference.file)
-            if known is None:
+            if (kind, shown) not in self._local:
                 plugin, options = from_file(reference, kind, path, self.registry)
                 self.registry = self.registry.extended(plugin)
                 self._local[kind, shown] = path.resolve(), options
         except ConfigError as error:
             self.add_problem(place, error)
             return None
-        if known is not None and known != path.resolve():
+        if (known := self._local[kind, shown][0]) != path.resolve():
             self.add_problem(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
             return None
         return shown
 
-    def _found(self, kind: Kind, reference: str | Mapping[str, Any], place: Place) -> tuple[str, Any, Plugin] | None:
-        """Return the name, class and plugin of a component."""
-        name = reference if isinstance(reference, str) else reference.get("kind")
-        if not isinstance(name, str):
-            problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
-            self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
-            return None
-        at = (*place, "kind") if isinstance(reference, Mapping) else place
-        name = self.registered(kind, name, at)
-        if name is None:
-            return None
-        with self.refusals(at):
-            try:
-                return name, self.registry.load(kind, name), self.registry.find(kind, name)[1]
-            except PluginError as error:
-                self.broken.append(f"{self.document.where(place)}: {error}")
-        return None
+    def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
+        """Return whether options that can have code run are set on the command line, or allowed; say so if not."""
+        wary = () if self.allow_code else getattr(target, "trusted_options", ())
+        places = [(*place, option) for option in sorted(wary) if options.get(option) is not None]
+        refused = [at for at in places if not self.document.is_set(at)]
+        for at in refused:
+            remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
+            self.add_problem(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
+        return not refused
 
     def stage(
         self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
     ) -> Stage | None:
-        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``."""
-        found = self._found(kind, reference, place)
-        if found is None:
+        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``; None with a problem."""
+        options = {"kind": reference} if isinstance(reference, str) else dict(reference)
+        name, target = options.pop("kind", None), None
+        if not isinstance(name, str):
+            problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
+            self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
             return None
-        name, target, plugin = found
-        options = {} if isinstance(reference, str) else {k: v for k, v in reference.items() if k != "kind"}
+        at = place if isinstance(reference, str) else (*place, "kind")
+        if (name := self.registered(kind, name, at)) is None:
+            return None
+        with self.refusals(at):
+            try:
+                target = self.registry.load(kind, name)
+            except PluginError as error:
+                self.broken.append(f"{self.document.where(place)}: {error}")
         code = getattr(target, "runs_code", False)
-        if code and not self._allowed(f"{name} imports Python code the suite names", place):
+        if target is None or (code and not self._allowed(f"{name} imports Python code the suite names", place)):
             return None
         if not self._trusted(target, options, place):
             return None
@@ -223,7 +220,7 @@ class Resolver:
             return None
         if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):
             options["profile"] = self.profile
-        component = self.structure({**options, **function}, target, place)
+        component: Any = self.structure({**options, **function}, target, place)
         if component is None:
             return None
         if code and isinstance(file := getattr(component, "file", None), Path):
@@ -238,19 +235,7 @@ class Resolver:
             component=component,
             options={**options, **{option: each for option, each in own.items() if type(each) is str}},
             version=component.version,
-            distribution=plugin.release,
+            distribution=self.registry.find(kind, name)[1].release,
             profile=profile_of(component, self.profile),
             code=code_of_component(component, path),
         )
-
-    def finish(self) -> None:
-        """Raise what was collected."""
-        if self.problems:
-            count = len(self.problems)
-            raise ConfigError(
-                f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration",
-                *self.problems,
-                *self.broken,
-            ) from self._cause
-        if self.broken:
-            raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)

@@ -20,18 +20,189 @@ from gradestack.suites.components import (
     exporters_of,
     grader_stages,
     graders_for,
-    made_stage,
     metric_stages,
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
-from gradestack.suites.gates import resolve_gates, resolve_limit
-from gradestack.suites.headline import resolve_headline
-from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise
-from gradestack.suites.python_inputs import MemoryReader, graders_for_samples
+from gradestack.suites.gates import Verdicts
+from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
+from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot
 from gradestack.suites.strict import Place
+
+_DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
+"""Fields of a sample that say what an agent did."""
+_LEAST_SECONDS = 0.1
+_EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
+"""What decides on reader and stack."""
+
+
+@named_as_given()
+def resolve(
+    document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
+) -> Suite:
+    """Return the suite a document describes.
+
+    Args:
+        document: Parsed configuration; changed in place by options and stack.
+        options: What is asked for beside it.
+        base: Directory that relative paths are taken from.
+        made: Grader objects by key, for entries of the document's graders.
+    """
+    resolver = resolver_of(document, options, base)
+    _refuse_live_target(resolver)
+    reference, reader_place = _reader_reference(document.data)
+    named = reference.get("kind") if isinstance(reference, Mapping) else reference
+    sniffed, late = _recognised(resolver, named, reader_place)
+    kind = sniffed.reader if sniffed is not None else named
+    _lay_stack(resolver, kind, sniffed)
+    _override(document, options.overrides, early=False)
+    spec = resolver.sections(SuiteSpec)
+    resolver.profile = spec.profile
+    misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
+    if not spec.target.paths and not misspelt and not resolver.has_problem(("target",)):
+        resolver.add_problem(("target",), "paths is missing: name the result files to grade")
+    reader = None
+    if named is not None:
+        kind = named
+    if kind is not None:
+        written = reference if isinstance(reference, Mapping) else {}
+        reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
+    graders = grader_stages(resolver, spec, made or {})
+    # whatever graders these would have brought
+    unlaid = any(map(resolver.has_problem, (("stack",), reader_place, ("target", "paths"))))
+    if not spec.graders and not document.data.get("graders") and not unlaid:
+        resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
+    parts = parts_of(resolver, spec, graders, options, reader)
+    dataset, dataset_reader = dataset_of(resolver, spec, reader)
+    exporters = Exporters()
+    if reader is not None:
+        _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
+        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], reader, graders.values())
+    resolver.finish()
+    if late is not None:
+        raise late
+    if reader is None or sniffed is None:
+        raise AssertionError  # every way to get here has said its problem
+    inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
+    resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
+    graders, remarks = graders_for(resolver, graders, reader.component, inputs)
+    resolver.warnings += remarks
+    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
+    ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
+    return Suite(
+        **parts,
+        name=spec.name or Path(document.origin).stem,
+        files=LocalFiles.load(resolver.code),
+        registry=resolver.registry,
+        inputs=inputs,
+        reader=reader,
+        dataset_reader=dataset_reader,
+        graders=tuple(graders.values()),
+        exporters=exporters.stages,
+        broken=exporters.broken,
+        rows=options.rows or spec.rows,
+        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
+        config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
+        warnings=(*ignored, *resolver.portable_warnings()),
+    )
+
+
+def resolver_of(document: Document, options: RunOptions, base: Path | None) -> Resolver:
+    """Return the resolver of a document, with the engine, early assignments and plugins asked for."""
+    written = document.data.get("engine")
+    engine = written.get("kind") if isinstance(written, Mapping) else written
+    other = options.engine if options.engine != engine else None
+    if other is not None:  # options of the same one stay
+        document.data["engine"] = {"kind": other}
+    _override(document, options.overrides, early=True)
+    resolver = Resolver(
+        document, options.registry, base, allow_code=options.allow_code, allow_remote=options.allow_remote
+    )
+    resolver.load_plugins()
+    if other is not None:
+        resolver.registry.find("engine", other)
+    return resolver
+
+
+def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
+    """Apply the assignments that decide on reader and stack (early), or all others, once the stack is laid."""
+    for assignment in assignments:
+        if (assignment.split(".")[0].split("=")[0].strip() in _EARLY) == early:
+            apply_override(document, assignment)
+
+
+def _refuse_live_target(resolver: Resolver) -> None:
+    """Say that a letta-evals suite's live target cannot be honoured, and what to do instead."""
+    target = resolver.document.data.get("target")
+    kind = target.get("kind") if isinstance(target, Mapping) else None
+    if isinstance(kind, str) and kind != "recorded":
+        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
+        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
+        resolver.document.data["target"] = {}
+
+
+def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
+    target, outer = data.get("target"), data.get("reader")
+    inner = target.get("reader") if isinstance(target, Mapping) else None
+    if inner is None:
+        return outer, ("reader",)
+    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
+        inner = {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}
+    return inner, ("target", "reader")
+
+
+def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
+    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
+    from gradestack.suites.recognition import recognise  # noqa: PLC0415 - samples in memory need none
+
+    data, target = resolver.document.data, resolver.document.data.get("target")
+    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else None
+    if isinstance(target, dict) and isinstance(target.get("paths"), str):
+        target["paths"] = [target["paths"]]
+    given = target.get("paths") if isinstance(target, Mapping) else None
+    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
+        return None, None
+    if named is not None and chosen not in resolver.registry.names("reader"):
+        return None, None
+    try:
+        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
+            return None, None
+        return recognise(expand(given, resolver.base), resolver.registry, chosen), None
+    except GradestackError as error:
+        if not data.get("graders"):
+            raise
+        return None, error
+
+
+def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> None:
+    """Put the named stack, or without graders the format's default one, under the suite's own entries."""
+    data, registry = resolver.document.data, resolver.registry
+    known = isinstance(reader, str) and reader in registry.names("reader")
+    if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
+        if not known:
+            return  # said where the reader is resolved
+        data["stack"] = registry.load("reader", reader).stack
+        if data["stack"] is None:
+            resolver.add_problem(("stack",), _without_stack(reader, registry, files))
+    if isinstance(data.get("stack"), str):
+        inputs = Inputs(data=name_inputs(files.paths) if files is not None else ())
+        with resolver.refusals(("stack",)):
+            provides = registry.load("reader", str(reader)).provides if known else None
+            stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
+            _merge_stack(data, stack)
+            resolver.warnings += stack.get("warnings", ())
+
+
+def _without_stack(reader: str, registry: Registry, files: Recognised | None) -> str:
+    """Return that a format has no default stack, and where its files hold no runs that these are missing."""
+    whose = f"{shown_path(files.paths[0])}: " if files is not None else ""
+    provides = registry.load("reader", reader).provides
+    if provides and not _DONE & provides:
+        lacks = f"the format {reader!r} holds what was asked or expected, and nothing of what an agent did"
+        return f"{whose}{lacks}; grade the file of its runs, with this one as --dataset, or name another --reader"
+    known = ", ".join(registry.names("stack")) or "none"
+    return f"{whose}the format {reader!r} has no default stack; name graders or a stack ({known})"
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -56,158 +227,15 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             data[name] = copy.deepcopy(stack[name])
 
 
-def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
-    target = data.get("target")
-    inner, outer = target.get("reader") if isinstance(target, Mapping) else None, data.get("reader")
-    if inner is None:
-        return outer, ("reader",)
-    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
-        return {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}, ("target", "reader")
-    return inner, ("target", "reader")
-
-
-_DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
-"""Fields of a sample that say what an agent did."""
-_LEAST_SECONDS = 0.1
-_EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
-
-
-@named_as_given()
-def resolve(
-    document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
-) -> Suite:
-    """Return the suite a document describes.
-
-    Args:
-        document: Parsed configuration; changed in place by options and stack.
-        options: What is asked for beside it.
-        base: Directory that relative paths are taken from.
-        made: Grader objects by key, for entries of the document's graders.
-    """
-    resolver = _resolver(document, options, base)
-    _refuse_live_target(resolver)
-    reference, reader_place = _reader_reference(document.data)
-    named = reference.get("kind") if isinstance(reference, Mapping) else reference
-    sniffed, late = _recognised(resolver, named, reader_place)
-    _lay_stack(resolver, sniffed.reader if sniffed is not None else named, sniffed)
-    _override(document, options.overrides, early=False)
-    spec = resolver.sections(SuiteSpec)
-    resolver.profile = spec.profile
-    misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
-    if not spec.target.paths and not misspelt and not resolver.has_problem(("target",)):
-        resolver.add_problem(("target",), "paths is missing: name the result files to grade")
-    kind = sniffed.reader if named is None and sniffed is not None else named
-    reader = None
-    if kind is not None:
-        written = reference if isinstance(reference, Mapping) else {}
-        reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
-    graders = grader_stages(resolver, spec, made or {})
-    # whatever graders these would have brought
-    unlaid = any(map(resolver.has_problem, (("stack",), reader_place, ("target", "paths"))))
-    if not spec.graders and not document.data.get("graders") and not unlaid:
-        resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
-    parts = _parts(resolver, spec, graders, options, reader)
-    dataset, dataset_reader = dataset_of(resolver, spec, reader)
-    _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
-    exporters = Exporters()
-    if reader is not None:
-        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], reader, graders.values())
-    resolver.finish()
-    if late is not None:
-        raise late
-    if reader is None or sniffed is None:
-        raise AssertionError  # every way to get here has said its problem
-    inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
-    graders, remarks = graders_for(resolver, graders, reader.component, inputs)
-    resolver.warnings += remarks
-    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
-    ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
-    return Suite(
-        **parts,
-        **_loaded(resolver),
-        name=spec.name or Path(document.origin).stem,
-        inputs=inputs,
-        reader=reader,
-        dataset_reader=dataset_reader,
-        graders=tuple(graders.values()),
-        exporters=exporters.stages,
-        broken=exporters.broken,
-        rows=options.rows or spec.rows,
-        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
-        warnings=(*ignored, *resolver.portable_warnings()),
-    )
-
-
-def resolve_samples(
-    document: Document,
-    options: RunOptions,
-    samples: MemoryReader,
-    graders: Mapping[str, Grader | str | Mapping[str, Any]],
-) -> Suite:
-    """Return a suite over samples in memory.
-
-    Args:
-        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
-        options: What is asked for beside it.
-        samples: A reader that yields the samples.
-        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
-    """
-    resolver = _resolver(document, options, None)
-    made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
-    document.data.setdefault("engine", "serial")
-    document.data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
-    spec = resolver.sections(SuiteSpec)
-    resolver.profile = spec.profile
-    stages = grader_stages(resolver, spec, made)
-    if not graders:
-        resolver.add_problem(("graders",), "at least one grader is needed")
-    parts = _parts(resolver, spec, stages, options)
-    resolver.finish()
-    stages, samples = graders_for_samples(resolver, stages, samples)
-    config = {key: value for key, value in document.data.items() if key != "engine"}
-    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
-    reader = made_stage("reader", "reader", samples, spec.profile)
-    return Suite(
-        **parts,
-        **_loaded(resolver),
-        name=spec.name or "samples",
-        inputs=Inputs(data=()),
-        reader=reader,
-        graders=tuple(stages.values()),
-        rows=spec.rows,
-        duplicates=spec.duplicates or reader.component.duplicates,
-        config=jsonable(config),
-        warnings=tuple(resolver.portable_warnings()),
-    )
-
-
-def _resolver(document: Document, options: RunOptions, base: Path | None) -> Resolver:
-    """Return the resolver of a document, with the engine, early assignments and plugins asked for."""
-    written = document.data.get("engine")
-    engine = written.get("kind") if isinstance(written, Mapping) else written
-    other = options.engine if options.engine != engine else None
-    if other is not None:  # options of the same one stay
-        document.data["engine"] = {"kind": other}
-    _override(document, options.overrides, early=True)
-    resolver = Resolver(
-        document, options.registry, base, allow_code=options.allow_code, allow_remote=options.allow_remote
-    )
-    resolver.load_plugins()
-    if other is not None:
-        resolver.registry.find("engine", other)
-    return resolver
-
-
-def _parts(
+def parts_of(
     resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], options: RunOptions, reader: Stage | None = None
 ) -> dict[str, Any]:
     """Return the arguments of a suite that do not depend on where its samples come from."""
     metrics = metric_stages(resolver, spec, graders)
-    gates, main = resolve_gates(resolver, spec, graders, metrics)
-    limit = resolve_limit(resolver, spec)
-    success, headline = resolve_headline(resolver, spec, graders, metrics, gates, reader)
+    verdicts = Verdicts(resolver, spec, graders, metrics)
+    gates, main = verdicts.gates()
+    limit = verdicts.limit()
+    success, headline = verdicts.headline(gates, reader)
     seconds = _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     return {
@@ -232,81 +260,6 @@ def _parts(
     }
 
 
-def _loaded(resolver: Resolver) -> dict[str, Any]:
-    """Return the arguments of a suite that come from files of the user's own."""
-    return {"files": LocalFiles.load(resolver.code), "registry": resolver.registry}
-
-
-def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
-    """Apply the assignments that decide on reader and stack (early), or all others, once the stack is laid."""
-    for assignment in assignments:
-        if (assignment.split(".")[0].split("=")[0].strip() in _EARLY) == early:
-            apply_override(document, assignment)
-
-
-def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
-    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
-    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else named
-    data, registry = resolver.document.data, resolver.registry
-    target = data.get("target")
-    if isinstance(target, dict) and isinstance(target.get("paths"), str):
-        target["paths"] = [target["paths"]]
-    given = target.get("paths") if isinstance(target, Mapping) else None
-    known = isinstance(chosen, str) and chosen in registry.names("reader")
-    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
-        return None, None
-    if named is not None and not known:
-        return None, None
-    try:
-        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
-            return None, None
-        return recognise(expand(given, resolver.base), registry, str(chosen) if known else None), None
-    except GradestackError as error:
-        if not data.get("graders"):
-            raise
-        return None, error
-
-
-def _without_stack(reader: str, registry: Registry, found: Recognised | None) -> str:
-    """Return that a format has no default stack, and where its files hold no runs that these are missing."""
-    whose = f"{shown_path(found.paths[0])}: " if found is not None else ""
-    provides = registry.load("reader", reader).provides
-    if provides and not _DONE & provides:
-        lacks = f"the format {reader!r} holds what was asked or expected, and nothing of what an agent did"
-        return f"{whose}{lacks}; grade the file of its runs, with this one as --dataset, or name another --reader"
-    known = ", ".join(registry.names("stack")) or "none"
-    return f"{whose}the format {reader!r} has no default stack; name graders or a stack ({known})"
-
-
-def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> None:
-    """Put the named stack, or without graders the format's default one, under the suite's own entries."""
-    data, registry = resolver.document.data, resolver.registry
-    if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
-        if reader not in registry.names("reader"):
-            return  # said where the reader is resolved
-        data["stack"] = registry.load("reader", reader).stack
-        if data["stack"] is None:
-            resolver.add_problem(("stack",), _without_stack(reader, registry, found))
-    if isinstance(data.get("stack"), str):
-        inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
-        with resolver.refusals(("stack",)):
-            named = isinstance(reader, str) and reader in registry.names("reader")
-            provides = registry.load("reader", str(reader)).provides if named else None
-            stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
-            _merge_stack(data, stack)
-            resolver.warnings += stack.get("warnings", ())
-
-
-def _refuse_live_target(resolver: Resolver) -> None:
-    """Say that a letta-evals suite's live target cannot be honoured, and what to do instead."""
-    target = resolver.document.data.get("target")
-    kind = target.get("kind") if isinstance(target, Mapping) else None
-    if isinstance(kind, str) and kind != "recorded":
-        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
-        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
-        resolver.document.data["target"] = {}
-
-
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
     """Check the suite's own numbers, and return how long a grader may take for a sample; None for any time."""
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
@@ -327,19 +280,13 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
 
 
 def _check_needs(
-    resolver: Resolver, reader: Stage | None, graders: Mapping[str, Stage], dataset: Stage | None, *, joined: bool
+    resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], dataset: Stage | None, *, joined: bool
 ) -> None:
-    if reader is None:
-        return
     provides = set(reader.component.provides)
     if dataset is not None:
         provides |= {"expected", "tools", "input"} & set(dataset.component.provides)
     for key, stage in graders.items():
-        lacking = sorted(stage.component.requires - provides)
-        if lacking:
-            advice = "" if joined else "; a --dataset that has it may help" if "expected" in lacking else ""
-            resolver.add_problem(
-                ("graders", key),
-                f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
-                f"{', '.join(sorted(provides)) or 'only ids'}{advice}",
-            )
+        if lacking := sorted(stage.component.requires - provides):
+            advice = "" if joined or "expected" not in lacking else "; a --dataset that has it may help"
+            why = f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
+            resolver.add_problem(("graders", key), f"{why}{', '.join(sorted(provides)) or 'only ids'}{advice}")

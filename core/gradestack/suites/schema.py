@@ -12,8 +12,15 @@ import attrs
 import msgspec
 
 from gradestack.errors import PluginError
-from gradestack.gates.limit import PERCENT_TEXT
-from gradestack.gates.rules import BaselineGate, FigureSpec, GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import (
+    PERCENT_TEXT,
+    BaselineGate,
+    FigureSpec,
+    GateSpec,
+    LogicalSpec,
+    SimpleGate,
+    WeightedGate,
+)
 from gradestack.hooks import Kind
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry

@@ -12,8 +12,7 @@ import msgspec
 
 from gradestack.api import Inputs, Profile
 from gradestack.errors import ConfigError, suggest
-from gradestack.gates.limit import Limit
-from gradestack.gates.rules import AnyGate
+from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gradestack.gates.limit import as_limit, limit_verdict
+from gradestack.gates.rules import as_limit
+from gradestack.gates.verdicts import limit_verdict
 from gradestack.grading.counts import Count
 
 RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}

@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import DataError
-from gradestack.suites.inputs import recognise
+from gradestack.suites.recognition import recognise
 
 GOOD = b'{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}\n'
 TAU = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": []}\n'

@@ -7,7 +7,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.suites.inputs import expand, name_inputs, recognise
+from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.recognition import recognise
 
 LINE = '{"id": "a", "expected": "x"}\n'
 

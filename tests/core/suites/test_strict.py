@@ -7,7 +7,6 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from gradestack import Aggregator
 from gradestack.suites.strict import Problems, structure
 from tests.core.outcomes import data
 
@@ -18,25 +17,6 @@ class Inner:
 
     share: float = 0.5
     names: tuple[str, ...] = ()
-
-
-@attrs.frozen(kw_only=True)
-class Undeclared(Aggregator):
-    """An aggregator that does not say of what type its state is."""
-
-    most: int = 1
-
-    def start(self):
-        return 0
-
-    def add(self, state, key, grade):
-        return state + 1
-
-    def merge(self, left, right):
-        return left + right
-
-    def finish(self, state):
-        return {"n": state}
 
 
 @attrs.frozen(kw_only=True)
@@ -142,12 +122,6 @@ def test_keys_that_are_no_text_are_unknown_keys():
 
 def test_a_missing_option_is_named():
     assert problems({}, Needy) == [(("wanted",), "missing")]
-
-
-def test_a_generic_class_may_leave_its_types_open():
-    """``class Mine(Aggregator)`` is as good as ``class Mine(Aggregator[dict])``."""
-    made = structure({"most": 3}, Undeclared)
-    assert (type(made), made.most) == (Undeclared, 3)
 
 
 def test_relative_paths_are_taken_from_the_base(tmp_path):

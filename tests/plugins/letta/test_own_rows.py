@@ -23,7 +23,7 @@ from gradestack import (
     discover,
     replace,
 )
-from gradestack.suites.inputs import recognise
+from gradestack.suites.recognition import recognise
 from gradestack_plugins.letta.reader import Letta
 from tests.core.outcomes import data
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
-from gradestack.suites.inputs import name_inputs, recognise
+from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import recognise
 from gradestack_plugins import letta as family
 from gradestack_plugins.letta.reader import Letta
 from tests.core.outcomes import data

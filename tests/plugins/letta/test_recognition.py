@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradestack import BadRecord, Sample, discover
-from gradestack.suites.inputs import recognise
+from gradestack.suites.recognition import recognise
 from gradestack_plugins.letta.reader import Letta
 
 REGISTRY = discover(limit="")

@@ -9,7 +9,8 @@ import pytest
 import gradestack
 from gradestack import BadRecord, DataError, Inputs, discover
 from gradestack.jsonio import path_steps, path_value
-from gradestack.suites.inputs import name_inputs, recognise
+from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import recognise
 from gradestack_plugins.records.reader import Records
 from tests.plugins.chat_files import certainties, reference, told
 

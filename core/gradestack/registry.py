@@ -6,17 +6,17 @@ import importlib
 import inspect
 import os
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
 from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 hookspec = pluggy.HookspecMarker(NAME)
 
@@ -143,8 +143,9 @@ class Registry:
             PluginError: It cannot be imported or is not of its kind.
         """
         component, plugin = self.find(kind, name)
+        module, _, attribute = component.target.partition(":")
         try:
-            target = _imported(component.target)
+            target = getattr(importlib.import_module(module), attribute)
         except (Exception, SystemExit) as error:
             raise PluginError(
                 f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
@@ -237,64 +238,16 @@ def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get
     return Plugin(name=name, distribution=dist, version=version, components=components)
 
 
-def _imported(target: str) -> Any:
-    """Return what ``package.module`` or ``package.module:name`` stands for."""
-    module, _, names = target.partition("[")[0].partition(":")  # [extras] are the installer's
-    return reduce(getattr, names.strip().split(".") if names else (), importlib.import_module(module.strip()))
-
-
-class _Entry(NamedTuple):
-    """An entry point of the group."""
-
-    name: str
-    distribution: str
-    version: str
-    target: str
-
-
-def _entries() -> Iterator[_Entry]:
-    """Yield the entry points that distributions on ``sys.path`` have in the group; of two of one name the first counts.
-
-    As :mod:`importlib.metadata` finds them, whose import alone takes longer than all of this; archives are not opened.
-    """
-    seen: set[str] = set()
-    for place in sys.path:
-        with suppress(OSError):
-            for folder in os.listdir(place or "."):  # noqa: PTH208 - pathlib is not imported for it
-                stem, _, suffix = folder.rpartition(".")
-                if suffix.lower() not in {"dist-info", "egg-info"}:
-                    continue
-                name = re.sub(r"[-_.]+", "_", stem.partition("-")[0]).lower()
-                if name not in seen:
-                    seen.add(name)
-                    yield from _entries_of(f"{place or '.'}/{folder}")
-
-
-def _entries_of(info: str) -> Iterator[_Entry]:
-    section, found = "", list[tuple[str, str]]()
-    for line in map(str.strip, _lines(f"{info}/entry_points.txt")):
-        if line.startswith("["):
-            section = line[1:-1].strip()
-        elif section == NAME and line and not line.startswith("#"):
-            name, _, target = line.partition("=")
-            found.append((name.strip(), target.strip()))
-    if found:
-        known = {"name": "unknown", "version": "0"}
-        for line in _lines(f"{info}/METADATA") or _lines(f"{info}/PKG-INFO"):
-            if not line.strip():
-                break  # behind it stands the description
-            key, _, value = line.partition(":")
-            known[key.lower()] = value.strip()
-        for name, target in found:
-            yield _Entry(name, known["name"], known["version"], target)
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-            return file.readlines()
-    except OSError:
-        return []
+def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
+    """Return name and version of every entry's distribution, by the entry's identity; each is read once."""
+    known: dict[int, tuple[str, str]] = {id(None): ("unknown", "0")}
+    found: dict[int, tuple[str, str]] = {}
+    for entry in entries:
+        if id(entry.dist) not in known and entry.dist is not None:
+            metadata = entry.dist.metadata
+            known[id(entry.dist)] = (metadata["Name"], metadata["Version"])
+        found[id(entry)] = known[id(entry.dist)]
+    return found
 
 
 def _named(limit: str | None) -> set[str] | None:
@@ -314,18 +267,23 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)
     named = _named(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)
-    found = sorted(_entries())
+    from importlib.metadata import entry_points  # noqa: PLC0415 - plugins that import their contracts need it not
+
+    installed = list(entry_points(group=NAME))
+    distributions = _distributions(installed)
+    found = sorted(installed, key=lambda entry: (entry.name, distributions[id(entry)]))
     plugins: list[Plugin] = []
     conflicts: list[str] = []
     seen: dict[str, str] = {}
-    for name, dist, version, target in found:
+    for entry in found:
+        name, (dist, version) = entry.name, distributions[id(entry)]
         if named is not None and dist != BUILT_IN and name not in named:
             continue
         if name in seen:
             conflicts.append(f"plugin name {name!r} is taken by both {seen[name]} and {dist} {version}")
             continue
         seen[name] = f"{dist} {version}"
-        plugins.append(_load(manager, name, dist, version, partial(_imported, target)))
+        plugins.append(_load(manager, name, dist, version, entry.load))
     for name, plugin in extra:
         plugins.append(_load(manager, name, "local", "0", lambda plugin=plugin: plugin))  # type: ignore[misc]
     registry = Registry(plugins)

@@ -1,6 +1,6 @@
-"""Strict structuring of plain data into frozen attrs classes, every problem reported with its place.
+"""Strict structuring of plain data into frozen classes, every problem reported with its place.
 
-A value has the right type or is refused: ``"false"`` is no truth value, and 2.9 is no whole number.
+The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a value has the right type or is refused.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ import math
 import os
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
+import cattrs
+from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+from cattrs.gen import make_dict_structure_fn
 
 from gradestack.copies.addresses import is_address, shown_address
 from gradestack.errors import suggest
@@ -55,11 +59,10 @@ T = TypeVar("T")
 Place = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
 
+_origin: Callable[[Any], Any] = get_origin
 _HINTS = 100
 """Unknown keys of one mapping for which a known one is looked for."""
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-_LISTS: Mapping[Any, type] = {tuple: tuple, list: list, Sequence: tuple, set: set, frozenset: frozenset}
-"""Annotations that are written as a list, and what is made of one."""
 
 
 class Problems(Exception):
@@ -105,7 +108,8 @@ def _scalar(value: Any, kind: type) -> Any:
     return float(value) if kind is float else value
 
 
-def _literal(value: Any, choices: Sequence[Any]) -> Any:
+def _literal(value: Any, kind: Any) -> Any:
+    choices = get_args(kind)
     for choice in choices:
         if type(choice) is type(value) and choice == value:
             return value
@@ -113,103 +117,110 @@ def _literal(value: Any, choices: Sequence[Any]) -> Any:
     raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 
 
-def _value(value: Any, kind: Any, base: Path | None) -> Any:
-    """Return a value as an instance of an annotation's type.
+def _attrs_hook(converter: cattrs.Converter, kind: Any) -> Any:
+    """Return what structures a frozen class; keys it does not have are refused."""
+    inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
 
-    Raises:
-        Exception: It is none; where it holds several values that are none, :class:`Problems`.
-    """
-    origin, inner = get_origin(kind) or kind, get_args(kind)
-    if origin in (Any, None):
-        return value
-    if origin in _WORDS:
-        return _scalar(value, origin)
-    if origin is Literal:
-        return _literal(value, inner)
-    if origin in (Union, types.UnionType):
-        return _one_of(value, inner, base)
-    if origin is Path:
-        return local_path_of(_scalar(value, str), base)
-    if origin in _LISTS:
-        if not isinstance(value, list | tuple):
-            raise ValueError(f"expected a list, got {_kind_of(value)}")
-        each = inner[0] if inner else Any
-        return _LISTS[origin](_each(((position, item, each) for position, item in enumerate(value)), base))
-    if origin in (dict, Mapping) or attrs.has(origin):
+    def checked(value: Any, _: Any) -> Any:
         if not isinstance(value, Mapping):
-            raise ValueError(f"expected a mapping, got {_kind_of(value)}")
-        if attrs.has(origin):
-            return _instance(value, origin, base)
-        each = inner[1] if inner else Any
-        return dict(zip(map(str, value), _each(((str(k), v, each) for k, v in value.items()), base), strict=True))
-    if not isinstance(value, origin):
-        raise ValueError(f"expected {origin.__name__}, got {_kind_of(value)}")  # noqa: TRY004
-    return value
+            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
+        return inner(dict(value), kind)
+
+    return checked
 
 
-def _one_of(value: Any, members: Sequence[Any], base: Path | None) -> Any:
-    if value is None and type(None) in members:
-        return None
-    others = [member for member in members if member is not type(None)]
-    if len(others) == 1:  # its problems keep their places
-        return _value(value, others[0], base)
-    said: list[str] = []
-    for member in others:
-        try:
-            return _value(value, member, base)
-        except AddressGivenError:  # whatever else it might have been, it is not to be shown
-            raise
-        except Exception as error:  # noqa: BLE001 - every member is tried, all refusals are told
-            said += [text for _, text in _problems_of(error)]
-    raise ValueError(", or ".join(dict.fromkeys(said)))
+@lru_cache(maxsize=16)
+def make_converter(base: Path | None = None) -> cattrs.Converter:
+    """Return a strict converter; relative paths are resolved against ``base``."""
+    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
+    for kind in (bool, int, float, str):
+        converter.register_structure_hook(kind, _scalar)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) is Literal, _literal)
+    converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
+
+    def path(value: Any, _: Any) -> Path:
+        return local_path_of(_scalar(value, str), base)
+
+    def sequence(value: Any, kind: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
+        inner = get_args(kind)[0]
+        return _each(converter, ((position, item, inner) for position, item in enumerate(value)))
+
+    def mapping(value: Any, kind: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
+        _, inner = get_args(kind) or (str, Any)
+        return dict(zip(map(str, value), _each(converter, ((str(k), v, inner) for k, v in value.items())), strict=True))
+
+    def union(value: Any, kind: Any) -> Any:
+        members = get_args(kind)
+        if value is None and type(None) in members:
+            return None
+        others = [member for member in members if member is not type(None)]
+        if len(others) == 1:  # its problems keep their places
+            return converter.structure(value, others[0])
+        said: list[str] = []
+        for member in others:
+            try:
+                return converter.structure(value, member)
+            except AddressGivenError:  # whatever else it might have been, it is not to be shown
+                raise
+            except Exception as error:  # noqa: BLE001 - every member is tried, all refusals are told
+                said += [text for _, text in problems_of(error)]
+        raise ValueError(", or ".join(dict.fromkeys(said)))
+
+    converter.register_structure_hook(Path, path)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, sequence)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
+    converter.register_structure_hook_func(lambda kind: _origin(kind) in (Union, types.UnionType), union)
+
+    converter.register_structure_hook_factory(attrs.has, partial(_attrs_hook, converter))
+    return converter
 
 
-def _instance(value: Mapping[Any, Any], kind: type[T], base: Path | None) -> T:
-    """Return an instance of an attrs class; keys it does not have are refused."""
-    if any(isinstance(field.type, str) for field in attrs.fields(kind)):  # type: ignore[arg-type]
-        attrs.resolve_types(kind)  # type: ignore[type-var]
-    fields = {field.alias: field for field in attrs.fields(kind) if field.init}  # type: ignore[arg-type]
-    options: dict[str, Any] = {}
-    found: list[tuple[Place, str]] = []
-    for key, field in fields.items():
-        if key not in value:
-            found += [((key,), "missing")] * (field.default is attrs.NOTHING)
-            continue
-        try:
-            options[key] = _value(value[key], field.type, base)
-        except Exception as error:  # noqa: BLE001 - all problems are collected
-            found += [((key, *place), message) for place, message in _problems_of(error)]
-    for number, key in enumerate(sorted(value.keys() - fields.keys(), key=str)):
-        hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
-        also = hint or f"; known: {', '.join(fields) or 'none'}"
-        found.append(((str(key),), f"unknown key{also}"))
-    if found:
-        raise Problems(found)
-    return kind(**options)
-
-
-def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> list[Any]:
-    """Return values as what stands beside them, or raise the problems of all, each with its place."""
+def _each(converter: cattrs.Converter, entries: Iterator[tuple[str | int, Any, Any]]) -> tuple[Any, ...]:
     done: list[Any] = []
     found: list[tuple[Place, str]] = []
     for step, value, kind in entries:
         try:
-            done.append(_value(value, kind, base))
+            done.append(converter.structure(value, kind))
         except Exception as error:  # noqa: BLE001 - all problems are collected
-            found += [((step, *place), message) for place, message in _problems_of(error)]
+            found += [((step, *place), message) for place, message in problems_of(error)]
     if found:
         raise Problems(found)
-    return done
+    return tuple(done)
 
 
-def _problems_of(error: Exception) -> list[tuple[Place, str]]:
-    return error.found if isinstance(error, Problems) else [((), str(error) or type(error).__name__)]
+def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for every leaf of a structuring error."""
+    if isinstance(error, Problems):
+        yield from error.found
+    elif isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            step: Place = ()
+            for note in getattr(inner, "__notes__", ()):
+                if isinstance(note, AttributeValidationNote):
+                    step = (note.name,)
+                elif isinstance(note, IterableValidationNote):
+                    step = (note.index,)
+            for place, message in problems_of(inner):
+                yield (*step, *place), message
+    elif isinstance(error, ForbiddenExtraKeysError):
+        known = [field.alias or field.name for field in attrs.fields(error.cl) if field.init]
+        for number, key in enumerate(sorted(error.extra_fields, key=str)):
+            hint = suggest(key, known) if number < _HINTS else ""  # which takes its time
+            also = hint or f"; known: {', '.join(known) or 'none'}"
+            yield (str(key),), f"unknown key{also}"
+    elif isinstance(error, KeyError):
+        yield (), "missing"
+    else:
+        yield (), str(error) or type(error).__name__
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
-    """Return ``data`` as an instance of a class; relative paths are taken from ``base``."""
+    """Return ``data`` as an instance of ``kind``."""
     try:
-        found: T = _value(data, kind, base)
+        return make_converter(base).structure(data, kind)
     except Exception as error:
-        raise Problems(_problems_of(error)) from error
-    return found
+        raise Problems(list(problems_of(error))) from error

@@ -15,6 +15,7 @@ from gradestack.copies import files as copying
 from gradestack.grading.reading import shards_of
 from gradestack.rundir.header import fingerprint, range_mark
 from gradestack.suites.inputs import expand, name_inputs
+from tests.placed import carried
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
@@ -146,7 +147,7 @@ def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
     path.write_bytes(gzip.compress(json.dumps({"id": "a", "messages": talk}).encode()))
     gradestack.grade_files(path, rows="slim", output=tmp_path / "out")
-    assert "hello" in (tmp_path / "out/report.html").read_text()
+    assert "hello" in carried((tmp_path / "out/report.html").read_text())
 
 
 def standard_input(monkeypatch, content):

@@ -76,7 +76,6 @@ class Web:
 
 @pytest.fixture
 def web():
-    """Return a web server."""
     found = Web()
     yield found
     found.end()

@@ -36,7 +36,6 @@ def imported(monkeypatch):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Return an empty working directory."""
     found = tmp_path / "place"
     found.mkdir()
     monkeypatch.chdir(found)
@@ -44,7 +43,6 @@ def place(tmp_path, monkeypatch):
 
 
 def suite(place, **content):
-    """Write a suite, and return its path."""
     (place / "suite.yaml").write_text(json.dumps({"reports": [], **content}))
     return place / "suite.yaml"
 

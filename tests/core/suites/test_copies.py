@@ -25,13 +25,11 @@ pytestmark = pytest.mark.usefixtures("temporary")
 
 
 def zstd(content):
-    """Return content packed with zstd."""
     module = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     return module.compress(content)
 
 
 def graded(paths, **more):
-    """Return the report of files; without pages, which take their time."""
     more["overrides"] = ("reports=[]", *more.get("overrides", ()))
     return gradestack.grade_files(paths, registry=REGISTRY, **more)
 

@@ -79,7 +79,7 @@ BUDGETS = {
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 235,
     "plugins/gradestack_plugins/bfcl": 1_244,
-    "plugins/gradestack_plugins/deepfabric": 3_373,
+    "plugins/gradestack_plugins/deepfabric": 3_093,
     "plugins/gradestack_plugins/end_states": 814,
     "plugins/gradestack_plugins/engines": 1_662,
     "plugins/gradestack_plugins/extractors": 352,
@@ -99,8 +99,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_696,
-    "plugins": 38_018,
-    "tests": 51_407,
+    "plugins": 37_738,
+    "tests": 51_403,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

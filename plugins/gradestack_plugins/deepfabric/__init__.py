@@ -58,11 +58,7 @@ def gradestack_components() -> tuple[Component, ...]:
 
 
 def stack() -> dict[str, Any]:
-    """Return the suite fragment: one grader under the key ``tools``, with its default aggregators.
-
-    Its verdict is that the right tool was called with usable arguments; the headline has the family's four figures and
-    the overall score.
-    """
+    """Return the suite fragment: one grader, whose verdict is the right tool, called with usable arguments."""
     figures = ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "response_quality")
     return {
         "graders": {"tools": {"kind": "deepfabric"}},

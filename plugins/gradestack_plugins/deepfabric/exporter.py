@@ -15,7 +15,6 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     BadRecord,
-    ExpectedCall,
     Exporter,
     ExportSummary,
     Grade,
@@ -23,14 +22,13 @@ from gradestack import (
     Sample,
     Shard,
     Status,
-    ToolCall,
 )
 from gradestack_plugins.deepfabric.aggregators import FIGURES, NO_SCORE
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import METRICS, OLD, USUAL, Reading, as_numbers, weighted
 from gradestack_plugins.deepfabric.records import Truth
 from gradestack_plugins.deepfabric.replies import Call
-from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Seen
+from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,10 +57,22 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     """Return the result record of a graded sample."""
-    native = sample.native if isinstance(sample.native, Native) else Native(0)
+    native: Native = sample.native
     error = _error(sample, grade)
     reading = Reading.of(grade.metadata) if grade is not None and grade.metadata else USUAL
-    shown = _as_sampled(sample, native) if native.case is None else _as_seen(native.as_read(reading))
+    seen = native.as_read(reading)
+    truth = seen.truth or Truth("", (), None)
+    made, expected = next(iter(seen.calls), Call()), next(iter(truth.calls), None)
+    shown: dict[str, Any] = {
+        "query": truth.query,
+        "available_tools": seen.offered,
+        "expected_tool": expected.name if expected is not None else None,
+        "predicted_tool": made.name,
+        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
+        "predicted_parameters": made.arguments if isinstance(made.arguments, Mapping) else {},
+        "expected_answer": truth.answer,
+        "predicted_answer": seen.responses[-1].content if seen.responses else None,
+    }
     if error is not None:
         shown |= {"predicted_tool": None, "predicted_parameters": {}, "predicted_answer": None}
     if reading.version == OLD:
@@ -82,45 +92,6 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     )
 
 
-def _as_sampled(sample: Sample, native: Native) -> dict[str, Any]:
-    """Return what was asked, expected and done in a sample as the document reads it."""
-    expected = sample.expected.calls[0] if sample.expected.calls else None
-    made = sample.calls[0] if sample.calls else None
-    text = sample.expected.text
-    return {
-        "query": sample.input if isinstance(sample.input, str) else "",
-        "available_tools": tuple(each.name for each in sample.tools or ()),
-        **_calls(expected, made.name if made is not None and native.named else None, made),
-        "expected_answer": text if isinstance(text, str) else None,
-        "predicted_answer": sample.text,
-    }
-
-
-def _as_seen(seen: Seen | None) -> dict[str, Any]:
-    """Return the same as the program sees it."""
-    if seen is None:
-        return {"query": ""}
-    truth = seen.truth or Truth("", (), None)
-    made = seen.calls[0] if seen.calls else None
-    return {
-        "query": truth.query,
-        "available_tools": seen.offered,
-        **_calls(truth.calls[0] if truth.calls else None, made.name if made is not None else None, made),
-        "expected_answer": truth.answer,
-        "predicted_answer": seen.responses[-1].content if seen.responses else None,
-    }
-
-
-def _calls(expected: ExpectedCall | ToolCall | None, name: JSON, made: Call | ToolCall | None) -> dict[str, Any]:
-    arguments = made.arguments if made is not None else None
-    return {
-        "expected_tool": expected.name if expected is not None else None,
-        "predicted_tool": name,
-        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
-        "predicted_parameters": arguments if isinstance(arguments, Mapping) else {},
-    }
-
-
 def _error(sample: Sample, grade: Grade | None) -> str | None:
     """Return why a sample could not be processed: what its grade says, or without one the sample itself."""
     if sample.status is Status.MISSING:
@@ -130,18 +101,15 @@ def _error(sample: Sample, grade: Grade | None) -> str | None:
 
 
 _WRITTEN: Final = tuple(name for name in Prediction.__struct_fields__ if name != "state")
+_TOOLS: Final = "available_tools"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 
 def written(record: Prediction) -> str:
     """Return a record as the original writes it inside ``predictions``: indented by two steps, in its key order."""
-    rows = []
-    for name in _WRITTEN:
-        value = getattr(record, name)
-        if value is not None or name != "available_tools":
-            rows.append(f'"{name}": {render(value, 3)}')
-    return "    {\n      " + ",\n      ".join(rows) + "\n    }"
+    named = {name: getattr(record, name) for name in _WRITTEN}
+    return "    " + render({name: value for name, value in named.items() if value is not None or name != _TOOLS}, 2)
 
 
 def render(value: Any, level: int = 0) -> str:
@@ -234,13 +202,14 @@ class DeepFabricExporter(Exporter):
 
     @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        return _frame(*_figures(summary), empty=False)
+        head, tail = _around(*_figures(summary))
+        return f"{head}\n", f"\n  {tail}"
 
     @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
         if any(summary.graders["deepfabric"].states.values()):
             return {}
-        return {ARTEFACT: "".join(_frame(*_figures(summary), empty=True))}
+        return {ARTEFACT: "".join(_around(*_figures(summary)))}
 
 
 def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -294,13 +263,14 @@ def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = No
     return config
 
 
-def _frame(metrics: Mapping[str, Any], config: Mapping[str, Any], *, empty: bool) -> tuple[str, str]:
-    head = f'{{\n  "metrics": {render(metrics, 1)},\n  "predictions": ['
-    tail = f'],\n  "config": {render(config, 1)}\n}}'
-    return (head, tail) if empty else (f"{head}\n", f"\n  {tail}")
+def _around(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what is written before and after predictions."""
+    head, mark, tail = render({"metrics": metrics, "predictions": [], "config": config}).partition('"predictions": [')
+    return head + mark, tail
 
 
 def document(metrics: Mapping[str, Any], config: Mapping[str, Any], records: Sequence[Prediction]) -> str:
     """Return a whole result file."""
-    head, tail = _frame(metrics, config, empty=not records)
-    return head + DeepFabricExporter.separator.join(map(written, records)) + tail
+    head, tail = _around(metrics, config)
+    text = DeepFabricExporter.separator.join(map(written, records))
+    return f"{head}\n{text}\n  {tail}" if records else head + tail

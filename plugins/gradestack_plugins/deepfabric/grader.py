@@ -46,7 +46,6 @@ from gradestack_plugins.deepfabric.options import (
 from gradestack_plugins.deepfabric.replies import Call, Response
 from gradestack_plugins.deepfabric.samples import ERRORS, PROCESSING_ERROR, RUN_STOPS, Native
 from gradestack_plugins.deepfabric.schemas import (
-    Signature,
     Strictness,
     conversion_problem,
     find,
@@ -241,24 +240,17 @@ class DeepFabric(Grader):
     def _strict(self) -> Strictness:
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
-    @cached_property
-    def _table(self) -> dict[Verdict, Figures]:
-        """Score, parts and counts of every verdict under these weights."""
-        verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
-        return {verdict: figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
-
     @override
     def grade(self, sample: Sample) -> Grade:
         upstream = self.profile == "upstream"
-        if upstream and isinstance(sample.native, Native):
+        if upstream and isinstance(sample.native, Native) and sample.native.case is not None:
             seen = sample.native.as_read(self.reading)
-            if seen is not None:
-                truth = seen.truth.calls if seen.truth is not None else ()
-                if seen.fault is not None:
-                    return self._error(sample, seen.fault, truth)
-                call = seen.calls[0] if seen.calls else None
-                made, named = call.made() if call is not None else None, call is not None and call.name is not None
-                return self._judge(sample, truth, made, seen.tools or (), seen.responses, named=named)
+            truth = seen.truth.calls if seen.truth is not None else ()
+            if seen.fault is not None:
+                return self._error(sample, seen.fault, truth)
+            call = seen.calls[0] if seen.calls else None
+            made, named = call.made() if call is not None else None, call is not None and call.name is not None
+            return self._judge(sample, truth, made, seen.tools or (), seen.responses, named=named)
         reference, error = sample.expected, sample.error
         expected = reference.calls
         if error is not None and error.code in ERRORS:
@@ -326,25 +318,21 @@ class DeepFabric(Grader):
                 message = "no call was expected"
                 reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
             return self._graded(WRONG, None, made, (reason,))
-        wanted: ExpectedCall | ToolCall = expected[0]
-        rules: Rules = "documented" if documented else self.reading.version
-        asked, arguments = wanted.arguments or {}, (made.arguments if made is not None else None) or {}
-        selected = made is not None and named and made.name == wanted.name
-        signature = None if made is None or not (made.name or documented) else find(tools, made.name, rules)
+        wanted, asked = expected[0], expected[0].arguments or {}
+        old = not documented and self.reading.version == OLD
+        reasons: list[Reason] = []
+        if made is None:
+            reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
+        elif made.name != wanted.name:
+            reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
+        selected, right = named and not reasons, len(reasons)
         try:
-            if not named and rules != OLD:
-                fine = False
-            elif not documented and not asked and not arguments:
-                fine = True
-            elif signature is not None:
-                fine = self._accepts(signature, arguments)
-            else:
-                fine = not documented and values_equal(asked, arguments)
+            if made is not None and (documented or asked or made.arguments):
+                reasons += self._against(made, tools, asked, compared=named or old)
         except (OverflowError, RecursionError) as error:
             return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
-        if selected and fine:
-            return self._graded(RIGHT, wanted, made, ())
-        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine=fine))
+        fine = len(reasons) == right and (named or (old and (made is not None or not asked)))
+        return self._graded((selected, fine, selected and fine), wanted, made, tuple(reasons))
 
     def _over_turns(
         self,
@@ -370,12 +358,11 @@ class DeepFabric(Grader):
         first = {each.name: each.arguments or {} for each in reversed(expected)}
         upstream, right = self.profile == "upstream", len(reasons)
         for call in calls:
-            reasons += _lacking(call, first) if upstream else self._faults(tools, call.made())
+            reasons += _lacking(call, first) if upstream else self._against(call.made(), tools, {}, compared=False)
         fine = len(reasons) == right and (upstream or bool(calls) == bool(names))
         execution = bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
         verdict = (share == 1.0, fine, execution)
-        score = figures(verdict, self.resolved_weights, processed=True, quality=share)
-        return self._graded(verdict, expected[0] if expected else None, made, tuple(reasons[:MOST_REASONS]), score)
+        return self._graded(verdict, expected[0] if expected else None, made, tuple(reasons[:MOST_REASONS]), share)
 
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
@@ -384,38 +371,22 @@ class DeepFabric(Grader):
                 return True
         return False
 
-    def _faults(self, tools: tuple[ToolSpec, ...], made: ToolCall) -> Iterable[Reason]:
-        """Return what the schema of the called tool has against a call."""
-        signature = find(tools, made.name, "documented")
-        fine = signature is not None and self._accepts(signature, made.arguments or {})
-        return () if fine else self._listed(signature, made)
-
-    def _accepts(self, signature: Signature, arguments: Mapping[str, JSON]) -> bool:
-        strict, fine = self._strict, signature.accepts(arguments)
-        return fine and (not strict.any or next(schema_reasons(signature, arguments, "", strict), None) is None)
-
-    def _reasons(
-        self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, *, fine: bool
-    ) -> tuple[Reason, ...]:
-        reasons = []
-        if made is None:
-            reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
-        elif made.name != wanted.name:
-            reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
-        if fine or made is None:
-            return tuple(reasons)
-        found: Iterable[Reason]
-        if signature is not None or self.profile == "documented":
-            found = self._listed(signature, made)
-        else:
-            found = islice(value_reasons(wanted.arguments or {}, made.arguments or {}, made.name), MOST_REASONS)
-        return (*reasons, *found)
-
-    def _listed(self, signature: Signature | None, made: ToolCall) -> Iterable[Reason]:
-        if signature is None:
+    def _against(
+        self, made: ToolCall, tools: tuple[ToolSpec, ...], asked: Mapping[str, JSON], *, compared: bool
+    ) -> Iterable[Reason]:
+        """Return what is wrong with the arguments of a call: by its schema, or in ``upstream`` without one by value."""
+        documented, arguments = self.profile == "documented", made.arguments or {}
+        rules: Rules = "documented" if documented else self.reading.version
+        signature = find(tools, made.name, rules) if made.name or documented else None
+        if signature is not None:
+            if signature.accepts(arguments) and not self._strict.any:
+                return ()
+            return islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS)
+        if documented:
             message = "the called tool is not in the snapshot"
             return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
-        return islice(schema_reasons(signature, made.arguments or {}, made.name, self._strict), MOST_REASONS)
+        same = compared and values_equal(asked, arguments)
+        return () if same else islice(value_reasons(asked, arguments, made.name), MOST_REASONS)
 
     def _graded(
         self,
@@ -423,9 +394,9 @@ class DeepFabric(Grader):
         wanted: ExpectedCall | ToolCall | None,
         made: ToolCall | None,
         reasons: tuple[Reason, ...],
-        found: Figures | None = None,
+        quality: float = 0.0,
     ) -> Grade:
-        score, parts, counts = found or self._table[verdict]
+        score, parts, counts = figures(verdict, self.resolved_weights, processed=True, quality=quality)
         grade = Grade(
             score=score,
             passed=verdict == RIGHT,

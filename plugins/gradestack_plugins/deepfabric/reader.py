@@ -6,8 +6,7 @@ Of a second file only places are in memory: where each reply starts, not what it
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Final, Literal, NamedTuple
@@ -29,7 +28,7 @@ from gradestack import (
     Shard,
     Source,
 )
-from gradestack.jsonio import JsonProblem, Layout, Line, Range, first_records, loads
+from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads
 from gradestack_plugins.deepfabric.records import RECORD_KEYS
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import Entry, Validation, build, identifier, split_entry, with_reply
@@ -45,24 +44,13 @@ class Place(NamedTuple):
     line: int
 
 
-class Replies(msgspec.Struct, frozen=True):
+class Replies(NamedTuple):
     """Where the replies of one file are."""
 
-    by_id: dict[str, tuple[Place, ...]] | None = None
-    by_line: Any = None
-    """Offset of each line (a compact array), -1 for a blank one; None when joined by id."""
-    orphans: tuple[tuple[Place, str], ...] = ()
+    places: dict[str | int, list[Place]]
+    """By what they are joined by, in file order."""
+    orphans: list[tuple[Place, str]]
     """Replies that belong to no row of the dataset, and why."""
-    most: int = 1
-    """The largest number of replies to one row."""
-
-    def of(self, key: str | None, line: int) -> tuple[Place, ...]:
-        """Return the places of a dataset row's replies, in file order."""
-        if self.by_id is not None:
-            return self.by_id.get(key, ()) if key is not None else ()
-        if line > len(self.by_line) or self.by_line[line - 1] < 0:
-            return ()
-        return (Place(self.by_line[line - 1], line),)
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -88,15 +76,40 @@ def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
         both = isinstance(row, dict) and split_entry(row).id is not None
         both = both and all(_reply_id(_first(given.path)) is not None for given in inputs.data)
         by = "id" if both else "line"
-    if by == "line":
-        filled = bytearray()
-        for place, _ in _lines(dataset.path):
-            filled.extend(bytes(place.line - len(filled)))
-            filled[place.line - 1] = 1
-        return Joined(dataset, "line", {given.name: _by_line(given.path, filled) for given in inputs.data})
-    ids, repeated = _dataset_ids(dataset.path)
-    found = {given.name: _by_id(given.path, ids) for given in inputs.data}
-    return Joined(dataset, "id", found, frozenset(repeated))
+    keys: set[str | int] = set()
+    repeated = set()
+    for place, data in _lines(dataset.path):
+        try:
+            key = split_entry(loads(data)).id if by == "id" else place.line
+        except JsonProblem:
+            continue  # reported when the row itself is read
+        if key in keys:
+            repeated.add(place.line)
+        elif key is not None:
+            keys.add(key)
+    replies = {given.name: _replies(given.path, keys, by_id=by == "id") for given in inputs.data}
+    return Joined(dataset, "id" if by == "id" else "line", replies, frozenset(repeated))
+
+
+def _replies(path: Path, keys: set[str | int], *, by_id: bool) -> Replies:
+    found = Replies({}, [])
+    for place, data in _lines(path):
+        key: str | int | None = place.line
+        problem = NO_ROW
+        if by_id:
+            try:
+                key = _reply_id(loads(data))
+            except JsonProblem as error:
+                found.orphans.append((place, f"{error}; a reply that cannot be read cannot be joined by id"))
+                continue
+            problem = f"the dataset has no row with id {key!r}"
+        if key is None:
+            found.orphans.append((place, "the reply has no id to join by (text or a whole number)"))
+        elif key in keys:
+            found.places.setdefault(key, []).append(place)
+        else:
+            found.orphans.append((place, problem))
+    return found
 
 
 def require_file(given: Input) -> None:
@@ -129,61 +142,8 @@ def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
             offset += len(raw)
 
 
-def _by_line(path: Path, filled: bytearray) -> Replies:
-    offsets = array("q")
-    orphans = []
-    for place, _ in _lines(path):
-        if place.line > len(filled) or not filled[place.line - 1]:
-            orphans.append((place, NO_ROW))
-            continue
-        offsets.extend([-1] * (place.line - 1 - len(offsets)))
-        offsets.append(place.offset)
-    return Replies(by_line=offsets, orphans=tuple(orphans))
-
-
-def _dataset_ids(path: Path) -> tuple[frozenset[str], list[int]]:
-    ids: set[str] = set()
-    repeated = []
-    for place, data in _lines(path):
-        try:
-            row = split_entry(loads(data)).id
-        except JsonProblem:
-            continue  # reported when the row itself is read
-        if row in ids:
-            repeated.append(place.line)
-        elif row is not None:
-            ids.add(row)
-    return frozenset(ids), repeated
-
-
-def _by_id(path: Path, ids: frozenset[str]) -> Replies:
-    places: dict[str, list[Place]] = {}
-    orphans = []
-    for place, data in _lines(path):
-        try:
-            key = _reply_id(loads(data))
-        except JsonProblem as error:
-            orphans.append((place, f"{error}; a reply that cannot be read cannot be joined by id"))
-            continue
-        if key is None:
-            orphans.append((place, "the reply has no id to join by (text or a whole number)"))
-        elif key not in ids:
-            orphans.append((place, f"the dataset has no row with id {key!r}"))
-        else:
-            places.setdefault(key, []).append(place)
-    most = max(map(len, places.values()), default=1)
-    return Replies(by_id={key: tuple(each) for key, each in places.items()}, orphans=tuple(orphans), most=most)
-
-
 def _without_mark(line: int, data: bytes) -> bytes:
     return data[3:] if line == 1 and data.startswith(b"\xef\xbb\xbf") else data
-
-
-def lines_at(file: BinaryIO, places: Iterable[Place]) -> Iterator[Line]:
-    """Yield the lines at some places of an open file."""
-    for place in places:
-        file.seek(place.offset)
-        yield Line(place.line, _without_mark(place.line, file.readline()))
 
 
 _LONG: Final = 65_000
@@ -302,7 +262,7 @@ class DeepFabricReader(RecordReader):
             replies = index.replies[given.name] if isinstance(index, Joined) else None
             records = index.dataset if isinstance(index, Joined) else given
             require_file(records)
-            most = replies.most if replies is not None else 1
+            most = max(map(len, replies.places.values()), default=1) if replies is not None else 1
             yield RecordFile(input=given, file=records, most=most, extra={"model": model, "orphans": False})
             if replies is not None and replies.orphans:
                 yield RecordFile(input=given, ranges=(Range(end=0),), extra={"model": model, "orphans": True})
@@ -336,13 +296,15 @@ class DeepFabricReader(RecordReader):
             yield BadRecord(source=at_row, reason=reason)
             return
         model = shard.extra["model"]
-        places = index.replies[shard.input.name].of(entry.id, line)
-        for found in lines_at(file, places):
+        key = line if index.by == "line" else entry.id
+        places = () if key is None else index.replies[shard.input.name].places.get(key, ())
+        for place in places:
+            file.seek(place.offset)
             try:
-                replied = with_reply(entry, loads(found.data))
+                replied = with_reply(entry, loads(_without_mark(place.line, file.readline())))
             except JsonProblem as error:
                 replied = entry._replace(reply={"kind": "exception", "message": f"the recorded reply is {error}"})
-            yield self._build(replied, at_row, _source(shard.input, found.number), model)
+            yield self._build(replied, at_row, _source(shard.input, place.line), model)
         if not places:
             yield self._build(entry._replace(reply=ABSENT), at_row, at_row, model)
 

@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple, NoReturn
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, NoReturn
+
+import msgspec
 
 from gradestack import JSON, ToolCall
-from gradestack.jsonio import JsonProblem, compact, decoded_at, loads, standard_loads
+from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
 from gradestack_plugins.deepfabric.options import NEWEST, OLD, Rules
 from gradestack_plugins.deepfabric.schemas import SchemaProblem
 
-RECORD_KEYS: Final = frozenset(
-    {"messages", "metadata", "reasoning", "tool_context", "tools", "agent_context", "structured_data"}
-    | {"question", "final_answer"}
-)
-_ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
-_MESSAGE_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
-_EXECUTION_KEYS: Final = frozenset({"function_name", "arguments", "reasoning", "result"})
-_CALL_ID: Final = re.compile(r"^[a-zA-Z0-9]{9}$")
+_CALL_ID: Final = "^[a-zA-Z0-9]{9}"
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
 _TYPES: Final[Mapping[Rules, frozenset[str]]] = {
@@ -60,26 +55,158 @@ class Truth(NamedTuple):
     answer: str | None
 
 
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Function(msgspec.Struct, forbid_unknown_fields=True):
+    name: Text
+    arguments: Any
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True):
+    id: Annotated[str, msgspec.Meta(pattern=_CALL_ID, max_length=9)]
+    function: _Function
+    type: Literal["function"] = "function"
+
+
+class _Message(msgspec.Struct, forbid_unknown_fields=True):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    tool_calls: list[_Call] | None = None
+    tool_call_id: Annotated[str, msgspec.Meta(pattern=f"{_CALL_ID}$")] | None = None
+
+
+class _Execution(msgspec.Struct, forbid_unknown_fields=True):
+    function_name: Text
+    arguments: Annotated[str, msgspec.Meta(min_length=2)]
+    reasoning: Text
+    result: Text
+
+
+class _Tools(msgspec.Struct, forbid_unknown_fields=True):
+    executions: list[_Execution] = []
+    available_tools: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET
+    """Unknown to version 4.3."""
+
+
+class _Step(msgspec.Struct):
+    thought: str
+    step_number: Any
+    action: str | None = None
+
+
+class _Reasoning(msgspec.Struct, forbid_unknown_fields=True):
+    style: Literal["freetext", "agent"]
+    content: str | list[_Step]
+
+
+class _Agent(msgspec.Struct, forbid_unknown_fields=True):
+    mode: str | msgspec.UnsetType = msgspec.UNSET
+    planning_trace: str | None = None
+    execution_summary: str | None = None
+
+
+class _Record(msgspec.Struct, forbid_unknown_fields=True):
+    """A record, but for what its texts hold; of an object that is only looked at, that it is one, is checked apart."""
+
+    messages: Annotated[list[_Message], msgspec.Meta(min_length=1)]
+    metadata: Any = None
+    reasoning: _Reasoning | None = None
+    tool_context: _Tools | None = None
+    tools: Any = None
+    agent_context: _Agent | None = None
+    structured_data: Any = None
+    question: str = ""
+    final_answer: str = ""
+
+
+RECORD_KEYS: Final = frozenset(_Record.__struct_fields__)
+
+
 def refuse(where: str, wanted: str, value: JSON = None) -> NoReturn:
     """Refuse a record, naming the place, what belongs there and what stands there."""
     raise RecordProblem(f"{where}: {wanted}, got {compact(value)[:80]}")
 
 
 def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
-    """Return the recorded executions of a record that obeys every rule of the dataset format."""
+    """Return the executions of a record that obeys the format; arguments are None where their text holds no object."""
     if not isinstance(record, dict):
         refuse("record", "must be an object", record)
     if not record.keys() <= RECORD_KEYS:
         unknown = sorted(record.keys() - RECORD_KEYS)
         raise RecordProblem(f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)")
-    messages = record.get("messages")
-    if not isinstance(messages, list) or not messages:
-        refuse("messages", "must be a list of at least one message", messages)
-    for message in messages:
-        _check_message(message)
-    calls = _executions(record.get("tool_context"), rules)
-    _check_rest(record, rules)
+    tools = record.get("tools")
+    if tools is not None and not (isinstance(tools, list) and all(isinstance(each, dict) for each in tools)):
+        refuse("tools", "must be a list of objects or null", tools)
+    for key in ("metadata", "structured_data"):
+        if not isinstance(record.get(key), dict | None):
+            refuse(key, "must be an object or null", record[key])
+    try:
+        found = msgspec.convert(record, _Record)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise RecordProblem(str(error)) from error
+    for call in (call for message in found.messages for call in message.tool_calls or ()):
+        _check_unicode("messages.tool_calls.function.name", call.function.name)
+        if not isinstance(call.function.arguments, dict):
+            json_text("messages.tool_calls.function.arguments", call.function.arguments)
+    context = found.tool_context
+    if context is not None and rules == OLD and context.available_tools is not msgspec.UNSET:
+        refuse("tool_context", "must be an object with no key but executions", record["tool_context"])
+    calls = [_execution(each) for each in context.executions] if context is not None else []
+    _check_rest(record, found, rules)
     return calls
+
+
+def _check_rest(record: Mapping[str, Any], found: _Record, rules: Rules) -> None:
+    """Check what is validated though grading does not need it."""
+    agent, reasoning = found.agent_context, found.reasoning
+    if agent is not None and found.tool_context is None:
+        raise RecordProblem("agent_context requires tool_context to be present")
+    if agent is not None and (rules == OLD or agent.mode is not msgspec.UNSET):
+        _check_word(record["agent_context"].get("mode"), "agent_context.mode", _MODES[rules])
+    if reasoning is not None:
+        steps = reasoning.content
+        listed = not isinstance(steps, str) and all(_is_whole(each.step_number) for each in steps)
+        if not (listed if reasoning.style == "agent" else isinstance(steps, str)):
+            wanted = "text" if reasoning.style == "freetext" else "a list of numbered steps"
+            refuse("reasoning.content", f"must be {wanted}", record["reasoning"]["content"])
+
+
+def _check_unicode(where: str, text: str) -> None:
+    """Refuse lone surrogates where the original measures a text's length, which it does on valid Unicode only."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        refuse(where, "must be text without lone surrogates", text)
+
+
+def json_text(where: str, text: JSON) -> JSON:
+    """Return the value of a JSON text."""
+    if not isinstance(text, str):
+        refuse(where, "must be JSON text", text)
+    try:
+        return loads(text)
+    except JsonProblem as error:
+        msg = f"{where}: must be valid JSON ({error})"
+        raise (RunStops if isinstance(error.__cause__, RecursionError) else RecordProblem)(msg) from error
+
+
+def _execution(given: _Execution) -> ToolCall:
+    where, text = "tool_context.executions", given.arguments
+    for key in given.__struct_fields__:
+        _check_unicode(f"{where}.{key}", getattr(given, key))
+    arguments = json_text(f"{where}.arguments", text.strip())
+    if not isinstance(arguments, dict):
+        return ToolCall(name=given.function_name, arguments=None, raw_arguments=text)
+    if None in arguments.values() or "" in arguments.values():
+        refuse(f"{where}.arguments", "must have an actual value for every name", text)
+    return ToolCall(name=given.function_name, arguments=arguments, raw_arguments=text)
+
+
+def _is_whole(number: Any) -> bool:
+    if isinstance(number, str):
+        return re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number) is not None
+    return isinstance(number, int) or (isinstance(number, float) and number.is_integer())
 
 
 def strict_truth(
@@ -107,107 +234,6 @@ def strict_truth(
         if metadata.get(key) is not None:
             _check_word(metadata[key], f"metadata.{key}", words)
     return Truth(query, tuple(calls), answer)
-
-
-def _check_message(message: JSON) -> None:
-    if not isinstance(message, dict):
-        refuse("messages", "every message must be an object", message)
-    role, content = message.get("role"), message.get("content")
-    if len(message) == 2 and type(role) is str and type(content) is str and role in _ROLES:
-        return  # nearly always
-    if not message.keys() <= _MESSAGE_KEYS:
-        refuse("messages", "a message may have role, content, tool_calls and tool_call_id only", sorted(message))
-    if not isinstance(role, str) or role not in _ROLES:
-        refuse("messages.role", "must be system, user, assistant or tool", role)
-    if content is not None and not isinstance(content, str):
-        refuse("messages.content", "must be text or null", content)
-    _check_calls(message.get("tool_calls"))
-    identifier = message.get("tool_call_id")
-    if identifier is not None and not (isinstance(identifier, str) and _CALL_ID.match(identifier)):
-        refuse("messages.tool_call_id", "must be exactly 9 letters or digits", identifier)
-
-
-def _check_calls(calls: JSON) -> None:
-    if calls is None:
-        return
-    if not isinstance(calls, list):
-        refuse("messages.tool_calls", "must be a list", calls)
-    for call in calls:
-        if not isinstance(call, dict) or not call.keys() <= {"id", "type", "function"}:
-            refuse("messages.tool_calls", "a call is an object of id, type and function", call)
-        identifier, function = call.get("id"), call.get("function")
-        if not isinstance(identifier, str) or len(identifier) != 9 or not _CALL_ID.match(identifier):
-            refuse("messages.tool_calls.id", "must be exactly 9 letters or digits", identifier)
-        if call.get("type", "function") != "function":
-            refuse("messages.tool_calls.type", "must be 'function'", call.get("type"))
-        if not isinstance(function, dict) or function.keys() != {"name", "arguments"}:
-            refuse("messages.tool_calls.function", "must be an object of name and arguments", function)
-        if not isinstance(function["name"], str) or not function["name"]:
-            refuse("messages.tool_calls.function.name", "must be text of at least 1 character", function["name"])
-        _check_unicode("messages.tool_calls.function.name", function["name"])
-        arguments = function["arguments"]
-        if not isinstance(arguments, dict):
-            json_text("messages.tool_calls.function.arguments", arguments)
-
-
-def _check_unicode(where: str, text: str) -> None:
-    """Refuse lone surrogates where the original measures a text's length, which it does on valid Unicode only."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        refuse(where, "must be text without lone surrogates", text)
-
-
-def json_text(where: str, text: JSON) -> JSON:
-    """Return the value of a JSON text."""
-    if not isinstance(text, str):
-        refuse(where, "must be JSON text", text)
-    try:
-        value, end = decoded_at(text)
-    except (ValueError, RecursionError):
-        end = -1
-    if end == len(text):
-        return value
-    try:
-        return loads(text)  # surrounding white space, or a problem to be worded
-    except JsonProblem as error:
-        msg = f"{where}: must be valid JSON ({error})"
-        raise (RunStops if isinstance(error.__cause__, RecursionError) else RecordProblem)(msg) from error
-
-
-def _executions(context: JSON, rules: Rules) -> list[ToolCall]:
-    """Return every execution as a call; arguments are None where the text does not hold an object."""
-    if context is None:
-        return []
-    known = {"executions"} if rules == OLD else {"executions", "available_tools"}
-    if not isinstance(context, dict) or not context.keys() <= known:
-        refuse("tool_context", f"must be an object with no key but {' and '.join(sorted(known))}", context)
-    executions, offered = context.get("executions", []), context.get("available_tools")
-    if not isinstance(executions, list):
-        refuse("tool_context.executions", "must be a list", executions)
-    if offered is not None and not (isinstance(offered, list) and all(isinstance(each, dict) for each in offered)):
-        refuse("tool_context.available_tools", "must be a list of objects or null", offered)
-    return [_execution(execution) for execution in executions]
-
-
-def _execution(execution: JSON) -> ToolCall:
-    where = "tool_context.executions"
-    if not isinstance(execution, dict) or execution.keys() != _EXECUTION_KEYS:
-        refuse(where, "must be an object of function_name, arguments, reasoning and result", execution)
-    for key, value in execution.items():
-        if not isinstance(value, str) or not value:
-            refuse(f"{where}.{key}", "must be text that is not empty", value)
-        if not value.isascii():
-            _check_unicode(f"{where}.{key}", value)
-    text = execution["arguments"]
-    if len(text) < 2:
-        refuse(f"{where}.arguments", "must be text of at least 2 characters", text)
-    arguments = json_text(f"{where}.arguments", text.strip())
-    if not isinstance(arguments, dict):
-        return ToolCall(name=execution["function_name"], arguments=None, raw_arguments=text)
-    if None in arguments.values() or "" in arguments.values():
-        refuse(f"{where}.arguments", "must have an actual value for every name", text)
-    return ToolCall(name=execution["function_name"], arguments=arguments, raw_arguments=text)
 
 
 def _check_expected(call: ToolCall) -> None:
@@ -259,61 +285,6 @@ def looks_like_call(content: str) -> bool:
 def _check_word(word: JSON, where: str, words: frozenset[str]) -> None:
     if not isinstance(word, str) or word not in words:
         refuse(where, f"must be one of {', '.join(sorted(words))}", word)
-
-
-def _check_rest(record: Mapping[str, Any], rules: Rules) -> None:
-    """Check the keys that are validated whether or not grading needs them."""
-    for key, value in record.items():
-        if key in {"question", "final_answer"}:
-            if not isinstance(value, str):
-                refuse(key, "must be text", value)
-        elif value is None or key in {"messages", "tool_context"}:
-            continue
-        elif key == "tools":
-            if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-                refuse(key, "must be a list of objects or null", value)
-        elif key == "agent_context":
-            _check_agent(value, rules, with_tools=record.get("tool_context") is not None)
-        elif key == "reasoning":
-            _check_reasoning(value)
-        elif not isinstance(value, dict):
-            refuse(key, "must be an object or null", value)
-
-
-def _check_agent(context: JSON, rules: Rules, *, with_tools: bool) -> None:
-    if not with_tools:
-        raise RecordProblem("agent_context requires tool_context to be present")
-    if not isinstance(context, dict) or not context.keys() <= {"mode", "planning_trace", "execution_summary"}:
-        refuse("agent_context", "must be an object of mode, planning_trace and execution_summary", context)
-    if rules == OLD or "mode" in context:
-        _check_word(context.get("mode"), "agent_context.mode", _MODES[rules])
-    for key in ("planning_trace", "execution_summary"):
-        if context.get(key) is not None and not isinstance(context[key], str):
-            refuse(f"agent_context.{key}", "must be text or null", context[key])
-
-
-def _check_reasoning(reasoning: JSON) -> None:
-    if not isinstance(reasoning, dict) or reasoning.keys() != {"style", "content"}:
-        refuse("reasoning", "must be an object of style and content", reasoning)
-    style, content = reasoning["style"], reasoning["content"]
-    wanted: dict[str, Callable[[JSON], bool]] = {
-        "freetext": lambda value: isinstance(value, str),
-        "agent": lambda value: isinstance(value, list) and all(map(_is_step, value)),
-    }
-    if not isinstance(style, str) or style not in wanted:
-        refuse("reasoning.style", "must be freetext or agent", style)
-    if not wanted[style](content):
-        refuse("reasoning.content", f"must be {'text' if style == 'freetext' else 'a list of steps'}", content)
-
-
-def _is_step(step: JSON) -> bool:
-    if not isinstance(step, dict) or not isinstance(step.get("thought"), str):
-        return False
-    number, action = step.get("step_number"), step.get("action")
-    whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
-    if isinstance(number, str):
-        whole = re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number) is not None
-    return whole and (action is None or isinstance(action, str))
 
 
 def lenient_truth(record: JSON) -> Truth:

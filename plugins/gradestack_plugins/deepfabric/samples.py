@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from gradestack import (
@@ -21,17 +21,7 @@ from gradestack import (
 )
 from gradestack_plugins.deepfabric.options import DOCUMENTED, NEWEST, OLD, USUAL, Reading, Rules
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, checked_calls, lenient_truth, strict_truth
-from gradestack_plugins.deepfabric.replies import (
-    Call,
-    Reply,
-    ReplyProblem,
-    Response,
-    heard,
-    kind_of,
-    numbered,
-    read_replies,
-    responses,
-)
+from gradestack_plugins.deepfabric.replies import Call, ReplyProblem, Response, heard, kind_of, responses
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
 
 PROCESSING_ERROR: Final = "processing_error"
@@ -39,6 +29,12 @@ PROCESSING_ERROR: Final = "processing_error"
 RUN_STOPS: Final = "run_stops"
 """Fault code of processing errors on which the newest program ends, without a result."""
 ERRORS: Final = frozenset({PROCESSING_ERROR, RUN_STOPS})
+NO_REPLY: Final = "no recorded reply"
+Validation = Literal["strict", "lenient"]
+_OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
+_REPLY_KEYS: Final = ("recorded", "response")
+_ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
+_SCALARS: Final = frozenset({str, int, float, bool})
 
 
 class Case(NamedTuple):
@@ -60,8 +56,6 @@ class Seen(NamedTuple):
     responses: tuple[Response, ...]
     fault: Fault | None = None
     """Why it is a processing error."""
-    replies: tuple[Reply, ...] = ()
-    """What the document's rules read in place of ``responses``."""
     several: bool = False
     """Whether all calls count, not only the first reply's first."""
 
@@ -71,6 +65,21 @@ class Seen(NamedTuple):
         if self.several:
             return tuple(call for each in self.responses for call in each.calls)
         return tuple(each.call for each in self.responses if each.call is not None)
+
+
+class Native(NamedTuple):
+    """What the family's grader and exporter need beyond the general fields of a sample."""
+
+    row: int
+    """Zero-based position of the record in its dataset."""
+    seen: Seen
+    """What the document makes of record and reply, or the newest version when it asks for one reply."""
+    case: Case | None = None
+    """The record and its reply, for a version of the program to read (``upstream``)."""
+
+    def as_read(self, reading: Reading) -> Seen:
+        """Return what the program makes of the record and its reply; the document's reading is the only one."""
+        return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
 def tools_of(record: JSON, rules: Rules) -> tuple[tuple[ToolSpec, ...] | None, SchemaProblem | None]:
@@ -97,7 +106,6 @@ def see(case: Case, reading: Reading) -> Seen:
     truth: Truth | None = None
     fault: Fault | None = None
     answers: tuple[Response, ...] = ()
-    replies: tuple[Reply, ...] = ()
     valid, late = case.lenient, None
     try:
         if case.lenient:
@@ -107,9 +115,7 @@ def see(case: Case, reading: Reading) -> Seen:
             valid = True
             truth = strict_truth(record, calls, version, conversion)
             late = check_prompt(record, conversion, version)
-        if case.reply is not ABSENT and version == "documented":
-            replies = read_replies(case.reply)
-        elif case.reply is not ABSENT:
+        if case.reply is not ABSENT:
             answers = heard(case.reply, reading, with_tools=bool(tools))
     except ReplyProblem as problem:
         fault = Fault(category="target", code=PROCESSING_ERROR, message=str(problem))
@@ -119,10 +125,10 @@ def see(case: Case, reading: Reading) -> Seen:
         fault = Fault(category="data", code=code, message=str(problem))
     if fault is None and late is not None and not reading.most_turns:
         fault = Fault(category="data", code=PROCESSING_ERROR, message=late)
-    offered = tuple(each.name for each in tools or ()) if valid else ()
-    if fault is not None:
-        answers, replies = (), ()
-    return Seen(truth, tools if truth is not None else None, offered, answers, fault, replies, reading.most_turns > 0)
+    named = truth is not None if version == "documented" else valid
+    offered = tuple(each.name for each in tools or ()) if named else ()
+    answers = answers if fault is None else ()
+    return Seen(truth, tools if truth is not None else None, offered, answers, fault, reading.most_turns > 0)
 
 
 def check_prompt(record: Mapping[str, Any], conversion: SchemaProblem | None, rules: Rules) -> str | None:
@@ -139,31 +145,6 @@ def check_prompt(record: Mapping[str, Any], conversion: SchemaProblem | None, ru
     if conversion is not None:
         raise RecordProblem(str(conversion))
     return late
-
-
-Validation = Literal["strict", "lenient"]
-NO_REPLY: Final = "no recorded reply"
-_OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
-_REPLY_KEYS: Final = ("recorded", "response")
-_ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
-_SCALARS: Final = frozenset({str, int, float, bool})
-
-
-class Native(NamedTuple):
-    """What the family's grader and exporter need beyond the general fields of a sample."""
-
-    row: int
-    """Zero-based position of the record in its dataset."""
-    named: bool = True
-    """False when the reply's call has no name at all (``documented``)."""
-    case: Case | None = None
-    """The record and its reply, for a version of the program to read (``upstream``)."""
-    seen: Seen | None = None
-    """What the newest version makes of them when it asks for one reply."""
-
-    def as_read(self, reading: Reading) -> Seen | None:
-        """Return what the program makes of the record and its reply; None where they are not kept."""
-        return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
 class Entry(NamedTuple):
@@ -244,13 +225,13 @@ def build(
 ) -> Sample:
     """Return the sample of one record and its reply; what cannot be processed becomes a failed sample."""
     case = Case(entry.record, entry.reply, validation == "lenient")
-    if profile == "upstream":
-        usual = see(case, USUAL)
-        seen = usual if usual.fault is None else _best(case, usual)
-        replies, native = _spoken(case, seen), Native(row, case=case, seen=usual)
-    else:
-        seen = see(case, DOCUMENTED)
-        replies, native = seen.replies, Native(row, seen.replies[0].named if seen.replies else True)
+    seen = see(case, USUAL if profile == "upstream" else DOCUMENTED)
+    native = Native(row, seen, case if profile == "upstream" else None)
+    if profile == "upstream" and seen.fault is not None:
+        # The first reading without an error, where there is one: which of them counts is for the grader to say.
+        others = (see(case, reading) for reading in _OTHERS)
+        seen = next((each for each in others if each.fault is None), seen)
+    replies = _conversation(case, seen, profile)
     fault, truth, missing = seen.fault, seen.truth, entry.reply is ABSENT
     if missing:
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
@@ -260,13 +241,13 @@ def build(
         model=entry.model or model,
         run=entry.run,
         input=truth.query if truth is not None else None,
-        turns=(_conversation(record, replies),) if replies else (),
-        calls=tuple(call for each in replies for call in each.calls) if replies else None,
+        turns=((*_prompt(record.get("messages")), *replies),) if replies else (),
+        calls=tuple(call for each in replies for call in each.tool_calls) if replies else None,
         text=replies[-1].content if replies else None,
         tools=seen.tools,
-        expected=Expectation(calls=tuple(map(ExpectedCall.of, truth.calls)), text=truth.answer)
-        if truth is not None
-        else _NOTHING_EXPECTED,
+        expected=Expectation()
+        if truth is None
+        else Expectation(calls=tuple(map(ExpectedCall.of, truth.calls)), text=truth.answer),
         status=Status.OK if fault is None else Status.MISSING if missing else Status.FAILED,
         error=fault,
         facets=_facets(record.get("metadata")),
@@ -275,32 +256,32 @@ def build(
     )
 
 
-_NOTHING_EXPECTED: Final = Expectation()
-
-
-def _best(case: Case, usual: Seen) -> Seen:
-    """Return the first reading without an error, where there is one: which of them counts is for the grader to say."""
-    others = (see(case, reading) for reading in _OTHERS)
-    return next((seen for seen in others if seen.fault is None), usual)
-
-
-def _spoken(case: Case, seen: Seen) -> tuple[Reply, ...]:
-    """Return every recorded reply of a case without an error, those that were not looked at too."""
+def _conversation(case: Case, seen: Seen, profile: Profile) -> list[Message]:
+    """Return every recorded reply of a case without an error, those that are not looked at too."""
     if seen.fault is not None or case.reply is ABSENT:
-        return ()
+        return []
     found = list(seen.responses)
-    if isinstance(case.reply, dict) and kind_of(case.reply) == "turns":
+    if profile == "upstream" and isinstance(case.reply, dict) and kind_of(case.reply) == "turns":
         found = []
         try:
             found += responses(case.reply, USUAL, with_tools=bool(seen.tools))
         except ReplyProblem:
             found = found or list(seen.responses)
-    return numbered(_as_reply(each) for each in found)
+    spoken = []
+    for step, each in enumerate(found):
+        calls = tuple(call.made() for call in each.calls or ((each.call,) if each.call is not None else ()))
+        calls = tuple(replace(call, step=step) for call in calls) if len(found) > 1 else calls
+        spoken.append(Message(role="assistant", content=each.content, tool_calls=calls))
+    return spoken
 
 
-def _as_reply(response: Response) -> Reply:
-    made = response.calls or (() if response.call is None else (response.call,))
-    return Reply(response.content, tuple(each.made() for each in made))
+def _prompt(messages: JSON) -> Iterable[Message]:
+    """Yield the messages before the first reply; the record's own replies are the reference, not the run."""
+    for message in messages if isinstance(messages, list) else ():
+        role = message.get("role") if isinstance(message, dict) else "assistant"
+        if role == "assistant":
+            return
+        yield Message(role=role if isinstance(role, str) else "", content=message.get("content"))
 
 
 def _facets(metadata: JSON) -> dict[str, JSON]:
@@ -310,16 +291,3 @@ def _facets(metadata: JSON) -> dict[str, JSON]:
     if isinstance(tags := metadata.get("tags"), list) and all(isinstance(tag, str) for tag in tags):
         kept["tags"] = tags
     return kept
-
-
-def _conversation(record: Mapping[str, Any], replies: tuple[Reply, ...]) -> tuple[Message, ...]:
-    """Return the prompt and the replies; the record's own assistant messages are the reference, not the run."""
-    spoken = []
-    messages = record.get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        role = message.get("role") if isinstance(message, dict) else "assistant"
-        if role == "assistant":
-            break
-        spoken.append(Message(role=role if isinstance(role, str) else "", content=message.get("content")))
-    spoken += [Message(role="assistant", content=each.content, tool_calls=each.calls) for each in replies]
-    return tuple(spoken)

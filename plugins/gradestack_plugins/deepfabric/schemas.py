@@ -5,6 +5,7 @@ Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gradestack import ABSENT, JSON, Reason, ToolSpec
+from gradestack.jsonio import same
 from gradestack_plugins.deepfabric.options import OLD, Rules, Version
 from gradestack_plugins.readers import chat
 
@@ -336,16 +338,10 @@ def _object_reasons(
 def _enum_reasons(schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str) -> Iterator[Reason]:
     listed = schema.get("enum")
     allowed = [schema["const"]] if "const" in schema else listed if isinstance(listed, list) else None
-    if allowed is not None and not any(_same(value, one) for one in allowed):
+    if allowed is not None and not any(
+        isinstance(value, bool) == isinstance(one, bool) and same(value, one) for one in allowed
+    ):
         yield Reason(code="not_in_enum", pointer=pointer(*path), subject=tool, expected=allowed, actual=value)
-
-
-def _same(left: JSON, right: JSON) -> bool:
-    """Return whether two JSON values are equal; unlike in Python, true is not 1."""
-    try:
-        return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
-    except RecursionError:
-        return False
 
 
 def values_equal(expected: Mapping[str, JSON], predicted: Mapping[str, JSON]) -> bool:
@@ -367,21 +363,16 @@ def _equal(expected: JSON, predicted: JSON) -> bool:
     return bool(expected == predicted)
 
 
-def _comparable_and_equal(expected: JSON, predicted: JSON) -> bool:
-    """Return whether two values are equal; those that cannot be compared, which the verdict did not need, are not."""
-    try:
-        return _equal(expected, predicted)
-    except (OverflowError, RecursionError):
-        return False
-
-
 def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], tool: str) -> Iterator[Reason]:
-    """Yield where two argument objects differ by value."""
+    """Yield where two argument objects differ by value, as values do that cannot be compared."""
     for name, value in expected.items():
-        found = predicted.get(name, ABSENT)
+        found, equal = predicted.get(name, ABSENT), False
         if found is ABSENT:
             yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=value)
-        elif not _comparable_and_equal(value, found):
+            continue
+        with contextlib.suppress(OverflowError, RecursionError):
+            equal = _equal(value, found)
+        if not equal:
             yield Reason(code="different_value", pointer=pointer(name), subject=tool, expected=value, actual=found)
     for name, value in predicted.items():
         if name not in expected:

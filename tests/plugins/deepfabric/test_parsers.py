@@ -6,7 +6,8 @@ import time
 import pytest
 
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.replies import UnreadableText, old_call, text_calls
+from gradestack_plugins.deepfabric.options import Reading
+from gradestack_plugins.deepfabric.replies import ReplyProblem, heard, text_calls
 
 F = '{"name": "f", "arguments": {"a": 1}}'
 G = '{"name": "g", "arguments": {}}'
@@ -49,7 +50,7 @@ def test_calls_found(text, generic, qwen, llama, mistral, old):
     """Each parser finds every call in the form of its models, and generic tries one after the other."""
     wanted = {"generic": generic, "qwen": qwen, "hermes": qwen, "llama": llama, "mistral": mistral}
     assert {parser: "".join(call.name for call in text_calls(text, parser)) for parser in wanted} == wanted
-    call = old_call(text)
+    call = heard(text, Reading("4.3"), with_tools=True)[0].call
     assert (call.name if call is not None else "") == old
 
 
@@ -68,7 +69,7 @@ def test_the_grader_chooses_the_parser(df):
 def test_text_the_program_fails_on(df, text):
     """JSON that is nested too deeply, or a number with too many digits, fails the inference."""
     parser = "qwen" if text.startswith("<") else "mistral"
-    with pytest.raises(UnreadableText):
+    with pytest.raises(ReplyProblem):
         text_calls(text, parser)
     record = df.record(("f", {}), [df.tool("f")])
     grade = DeepFabric(profile="upstream", tool_call_parser=parser).grade(df.sample(record, {"text": text}, "upstream"))
@@ -95,7 +96,7 @@ def test_repeated_beginnings_take_time_in_proportion(piece, ending):
     for parser in ("qwen", "mistral", "llama"):
         try:
             text_calls(text, parser)
-        except UnreadableText:
+        except ReplyProblem:
             continue
     assert time.perf_counter() - started < 5
 

@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
 from gradestack.jsonio import iter_lines
-from gradestack_plugins.deepfabric.reader import DeepFabricReader, Replies
+from gradestack_plugins.deepfabric.reader import DeepFabricReader
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -215,7 +215,6 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
         assert index.by == join
         assert len(pickle.dumps(index)) < 5000
     assert len(list(iter_lines(path))) == 10
-    assert Replies(by_id={}).of(None, 1) == ()
 
 
 @PROFILES

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gradestack import Status
-from gradestack_plugins.deepfabric.options import Reading
-from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, read_replies
+from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
+from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of
 
 RULES = ["documented", "4.3", "4.13"]
 PROFILES = pytest.mark.parametrize("profile", RULES)
@@ -17,9 +17,6 @@ TEXT = json.dumps(CALL)
 def call_of(raw, profile="4.3", *, with_tools=True):
     """Return (name, arguments) of the first call, None for none, or the error's text."""
     try:
-        if profile == "documented":
-            (reply,) = read_replies(raw)
-            return ((reply.calls[0].name if reply.named else None), reply.calls[0].arguments) if reply.calls else None
         (response,) = heard(raw, Reading(profile), with_tools=with_tools)
     except ReplyProblem as error:
         return f"error: {error}"
@@ -133,7 +130,7 @@ def test_content_is_required_upstream():
     parts = {"kind": "chat", "content": [{"type": "text", "text": "hi"}], "tool_calls": [CALL]}
     for version in RULES[1:]:
         assert call_of(parts, version).startswith("error: ")
-    assert read_replies(parts)[0].content == "hi"
+    assert heard(parts, DOCUMENTED, with_tools=True)[0].content == "hi"
 
 
 @PROFILES

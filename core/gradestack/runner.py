@@ -20,7 +20,6 @@ from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.failures import first_failures
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
-from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.progress import ProgressCount
@@ -210,5 +209,7 @@ class _Run:
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:
+            from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
+
             figures = write_runs(suite, loop.merging, staging, head, figures, self.baselines)
         return staging.write_json(SUMMARY, figures), staging.write_json(HEADER, head)

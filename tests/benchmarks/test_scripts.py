@@ -9,7 +9,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ROWS = {
-    "startup": 5,
+    "startup": 7,
     "dispatch": 2,
     "throughput": 15,
     "authors": 4,

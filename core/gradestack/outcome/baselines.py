@@ -6,13 +6,10 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from gradestack.comparison.compared import flips
-from gradestack.comparison.paired import Difference, difference, tasks_needed
-from gradestack.comparison.sides import Matched, Side, bounded, differing, sides_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
 from gradestack.gates.rules import BaselineGate
@@ -24,6 +21,10 @@ from gradestack.run_files import ROWS, is_run
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import local_path_of
+
+if TYPE_CHECKING:
+    from gradestack.comparison.paired import Difference
+    from gradestack.comparison.sides import Side
 
 LATEST = "latest"
 _APART = "the run cannot be compared with its baseline"
@@ -44,6 +45,8 @@ class Baselines:
 
     def sides(self, name: str) -> list[Side]:
         """Return the models of a baseline; its rows are read once."""
+        from gradestack.comparison.sides import sides_of  # noqa: PLC0415 - for gates with a baseline alone
+
         report = self.reports[name]
         if name not in self._sides and report is not None:
             self._sides[name] = sides_of(report, name)
@@ -115,6 +118,8 @@ def digests(baselines: Baselines) -> dict[str, Any]:
 
 def this_run(suite: Suite, recorded: Report) -> list[Side]:
     """Return the models of a run that is not finished yet."""
+    from gradestack.comparison.sides import sides_of  # noqa: PLC0415
+
     graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
     return sides_of(attrs.evolve(recorded, header={"components": graders}), "this run")
 
@@ -151,6 +156,10 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
 
 
 def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
+    from gradestack.comparison.compared import flips  # noqa: PLC0415
+    from gradestack.comparison.paired import difference, tasks_needed  # noqa: PLC0415
+    from gradestack.comparison.sides import Matched, bounded, differing  # noqa: PLC0415
+
     key = gate.metric_key or ""
     problems = differing(before, now, only=key)
     if key not in before.graders:

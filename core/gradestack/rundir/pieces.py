@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
     def open(self, shard: Shard) -> FilePiece:
         """Return the piece of a shard."""
         # A name of its own: a shard may be done twice at once, when a machine is lost after its result was handed over.
-        return FilePiece(self.folder / f"{shard.ordinal:08d}-{secrets.token_hex(4)}", self.writer, rows=self.rows)
+        return FilePiece(self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows)
 
     def _note(self, shard: Shard) -> Path:
         return self.folder / f"{shard.ordinal:08d}.at"

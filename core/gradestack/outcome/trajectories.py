@@ -22,9 +22,8 @@ from gradestack.jsonio.values import json_data, loads
 from gradestack.model import Sample, Source, Status
 from gradestack.registry import Registry
 from gradestack.report import Report
-from gradestack.rows.encoding import encode
 from gradestack.rows.read import Row
-from gradestack.rows.recorded import trajectory_of
+from gradestack.rows.write import encode, trajectory_of
 from gradestack.suites.strict import Problems, structure
 
 GONE = "trajectory_gone"
@@ -213,6 +212,6 @@ def _place(sample: Sample) -> _Place:
 def _as_read(sample: Sample) -> Any:
     """Return a trajectory as it would be read back from its row; one that cannot be written was not kept either."""
     try:
-        return loads(encode(json_data(trajectory_of(sample))))
+        return loads(encode(json_data(trajectory_of(sample, []))))
     except (RecursionError, TypeError, ValueError):
         return []

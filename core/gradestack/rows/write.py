@@ -1,63 +1,249 @@
-"""What graders say of samples, as their part of lines of results.jsonl; and the lines of both parts."""
+"""Lines of results.jsonl: what was recorded of a sample, and what graders say of it.
+
+What was recorded is written before graders see the sample, so that a row shows it whatever they do to it. Usually
+msgspec writes a row. It writes NaN as null without a word, sets, bytes and dates in forms of its own, and refuses lone
+surrogates: what it cannot write faithfully goes through :func:`gradestack.jsonio.values.dumps`, which sorts the keys.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import astuple
 
 from gradestack.errors import PluginError
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import WrittenBlock
 from gradestack.jsonio.values import dumps, json_data
-from gradestack.model import ABSENT, Fault, Grade, Outcome, Sample, failed
-from gradestack.rows.encoding import check_all, encode, write
+from gradestack.model import (
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Message,
+    Reason,
+    Rule,
+    Sample,
+    Status,
+    ToolCall,
+    Usage,
+    failed,
+    replace,
+)
 from gradestack.rows.read import Row
-from gradestack.rows.recorded import TOO_DEEP, UNWRITABLE, Recorded, recorded_of
 from gradestack.rows.success import Success
 
+UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
+"""What writing raises; a text among reasons has no code."""
+TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _LONG = 1 << 20
 """Bytes of a row of which no copy is made."""
 _DEEPER = 16
 """Levels and calls by which a grade lies deeper in a row than alone, or more."""
-_NUMBERS = frozenset({int, float})
 Columns = dict[str, list[Grade]]
 """Grader key -> its grades of a block."""
 Texts = Mapping[str, Sequence[str | None]]
 """Grader key -> the texts it judged."""
 
 
-class _Grade(Struct, gc=False, omit_defaults=True):
-    metadata: Any
-    rationale: str
-    score: float
-    state: Outcome
-    counts: Any = None
-    fault: Fault | None = None
-    gold: str | None = None
-    items: Any = None
-    label: str | None = None
-    parts: Any = None
-    passed: bool | None = None
-    reasons: Any = None
+def _form(name: str, required: str, optional: str = "") -> Any:
+    """Return a struct for a part of a row: names of fields that are always written, and of those that may be None."""
+    fields: list[Any] = [(each, Any) for each in required.split()]
+    fields += [(each, Any, None) for each in optional.split()]
+    return msgspec.defstruct(name, fields, gc=False, omit_defaults=True)
 
 
-class _Verdict(Struct, gc=False):
-    passed: bool | None
-    state: Outcome
-    submission: str
-    submissions: Any
+_OF_CALL = "error turn step author server kind status error_type started seconds"
+_OF_EXPECTED = "turn group requestor"
+
+_Call = _form("Call", "name arguments", f"raw_arguments {_OF_CALL}")
+_ExpectedCall = _form("ExpectedCall", "name arguments", f"raw_arguments names rules optional {_OF_EXPECTED}")
+_Content = _form("Content", "calls label plan text", "state alternatives forbidden")
+_Message = _form("Message", "content role", "name reasoning tool_call_id tool_calls")
+_Recorded = _form(
+    "Recorded",
+    "agent_id agent_usage error expected facets model_name predicted recorded run sample source status tools",
+    "trajectory usage cluster ended trace children remarks",
+)
+_Grade = _form("Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons")
+_Verdict = _form("Verdict", "passed state submission submissions")
+_of_call, _of_expected = attrgetter(*_OF_CALL.split()), attrgetter(*_OF_EXPECTED.split())
+
+_write = msgspec.json.Encoder().encode
+_PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
+"""Classes whose values need no look."""
+_REASON = frozenset({Reason})
 
 
-def _grade(grade: Grade) -> _Grade:
-    metadata, fault = grade.metadata, grade.fault
+def _check(value: Any) -> None:
+    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes, dates, ...)."""
+    kind = type(value)
+    if kind is dict:
+        value = value.values()
+    elif kind is Rule or kind is Usage:
+        value = astuple(value)
+    elif kind is not list and kind is not tuple:
+        raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+    for item in value:
+        kind = type(item)
+        if kind is float:
+            if not isfinite(item):
+                raise ValueError("NaN")
+        elif kind not in _PLAIN:
+            _check(item)
+
+
+def _encode(form: Any, values: Sequence[Any]) -> bytes:
+    """Return a form as bytes, given the values in it that may be anything."""
+    try:
+        _check(values)
+        return _write(form)
+    except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
+        return dumps(json_data(form)).encode()
+
+
+def encode(value: Any) -> bytes:
+    """Return JSON data as bytes, in the form of a row.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        TypeError: It is not JSON.
+        ValueError: The same.
+    """
+    return _encode(value, [value])
+
+
+def _call(call: ToolCall, values: list[Any]) -> Any:
+    """Return a call that was made: without its id and result, and without the text of arguments that are decoded."""
+    arguments = call.arguments
+    values += (arguments, call.seconds)
+    return _Call(call.name, arguments, call.raw_arguments if arguments is None else None, *_of_call(call))
+
+
+def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
+    arguments, rules = call.arguments, call.rules
+    values += (arguments, rules)
+    more = (call.names or None, rules, call.optional or None, *_of_expected(call))
+    return _ExpectedCall(call.name, arguments, call.raw_arguments, *more)
+
+
+def _expected(of: Expectation, values: list[Any]) -> Any:
+    calls = None if of.calls is None else [_expected_call(call, values) for call in of.calls]
+    lists = [[_expected_call(call, values) for call in calls] for calls in of.alternatives] or None
+    values += (of.plan, of.state)
+    return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
+
+
+def _chat_call(call: ToolCall, values: list[Any]) -> Row:
+    values += (call.arguments, call.seconds)
+    arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
+    return {"function": {"arguments": arguments, "name": call.name}, "id": call.id, "type": "function"}
+
+
+def _message(message: Message, values: list[Any]) -> Any:
+    values.append(message.content)
+    calls = [_chat_call(call, values) for call in message.tool_calls] or None
+    return _Message(message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls)
+
+
+def trajectory_of(sample: Sample, values: list[Any]) -> Any:
+    """Return a sample's turns as they stand in its row, and add what may be anything to a list."""
+    return [[_message(message, values) for message in turn] for turn in sample.turns] if sample.turns else ()
+
+
+def _recorded(sample: Sample, values: list[Any]) -> Any:
+    expected, calls, tools = sample.expected, sample.calls, sample.tools
+    truth = expected.text if expected.text is not None else expected.label
+    made = None if calls is None else [_call(call, values) for call in calls]
+    source, place, number = sample.source, None, None
+    if source is not None:
+        place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
+    values += (
+        sample.plan,
+        sample.state,
+        sample.agent_usage,
+        sample.facets,
+        sample.recorded,
+        sample.remarks,
+        sample.usage,
+    )
+    return _Recorded(  # by position: with so many keywords, CPython builds a dict first
+        sample.agent_id,
+        sample.agent_usage,
+        sample.error,
+        _expected(expected, values),
+        sample.facets,
+        sample.model,
+        _Content(made, sample.label, sample.plan, sample.text, sample.state),
+        sample.recorded,
+        sample.run,
+        {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
+        place,
+        sample.status,
+        None if tools is None else [tool.name for tool in tools],
+        trajectory_of(sample, values),
+        sample.usage,
+        sample.cluster,
+        sample.ended,
+        sample.trace or None,
+        sample.children or None,
+        sample.remarks or None,
+    )
+
+
+def _recorded_bytes(sample: Sample, *, slim: bool) -> bytes:
+    values: list[Any] = []
+    row = _recorded(sample, values)
+    if slim:
+        _encode(
+            row.trajectory, values
+        )  # what fails in a full row fails here, too: grades do not depend on what is kept
+        row.trajectory = None
+    return _encode(row, values)
+
+
+class Recorded(NamedTuple):
+    """What is recorded of a block of samples, written before graders see them."""
+
+    data: list[bytes]
+    mended: dict[int, tuple[Sample, Fault]]
+    """Place in the block -> the sample as it is written, and why it could not be written whole: its grades fail."""
+
+
+def _bare(sample: Sample, fault: Fault) -> Sample:
+    """Return a sample that failed with a fault, without anything recorded that may not be JSON."""
+    return replace(
+        sample,
+        turns=(),
+        calls=None,
+        plan=None,
+        expected=replace(sample.expected, calls=None, alternatives=(), plan=None, state=None),
+        recorded={},
+        state=None,
+        agent_usage=None,
+        facets={},
+        status=Status.FAILED,
+        error=fault,
+    )
+
+
+def _grade(grade: Grade, values: list[Any]) -> Any:
+    metadata, fault, reasons = grade.metadata, grade.fault, grade.reasons
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
+    values += (metadata, grade.score, grade.counts, grade.parts)
+    for item in grade.items:
+        values += (item.metadata, item.score, item.counts, item.parts)
+        if item.reasons:
+            reasons += item.reasons
+    if not _REASON.issuperset(map(type, reasons)):
+        raise TypeError("what stands among its reasons is none")
+    for reason in reasons:
+        values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
         grade.rationale,
@@ -83,7 +269,7 @@ def grade_to_json(grade: Grade) -> Row:
     Raises:
         TypeError: It is not JSON.
     """
-    row: Row = json_data(_grade(grade))
+    row: Row = json_data(_grade(grade, []))
     return row
 
 
@@ -111,8 +297,21 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         return cls(main=plan.main, success=success, signatures=signatures, strict=strict, slim=slim)
 
     def recorded(self, samples: Sequence[Sample]) -> Recorded:
-        """Return the samples' parts of their lines, written before graders see them."""
-        return recorded_of(samples, slim=self.slim)
+        """Return the samples' parts of their lines, written before graders see them.
+
+        A sample that cannot be written is written as a failed run, without what was recorded.
+        """
+        found = Recorded([], {})
+        for place, sample in enumerate(samples):
+            try:
+                found.data.append(_recorded_bytes(sample, slim=self.slim))
+            except UNWRITABLE as error:
+                deep = isinstance(error, RecursionError)
+                fault = TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
+                bare = _bare(sample, fault)
+                found.mended[place] = bare, fault
+                found.data.append(_recorded_bytes(bare, slim=self.slim))
+        return found
 
     def lines(
         self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts
@@ -123,85 +322,63 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             PluginError: A grader has changed a sample or gave what is not JSON, and the run is strict.
         """
         if self.strict and self.recorded(samples).data != recorded.data:
-            msg = f"a grader has changed the sample at {samples[0].source or samples[0].id}"
-            raise PluginError(msg, f"one of: {', '.join(f'{key} ({of})' for key, of in self.signatures.items())}")
+            raise PluginError(
+                f"a grader has changed the sample at {samples[0].source or samples[0].id}",
+                f"one of: {', '.join(f'{key} ({of})' for key, of in self.signatures.items())}",
+            )
         mended: dict[tuple[str, int], Grade] = {}
         if recorded.mended:
-            samples, columns = list(samples), {key: list(column) for key, column in columns.items()}
-            for place, (sample, fault) in recorded.mended.items():
-                samples[place] = sample
-                mended |= {(key, place): failed(fault) for key in columns}
-            for (key, place), grade in mended.items():
-                columns[key][place] = grade
-            texts = {
-                key: [None if at in recorded.mended else text for at, text in enumerate(judged)]
-                for key, judged in texts.items()
-            }
-        try:
-            return self._lines(samples, recorded.data, columns, texts), WrittenBlock(samples, mended)
-        except UNWRITABLE:
-            pass
+            samples = [recorded.mended[at][0] if at in recorded.mended else each for at, each in enumerate(samples)]
         found: list[bytes | memoryview] = []
-        for at, sample in enumerate(samples):
-            grades = {key: [column[at]] for key, column in columns.items()}
-            judged = {key: [column[at]] for key, column in texts.items()}
-            data = recorded.data[at]
+        for at, (sample, data) in enumerate(zip(samples, recorded.data, strict=False)):
+            grades = {key: column[at] for key, column in columns.items()}
+            judged = {key: text for key, column in texts.items() if (text := column[at]) is not None}
+            if at in recorded.mended:
+                grades, judged = dict.fromkeys(columns, failed(recorded.mended[at][1])), {}
+                mended |= {(key, at): grade for key, grade in grades.items()}
             try:
                 found += self._line(sample, data, grades, judged)
             except UNWRITABLE:
-                written = {key: [self._mended(grade, sample, key)] for key, (grade,) in grades.items()}
-                mended |= {(key, at): grade for key, (grade,) in written.items() if grade is not grades[key][0]}
+                written = {key: self._mended(grade, sample, key) for key, grade in grades.items()}
+                mended |= {(key, at): grade for key, grade in written.items() if grade is not grades[key]}
                 found += self._line(sample, data, written, judged)
         return found, WrittenBlock(samples, mended)
 
-    def _lines(
-        self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
+    def _line(
+        self, sample: Sample, recorded: bytes, grades: Mapping[str, Grade], judged: Mapping[str, str]
     ) -> list[bytes | memoryview]:
-        """Return the lines of samples all of whose grades msgspec writes as the standard library does."""
-        check_grades(chain.from_iterable(columns.values()))
-        written = {key: [write(_grade(grade)) for grade in column] for key, column in columns.items()}
-        keys = [b"%b%b:" % (b"," if at else b"", write(key)) for at, key in enumerate(columns)]
-        found: list[bytes | memoryview] = []
-        for at, (sample, own) in enumerate(zip(samples, recorded, strict=True)):
-            found += (b'{"grade":', written[self.main][at], b',"grades":{')
-            for key, column in zip(keys, written.values(), strict=True):
-                found += (key, column[at])
-            rest = write(self._verdict(sample, columns, texts, at))
-            found += (b"},", _inner(rest), b",", _inner(own), b"}\n")
-        return found
-
-    def _verdict(self, sample: Sample, columns: Columns, texts: Texts, at: int) -> _Verdict:
-        judged = {key: text for key, column in texts.items() if (text := column[at]) is not None}
-        submission = judged.get(self.main, sample.text if sample.text is not None else sample.label)
-        passed = None if self.success is None else self.success.passed(columns[self.success.grader][at])
-        return _Verdict(passed, columns[self.main][at].outcome, submission or "", judged or None)
-
-    def _line(self, sample: Sample, recorded: bytes, columns: Columns, texts: Texts) -> list[bytes | memoryview]:
         """Return the line of one sample."""
+        submission = judged.get(self.main, sample.text if sample.text is not None else sample.label)
+        passed = None if self.success is None else self.success.passed(grades[self.success.grader])
+        verdict = _Verdict(passed, grades[self.main].outcome, submission or "", judged or None)
+        values: list[Any] = []
+        forms = {key: _grade(grade, values) for key, grade in grades.items()}
         try:
-            return self._lines([sample], [recorded], columns, texts)
+            _check(values)
+            own = _write(forms[self.main])
+            line: list[bytes | memoryview] = [b'{"grade":', own, b',"grades":']
+            for key, form in forms.items():
+                line += (b"," if len(line) > 3 else b"{", _write(key), b":", own if key == self.main else _write(form))
+            return [*line, b"},", _inner(_write(verdict)), b",", _inner(recorded), b"}\n"]
         except (TypeError, ValueError):  # as what is recorded: the standard library decides
-            pass
-        grades = {key: json_data(_grade(column[0])) for key, column in columns.items()}
-        row = {"grade": grades[self.main], "grades": grades, **json_data(self._verdict(sample, columns, texts, 0))}
-        return [dumps(row).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
+            row = json_data({"grade": forms[self.main], "grades": forms})
+            return [dumps(row | json_data(verdict)).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
 
     def _mended(self, grade: Grade, sample: Sample, key: str) -> Grade:
         """Return a grade that can be written: itself, or a failed one that says why it cannot."""
         try:
-            with suppress(TypeError, ValueError):
-                check_grades([grade])
-            alone: Any = grade_to_json(grade)
+            values: list[Any] = []
+            alone = _grade(grade, values)
             for _ in range(_DEEPER):
-                alone = [alone]
-            encode(alone)
+                alone, values = [alone], [values]
+            _encode(alone, values)
         except RecursionError:
             return failed(TOO_DEEP)
         except (AttributeError, TypeError, ValueError) as error:
             why = f"the grade is not JSON: {error}"
             if self.strict:
-                msg = f"grader {key!r} ({self.signatures[key]}) broke its contract on {sample.source or sample.id}"
-                raise PluginError(msg, why) from error
+                problem = f"grader {key!r} ({self.signatures[key]}) broke its contract on {sample.source or sample.id}"
+                raise PluginError(problem, why) from error
             kind, signature = type(error).__name__, self.signatures[key]
             return failed(Fault(category="grading", code="bad_grade", message=why, type=kind, component=signature))
         return grade
@@ -210,36 +387,3 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
 def _inner(data: bytes) -> bytes | memoryview:
     """Return a JSON object without its braces; of a long one without a copy."""
     return data[1:-1] if len(data) < _LONG else memoryview(data)[1:-1]
-
-
-def check_grades(grades: Iterable[Grade]) -> None:
-    """Refuse what msgspec would not write as the standard library does: all of a block are looked at together.
-
-    Raises:
-        AttributeError: A reason or an item is none.
-        TypeError: Something is not JSON.
-        ValueError: Something is NaN or infinite.
-    """
-    mappings: list[Mapping[str, Any]] = []
-    numbers: list[Any] = []
-    values: list[Any] = []
-    for grade in grades:
-        mappings += (grade.counts, grade.parts)
-        numbers.append(grade.score or 0)
-        if grade.metadata:
-            values.append(grade.metadata)
-        for reason in chain(grade.reasons, *[item.reasons for item in grade.items]):
-            values += (reason.expected, reason.actual)
-        for item in grade.items:
-            mappings += (item.counts, item.parts)
-            numbers.append(item.score or 0)
-            if item.metadata:
-                values.append(item.metadata)
-    numbers += chain.from_iterable([each.values() for each in mappings])
-    try:
-        total = sum(numbers)
-        if type(total) not in _NUMBERS or not isfinite(total):
-            check_all(numbers)
-    except (TypeError, OverflowError):  # None, a whole number beyond floats, or something worse
-        check_all(numbers)
-    check_all([value for value in values if value is not ABSENT])

@@ -13,8 +13,7 @@ import msgspec
 from gradestack.api import Shard
 from gradestack.grading.recording import WrittenBlock
 from gradestack.model import Sample
-from gradestack.rows.recorded import Recorded
-from gradestack.rows.write import Columns, RowWriter, Texts
+from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
 
 _BUFFER = 1 << 18
 """Bytes of rows that are written at once."""

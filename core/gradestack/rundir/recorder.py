@@ -23,8 +23,7 @@ from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Grade, Sample, Source, Status
 from gradestack.progress import ProgressCount
-from gradestack.rows.recorded import Recorded
-from gradestack.rows.write import Columns, RowWriter, Texts
+from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
 from gradestack.run_files import ROWS
 from gradestack.rundir.header import fingerprint
 from gradestack.rundir.journal import Journal

@@ -22,7 +22,7 @@ from gradestack import (
     ToolSpec,
     grade_to_json,
 )
-from gradestack.rows.encoding import encode
+from gradestack.rows.write import encode
 from tests.conftest import examples
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 

@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 from gradestack import Expectation, Grade, Item, Message, Reason, Sample, ToolCall, grade_to_json
-from gradestack.rows.encoding import encode
+from gradestack.rows.write import encode
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, row_bytes, same, written
 
 PLACES = {

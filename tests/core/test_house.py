@@ -74,7 +74,7 @@ BUDGETS = {
     "core/gradestack/output": 132,
     "core/gradestack/rows": 774,
     "core/gradestack/rundir": 1_435,
-    "core/gradestack/suites": 2_977,
+    "core/gradestack/suites": 2_880,
     "core/gradestack/testing": 639,
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 235,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_752,
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 19_463,
+    "core": 19_366,
     "plugins": 37_738,
     "tests": 51_403,
 }

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -33,10 +34,10 @@ class InFile(NamedTuple):
     name: str
 
     @classmethod
-    def parse(cls, reference: str) -> InFile | None:
+    def parse(cls, reference: Any) -> InFile | None:
         """Return a reference's two parts; None for the name of an installed component."""
-        found = _IN_FILE.fullmatch(reference)
-        return cls(*found.groups()) if found else None
+        match = _IN_FILE.fullmatch(reference) if isinstance(reference, str) else None
+        return cls(*match.groups()) if match else None
 
     @property
     def shown(self) -> str:
@@ -47,11 +48,10 @@ class InFile(NamedTuple):
 def short(reference: Any) -> Any:
     """Return a component reference as written, files cut to their last part."""
     if isinstance(reference, Mapping):
-        return {
-            key: short(each) if key in ("kind", "extractor", "function") else each for key, each in reference.items()
-        }
-    found = InFile.parse(reference) if isinstance(reference, str) else None
-    return found.shown if found is not None else reference
+        named = {key: short(reference[key]) for key in ("kind", "extractor", "function") if key in reference}
+        return {**reference, **named}
+    in_file = InFile.parse(reference)
+    return reference if in_file is None else in_file.shown
 
 
 def key_of(reference: str) -> str:
@@ -66,8 +66,8 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-_BESIDE: set[str] = set()
-"""Modules that files of the user's own imported from their folders."""
+_IMPORTED: set[str] = set()
+"""Modules that files of the user's own have imported from their folders."""
 
 
 def _sha256(file: str) -> str:
@@ -100,8 +100,8 @@ def load_file(path: Path) -> ModuleType:
         return sys.modules[name]
     if not path.is_file():
         raise ConfigError(f"{shown}: no such Python file")
-    for other in _BESIDE - same:  # in another folder the same name is another module
-        _BESIDE.discard(other)
+    for other in _IMPORTED - same:  # in another folder the same name is another module
+        _IMPORTED.discard(other)
         sys.modules.pop(other, None)
     LOCAL_CODE.update({str(file): "" for file in path.parent.glob("*.py")} | LOCAL_CODE)
     before, bytecode, module = set(sys.modules), sys.dont_write_bytecode, ModuleType(name)
@@ -121,7 +121,7 @@ def load_file(path: Path) -> ModuleType:
         sys.path.remove(str(path.parent))
         sys.dont_write_bytecode = bytecode
         modules = _code_of(path)
-        _BESIDE.update(modules.keys() - before - {name})
+        _IMPORTED.update(modules.keys() - before - {name})
         LOCAL_CODE.update((file, _sha256(file)) for file in modules.values())
     return module
 
@@ -134,22 +134,17 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:
         return {}
-    folder, beside = Path(file).parent, _code_of(Path(file))
-    found, waiting = {str(file)}, [str(file)]
+    modules, files, waiting = _code_of(Path(file)), {str(file)}, [str(file)]
     while waiting:
-        imported = _imported(waiting.pop())
-        new = {each for name, each in beside.items() if name.partition(".")[0] in imported} - found
-        found |= new
+        nodes = list(ast.walk(ast.parse(Path(waiting.pop()).read_bytes())))
+        names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+        names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+        imported = {name.partition(".")[0] for name in names}  # modules of its own package it came with
+        new = {each for name, each in modules.items() if name.partition(".")[0] in imported} - files
+        files |= new
         waiting += new
-    return {Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each) for each in sorted(found)}
-
-
-def _imported(file: str) -> set[str]:
-    """Return the first parts of the names of modules that a file imports; those of its own package it came with."""
-    nodes = list(ast.walk(ast.parse(Path(file).read_bytes())))
-    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    return {name.partition(".")[0] for name in names}
+    folder = Path(file).parent
+    return {Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each) for each in sorted(files)}
 
 
 @attrs.frozen
@@ -184,32 +179,33 @@ FUNCTIONS = "python_function"
 """Grader that functions are graded with."""
 
 
-class FromFile(NamedTuple):
-    """A component found in a file: a plugin that has it alone, and the options that find it again."""
-
-    plugin: Plugin
-    options: dict[str, str]
-
-
-def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> FromFile:
-    """Return the component a reference names."""
-    module = load_file(path)
-    found = getattr(module, reference.name, None)
-    options: dict[str, str] = {}
-    target = f"{module.__name__}:{reference.name}"
-    if kind == "grader" and callable(found) and not isinstance(found, type):
+def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> tuple[Plugin, dict[str, str]]:
+    """Return a plugin that has the component a reference names alone, and the options that find it again."""
+    module, options = load_file(path), dict[str, str]()
+    component, target = getattr(module, reference.name, None), f"{module.__name__}:{reference.name}"
+    if kind == "grader" and callable(component) and not isinstance(component, type):
         options = {"file": reference.file, "name": reference.name}
         target = registry.find("grader", FUNCTIONS)[0].target
-    elif found is None:
-        known = [name for name, value in vars(module).items() if _fits(value, kind, module.__name__)]
+    elif component is None:
+        own = [
+            (name, value) for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+        ]
+        known = [
+            name
+            for name, value in own
+            if (kind == "grader" and inspect.isfunction(value)) or (_is_component(value) and value.contract == kind)
+        ]
         there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
         if not reference.name:
             raise ConfigError(f"no {kind} of {path.name} is named; write {reference.file}:NAME{there}")
         raise ConfigError(f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}")
-    elif problem := flaw(found, kind):
+    elif problem := flaw(component, kind):
+        where = ""
+        with suppress(OSError, TypeError):  # it is no class
+            where = f" ({path.name}:{inspect.getsourcelines(component)[1]})"
         also = ", nor a function" if kind == "grader" and problem.endswith(".Grader") else ""
-        raise ConfigError(f"{reference.name}{_line(found, path)} {problem}{also}")
-    return FromFile(_plugin(path, Component(kind=kind, name=reference.shown, target=target, summary="")), options)
+        raise ConfigError(f"{reference.name}{where} {problem}{also}")
+    return _plugin(path, Component(kind=kind, name=reference.shown, target=target, summary="")), options
 
 
 def file_plugin(path: Path) -> Plugin:
@@ -223,7 +219,7 @@ def file_plugin(path: Path) -> Plugin:
     components = [
         Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary="")
         for name, value in vars(module).items()
-        if _is_component(value, module.__name__) and not name.startswith("_")
+        if _is_component(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]
     if not components:
         raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
@@ -244,21 +240,6 @@ def _plugin(path: Path, *components: Component) -> Plugin:
     return Plugin(name=path.name, distribution="local", version="0", components=components)
 
 
-def _is_component(value: Any, module: str) -> bool:
-    """Return whether something is a component class that was defined in a module, not imported into it."""
-    own = isinstance(value, type) and issubclass(value, Contract) and value.__module__ == module
-    return own and hasattr(value, "contract") and not inspect.isabstract(value)
-
-
-def _fits(value: Any, kind: Kind, module: str) -> bool:
-    if kind == "grader" and inspect.isfunction(value):
-        return value.__module__ == module
-    return _is_component(value, module) and value.contract == kind
-
-
-def _line(value: Any, path: Path) -> str:
-    """Return `` (shout.py:7)``, where a class or function is defined; "" for anything else."""
-    try:
-        return f" ({path.name}:{inspect.getsourcelines(value)[1]})"
-    except (OSError, TypeError):
-        return ""
+def _is_component(value: Any) -> bool:
+    component = isinstance(value, type) and issubclass(value, Contract) and hasattr(value, "contract")
+    return component and not inspect.isabstract(value)

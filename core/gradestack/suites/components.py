@@ -274,11 +274,9 @@ def stack_for(
 
     ``samples`` are the first of those in memory, for which there are no inputs.
     """
-    make = registry.load("stack", name)
-    whose = f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
+    make, whose = registry.load("stack", name), f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
     try:
-        takes = set(inspect.signature(make).parameters)
-        about = {"provides": provides, "samples": samples}
+        takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
         fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
     except Exception as error:

@@ -126,21 +126,18 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int]
     if id(node) in seen:  # an alias; its lines are known under its anchor
         return
     seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        keys: set[str] = set()
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):  # refused when its mapping is made
-                continue
-            name = key.value
-            if name in keys:
-                problems.append(f"line {key.start_mark.line + 1}: key {name!r} stands twice in the same mapping")
-            keys.add(name)
-            lines[(*place, name)] = key.start_mark.line + 1
-            _walk(value, (*place, name), lines, seen, problems)
-    elif isinstance(node, yaml.SequenceNode):
-        for position, value in enumerate(node.value):
-            lines[(*place, position)] = value.start_mark.line + 1
-            _walk(value, (*place, position), lines, seen, problems)
+    if isinstance(node, yaml.MappingNode):  # a key that is no scalar is refused when its mapping is made
+        entries = [(key.value, key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
+    else:
+        entries = [(at, each, each) for at, each in enumerate(node.value)] if isinstance(node.value, list) else []
+    keys: set[str | int] = set()
+    for step, written, value in entries:
+        line = written.start_mark.line + 1
+        if step in keys:
+            problems.append(f"line {line}: key {step!r} stands twice in the same mapping")
+        keys.add(step)
+        lines[(*place, step)] = line
+        _walk(value, (*place, step), lines, seen, problems)
 
 
 def parse_yaml(text: str, origin: str) -> Document:
@@ -156,15 +153,13 @@ def parse_yaml(text: str, origin: str) -> Document:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         deep = isinstance(error, RecursionError)
-        said = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{origin}{line}: not valid YAML: {said}") from error
+        why = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
+        raise ConfigError(f"{origin}{line}: not valid YAML: {why}") from error
+    if data is None:
+        raise ConfigError(f"{origin}: the file is empty")
     if not isinstance(data, dict):
-        what = (
-            "the file is empty"
-            if data is None
-            else f"expected a mapping at top level, got {'a list' if isinstance(data, list) else compact(data)[:60]}"
-        )
-        raise ConfigError(f"{origin}: {what}")
+        what = "a list" if isinstance(data, list) else compact(data)[:60]
+        raise ConfigError(f"{origin}: expected a mapping at top level, got {what}")
     if problems:
         raise ConfigError(f"{origin}: {len(problems)} problem(s)", *problems)
     return Document(data=data, origin=origin, lines=lines)
@@ -203,31 +198,22 @@ def apply_override(document: Document, assignment: str) -> None:
     for step in steps[:-1]:
         key = _key(at, step)
         place = (*place, key)
-        if isinstance(at, dict) and at.get(str(key)) is None:
+        inner = at.get(key) if isinstance(at, dict) else at[key] if isinstance(key, int) and key < len(at) else None
+        if isinstance(at, dict) and inner is None:
             document.overrides.add(place)
-        at = _enter(at, key, assignment)
+            inner = at[key] = {}
+        elif isinstance(at, dict) and isinstance(inner, str):
+            inner = at[key] = {"kind": inner}
+        if not isinstance(inner, dict | list):
+            raise ConfigError(f"--set {assignment}: there is no mapping or list at {key!r} to set anything in")
+        at = inner
     last = _key(at, steps[-1])
-    if isinstance(at, dict) or (isinstance(last, int) and last < len(at)):
-        at[last] = value
-    else:
+    if not isinstance(at, dict) and not (isinstance(last, int) and last < len(at)):
         raise ConfigError(f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}")
+    at[last] = value
     document.overrides.add((*place, last))
 
 
 def _key(at: Any, step: str) -> str | int:
     """Return a step of a path as the key or the position it is in a mapping or a list."""
     return int(step) if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION else step
-
-
-def _enter(at: Any, key: str | int, assignment: str) -> Any:
-    if isinstance(at, list) and isinstance(key, int) and key < len(at):
-        return at[key]
-    if isinstance(at, dict):
-        inner = at.get(str(key))
-        if inner is None:
-            inner = at[str(key)] = {}
-        elif isinstance(inner, str):
-            inner = at[str(key)] = {"kind": inner}
-        if isinstance(inner, dict | list):
-            return inner
-    raise ConfigError(f"--set {assignment}: there is no mapping or list at {key!r} to set anything in")

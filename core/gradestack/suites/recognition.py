@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +57,11 @@ def _head(path: Path) -> bytes:
 
 
 def _readers(registry: Registry) -> dict[str, type[Reader]]:
-    found: dict[str, type[Reader]] = {}
+    readers: dict[str, type[Reader]] = {}
     for name in registry.names("reader"):
-        try:
-            found[name] = registry.load("reader", name)
-        except PluginError:  # a broken reader matters only to those who name it
-            continue
-    return found
+        with suppress(PluginError):  # a broken reader matters only to those who name it
+            readers[name] = registry.load("reader", name)
+    return readers
 
 
 def _ask(method: Callable[..., Any], *given: Any, otherwise: Any) -> Any:
@@ -103,11 +102,11 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     ignored: list[str] = []
     for path in wanted:
         whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
-        if whole:
+        if whole or not path.is_dir():
+            if whole is None:
+                raise DataError(_unknown(path, registry, every(), reader))
             names.setdefault(whole, []).append(path)
             continue
-        if not path.is_dir():
-            raise DataError(_unknown(path, registry, every(), reader))
         inside = _files(path)
         if not inside:
             raise DataError(f"{path}: the directory holds no file")
@@ -119,12 +118,11 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     if not names:
         raise DataError(_unknown(paths[0], registry, every(), reader))
     if len(names) > 1:
-        shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
-        raise ConfigError(
-            f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
-        )
-    ((name, found),) = names.items()
-    times = _once(found)
+        shown = "; ".join(f"{name}: {', '.join(map(str, files[:3]))}" for name, files in names.items())
+        advice = "grade them one format at a time or name it with --reader"
+        raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
+    ((name, files),) = names.items()
+    times = _once(files)
     repeated = {path: most for path, number in times.items() if (most := max(number, wanted.get(path, 1))) > 1}
     looked_into = [path for path in list(times)[:_LOOKED_INTO] if path.is_file()]
     odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, readers[name], every)]
@@ -132,6 +130,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
 
 
 def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> str:
+    """Return that a path is of no format that is known, what it looks like, and what to do."""
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
     if is_run(path) and not (path / ROWS).is_file():
@@ -149,18 +148,20 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
         advice = "".join(f"; {text}" for text in asked if text)
         if problem := encoding_problem(head):
             return f"{path}: {problem}{advice}"
-    what = "; ".join([_looks(head), *_complaints(head, readers)])
+    records = list(first_records(head, _RECORDS))
+    what = [_looks(head, records)]
+    first = next((element.value for element, _ in records if element.problem is None), None)
+    for name, each in readers.items() if isinstance(first, dict) else ():
+        if issubclass(each, RecordReader) and (why := _ask(each.complaint, first, otherwise=None)):
+            what.append(f"the nearest is {name}, which says of its first record: {why}")
     naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
-    if not _holds_records(head):
+    # an object or a list that holds something may be a record; what is no JSON may be, too
+    if not any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each, _ in records):
         naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
-    return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
+    return f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}{advice}"
 
 
-def _records(head: bytes) -> list[tuple[Element, bytes]]:
-    return list(first_records(head, _RECORDS))
-
-
-def _looks(head: bytes) -> str:
+def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:
     """Return what a file looks like: compression, encoding, kind of its first record, and that one's keys."""
     if problem := encoding_problem(head):
         return f"it {problem}"
@@ -172,39 +173,23 @@ def _looks(head: bytes) -> str:
             return f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it as UTF-8"
     if b"\0" in head:
         return "it is no text: it holds NUL bytes"
-    records = _records(head)
     listed = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     if listed and not records:
         return "it is a JSON list that holds nothing" if head.rstrip().endswith(b"]") else "it is a JSON list"
     if not records:
         return "it holds blank lines only"
     first, text = records[0]
-    if first.problem is not None:
-        return _document(head, text)
-    kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
-    return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
-
-
-def _holds_records(head: bytes) -> bool:
-    """Return whether something at the beginning of a file may be a record: an object or a list that holds something.
-
-    What is no JSON may be, too.
-    """
-    found = (element for element, _ in _records(head))
-    return any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each in found)
-
-
-def _document(head: bytes, line: bytes) -> str:
-    """Return what a file looks like whose first line is no JSON."""
+    if first.problem is None:
+        kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
+        return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
     try:
-        whole = loads(head)
+        return f"it is one JSON object over several lines{_keys(loads(head))}"
     except JsonProblem:
-        start = line.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
+        start = text.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
         if len(head) >= _HEAD and b"\n" not in head:
             return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
         what = "a document" if start.startswith(("{", "[")) else "it"
         return f"it is no JSON Lines and no JSON list: {what} begins with {start!r}"
-    return f"it is one JSON object over several lines{_keys(whole)}"
 
 
 def _keys(record: Any) -> str:
@@ -215,21 +200,23 @@ def _keys(record: Any) -> str:
     return f" with the keys {', '.join(key[:_CHARACTERS] for key in keys[:_KEYS])}{more}"
 
 
-def _complaints(head: bytes, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
-    """Yield what keeps a file's first record from being of the formats it nearly is of, one text each."""
-    first = next((element.value for element, _ in _records(head) if element.problem is None), None)
-    for name, reader in readers.items() if isinstance(first, dict) else ():
-        if issubclass(reader, RecordReader) and (why := _ask(reader.complaint, first, otherwise=None)):
-            yield f"the nearest is {name}, which says of its first record: {why}"
-
-
 def _oddities(
     head: bytes, name: str, reader: type[Reader], every: Callable[[], Mapping[str, type[Reader]]]
 ) -> Iterator[str]:
-    """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats."""
-    records = [(element, text) for element, text in _records(head) if element.problem is None]
+    """Yield what is odd about a file, once each: a key that stands twice in an object, a record of another format."""
+    records = [(element, text) for element, text in first_records(head, _RECORDS) if element.problem is None]
     if issubclass(reader, RecordReader):
-        yield from _others([element for element, _ in records], name, reader, every)
+        # one of which the reader can tell nothing (None) is not of another format either
+        unlike = [each for each, _ in records if _ask(reader.looks_like, each.value, otherwise=0.0) == 0.0]
+        others = {key: kind for key, kind in every().items() if issubclass(kind, RecordReader)} if unlike else {}
+        sure = (
+            (each.line, other)
+            for each in unlike
+            for other, kind in others.items()
+            if kind is not reader and (_ask(kind.looks_like, each.value, otherwise=0.0) or 0.0) >= _SURE
+        )
+        for line, other in islice(sure, 1):
+            yield f":{line}: a record of the format {other} among those of {name}, as which all are read"
     listed = len({id(text) for _, text in records}) == 1 < len(records)
     for element, text in records[:1] if listed else records:
         if key := _repeated(text):
@@ -238,32 +225,14 @@ def _oddities(
             return
 
 
-def _others(
-    records: Iterable[Element],
-    name: str,
-    reader: type[RecordReader],
-    every: Callable[[], Mapping[str, type[Reader]]],
-) -> Iterator[str]:
-    for element in records:
-        if _ask(reader.looks_like, element.value, otherwise=0.0) != 0.0:  # or None: it tells nothing
-            continue
-        for other, kind in every().items():
-            if kind is reader or not issubclass(kind, RecordReader):
-                continue
-            if (_ask(kind.looks_like, element.value, otherwise=0.0) or 0.0) >= _SURE:
-                yield f":{element.line}: a record of the format {other} among those of {name}, as which all are read"
-                return
-
-
 def _repeated(text: bytes) -> str | None:
     """Return a key that stands twice in an object of a JSON text; of one that is cut off, in what can be read."""
-    found: list[str] = []
+    keys: list[str] = []
 
-    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        counts = Counter(key for key, _ in pairs)
-        found.extend(key for key, count in counts.items() if count > 1)
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys.extend(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
         return dict(pairs)
 
-    with suppress(ValueError, RecursionError):  # what can be read of it counts
-        json.loads(text, object_pairs_hook=made)
-    return found[0] if found else None
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=note)
+    return keys[0] if keys else None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -72,13 +73,12 @@ def options(kind: type) -> list[Option]:
         return []
     hints = typing.get_type_hints(kind)
     fields = [field for field in attrs.fields(kind) if field.init]
-    return [Option(each.name, type_schema(hints.get(each.name, Any)), _default(each)) for each in fields]
+    return [Option(each.name, type_schema(hints.get(each.name, Any)), _default(each.default)) for each in fields]
 
 
-def _default(field: attrs.Attribute[Any]) -> Any:
-    default: Any = field.default
+def _default(default: Any) -> Any:
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        default = default.factory() if not default.takes_self else attrs.NOTHING
+        default = attrs.NOTHING if default.takes_self else default.factory()
     return default if default is attrs.NOTHING else json_data(default, _shown)
 
 
@@ -88,47 +88,43 @@ def _shown(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def class_schema(kind: type) -> dict[str, Any]:
-    """Return the JSON Schema of a frozen class: its fields, nothing else allowed."""
-    properties: dict[str, Any] = {}
-    required = []
+def class_schema(kind: type, *more: str) -> dict[str, Any]:
+    """Return the JSON Schema of a frozen class: its fields, nothing else allowed; ``more`` are required, too."""
+    properties, required = dict[str, Any](), [*more]
     for option in options(kind):
-        schema, default = dict(option.schema), option.default
-        if default is attrs.NOTHING:
+        properties[option.name] = option.schema
+        if option.default is attrs.NOTHING:
             required.append(option.name)
-        elif default is None or isinstance(default, bool | int | float | str | list | dict):
-            schema["default"] = default
-        properties[option.name] = schema
-    found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
-    return {**found, "required": required} if required else found
+        elif option.default is None or isinstance(option.default, bool | int | float | str | list | dict):
+            option.schema["default"] = option.default
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
 
 
 def _component(
-    registry: Registry, kind: Kind, more: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()
+    registry: Registry, kind: Kind, more: Mapping[str, Any] | None = None, *others: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``.
 
     A component of a Python file (``FILE.py:NAME``) has options of its own.
     """
-    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *map(dict, others)]
+    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *others]
     for name in registry.names(kind):
-        try:
-            target = registry.load(kind, name)
-        except PluginError:
-            continue
-        schema = class_schema(target)
-        schema["properties"] = {"kind": {"const": name}, **more, **schema["properties"]}
-        schema["required"] = ["kind", *schema.get("required", [])]
-        choices.append(schema)
+        with suppress(PluginError):
+            schema = class_schema(registry.load(kind, name), "kind")
+            schema["properties"] = {"kind": {"const": name}, **(more or {}), **schema["properties"]}
+            choices.append(schema)
     return {"anyOf": choices}
 
 
 _IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"\.py:\w+$"}
 _OF_FILE: dict[str, Any] = {"type": "object", "properties": {"kind": _IN_FILE}, "required": ["kind"]}
-_SAMPLES: dict[str, Any] = {"type": "integer", "minimum": 0}
-_SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
-_NONE: dict[str, Any] = {"type": "null"}
-_PATHS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_LIMIT: list[dict[str, Any]] = [
+    {"type": "integer", "minimum": 0},
+    {"type": "number", "minimum": 0, "maximum": 1},
+    {"type": "string", "pattern": f"^{PERCENT_TEXT}$"},
+    {"type": "null"},
+]
 _TEXT_GRADER: dict[str, Any] = {
     "extractor": {"description": "for graders that judge one text: where it comes from"},
     "extractor_config": {"type": ["object", "null"]},
@@ -142,33 +138,28 @@ _CODE = {
 }
 
 
-def _with_kind(gate: type) -> dict[str, Any]:
-    schema = class_schema(gate)
-    return {**schema, "required": ["kind", *schema["required"]]}
-
-
 def suite_schema(registry: Registry) -> dict[str, Any]:
     """Return the JSON Schema of a suite file, with the options of every installed component."""
     schema = class_schema(SuiteSpec)
     properties = schema["properties"]
-    graders = _component(registry, "grader", _TEXT_GRADER, (_EXTENDS_STACK, _CODE))
+    target = properties["target"]["properties"]
+    graders = _component(registry, "grader", _TEXT_GRADER, _EXTENDS_STACK, _CODE)
     properties["graders"] = {"type": "object", "additionalProperties": graders}
     of = {"of": {"type": "string", "description": "grader key"}}
-    metrics = _component(registry, "aggregator", of, (_EXTENDS_STACK,))
+    metrics = _component(registry, "aggregator", of, _EXTENDS_STACK)
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
-    gates = [
-        *map(class_schema, (GateSpec, FigureSpec, BaselineGate)),
-        *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec)),
-    ]
+    gates = [class_schema(gate) for gate in (GateSpec, FigureSpec, BaselineGate)]
+    gates += [class_schema(gate, "kind") for gate in (SimpleGate, WeightedGate, LogicalSpec)]
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
-    properties["max_failed"] = {"anyOf": [_SAMPLES, _SHARE, {"type": "string", "pattern": f"^{PERCENT_TEXT}$"}, _NONE]}
-    properties["target"]["properties"]["paths"] = {"anyOf": [{"type": "string"}, _PATHS]}
-    properties["reader"] = _component(registry, "reader", {})
-    properties["reader"]["anyOf"].append({"type": "object", "not": {"required": ["kind"]}})  # options, format sniffed
-    properties["target"]["properties"]["reader"] = {"$ref": "#/properties/reader"}
-    properties["reports"] = {"type": "array", "items": _component(registry, "reporter", {})}
-    properties["exporters"] = {"type": "array", "items": _component(registry, "exporter", {})}
-    properties["engine"] = _component(registry, "engine", {})
+    properties["max_failed"] = {"anyOf": _LIMIT}
+    target["paths"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    options_alone = {"type": "object", "not": {"required": ["kind"]}}  # the format is recognised
+    properties["reader"] = _component(registry, "reader")
+    properties["reader"]["anyOf"].append(options_alone)
+    target["reader"] = {"$ref": "#/properties/reader"}
+    properties["reports"] = {"type": "array", "items": _component(registry, "reporter")}
+    properties["exporters"] = {"type": "array", "items": _component(registry, "exporter")}
+    properties["engine"] = _component(registry, "engine")
     properties["stack"] = {"enum": registry.names("stack")}
     return {"$schema": DRAFT, "title": "gradestack suite", **schema}

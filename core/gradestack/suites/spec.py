@@ -34,9 +34,8 @@ def as_rows(value: object) -> Rows | None:
     for word in get_args(Rows):
         if value == word:
             return word  # type: ignore[no-any-return]
-    raise ConfigError(
-        f"rows: expected one of {', '.join(get_args(Rows))}; got {value!r}{suggest(value, get_args(Rows))}"
-    )
+    known = get_args(Rows)
+    raise ConfigError(f"rows: expected one of {', '.join(known)}; got {value!r}{suggest(value, known)}")
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -225,16 +224,15 @@ def _named(value: Any) -> JSON:
     return name if isinstance(name, str) else f"({type(value).__qualname__})"
 
 
-def _entry(written: Any, stage: Stage) -> Any:
+def _entry(written: Any, stage: Stage | None) -> Any:
     """Return a component reference with files and path options cut to their last part."""
-    entry = short(written)
-    if not isinstance(written, Mapping) or not attrs.has(type(stage.component)):
-        return entry
-    for field in attrs.fields(type(stage.component)):
-        value = getattr(stage.component, field.name)
-        several = isinstance(value, tuple) and any(isinstance(each, Path) for each in value)
-        if field.name in entry and (several or isinstance(value, Path)):
-            entry[field.name] = jsonable(value)
+    if not isinstance(written, Mapping) or stage is None:
+        return written if stage is None else short(written)
+    entry = dict(short(written))
+    for name in entry:
+        value = getattr(stage.component, name, None)
+        if isinstance(value, Path) or (isinstance(value, tuple) and any(isinstance(each, Path) for each in value)):
+            entry[name] = jsonable(value)
     return entry
 
 
@@ -242,7 +240,7 @@ def config_snapshot(
     data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
 ) -> dict[str, Any]:
     """Return the configuration for summary.json."""
-    config = dict(data)
+    config = {key: each for key, each in data.items() if key not in ("engine", "rows")}  # no results depend on these
     target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
     config["target"] = {**target, "paths": [each.shown for each in inputs.data]}
     inherited = ("profile", data.get("profile", "documented"))
@@ -251,10 +249,7 @@ def config_snapshot(
     named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
     for section, stages in named.items():
         if isinstance(written := config.get(section), Mapping):
-            config[section] = {
-                str(key): _entry(entry, stages[str(key)]) if str(key) in stages else entry
-                for key, entry in written.items()
-            }
+            config[section] = {str(key): _entry(entry, stages.get(str(key))) for key, entry in written.items()}
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
     for section in ("reports", "exporters"):
@@ -262,6 +257,4 @@ def config_snapshot(
             config[section] = [short(each) for each in written]
     if "plugins" in config:
         config["plugins"] = [Path(each).name for each in config["plugins"]]
-    for key in ("engine", "rows"):  # results do not depend on them
-        config.pop(key, None)
     return jsonable(config)  # type: ignore[no-any-return]

@@ -9,15 +9,15 @@ import math
 import os
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 import cattrs
-from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, IterableValidationNote
+from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
 from gradestack.copies.addresses import is_address, shown_address
@@ -59,7 +59,6 @@ T = TypeVar("T")
 Place = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
 
-_origin: Callable[[Any], Any] = get_origin
 _HINTS = 100
 """Unknown keys of one mapping for which a known one is looked for."""
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -77,34 +76,29 @@ def _kind_of(value: Any) -> str:
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):
-        return f"{str(value).lower()}"
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return "a set" if isinstance(value, set) else repr(value)  # which has an order of its own in every process
+        return str(value).lower()
+    for kind, words in ((Mapping, "a mapping"), (list, "a list"), (set, "a set")):  # sets have an order per process
+        if isinstance(value, kind):
+            return words
+    return repr(value)
 
 
 def _in_yaml(value: Any) -> str:
     """Return how to write a number such as 1e-6, which YAML takes for text: its numbers with an exponent have a dot."""
-    if not isinstance(value, str) or not re.fullmatch(r"[-+]?[0-9.]{1,20}[eE][-+]?[0-9]{1,3}", value):
-        return ""
-    try:
-        number = float(value)
-    except ValueError:
-        return ""
-    text = repr(number)
-    dotted = text if "." in text else text.replace("e", ".0e")
-    return f"; write {dotted}" if math.isfinite(number) else ""
+    if isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]{1,20}[eE][-+]?[0-9]{1,3}", value):
+        with suppress(ValueError):
+            number = float(value)
+            text = repr(number) if "." in repr(number) else repr(number).replace("e", ".0e")
+            return f"; write {text}" if math.isfinite(number) else ""
+    return ""
 
 
 def _scalar(value: Any, kind: type) -> Any:
     exact = type(value) is kind or (kind is float and type(value) is int)
     if not exact or (kind is float and not math.isfinite(value)):
         quote = "; put it in quotes" if kind is str and not isinstance(value, Mapping | list | None) else ""
-        raise ValueError(
-            f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}{_in_yaml(value) if kind is float else ''}"
-        )
+        hint = _in_yaml(value) if kind is float else quote
+        raise ValueError(f"expected {_WORDS[kind]}, got {_kind_of(value)}{hint}")
     return float(value) if kind is float else value
 
 
@@ -117,101 +111,92 @@ def _literal(value: Any, kind: Any) -> Any:
     raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 
 
-def _attrs_hook(converter: cattrs.Converter, kind: Any) -> Any:
-    """Return what structures a frozen class; keys it does not have are refused."""
-    inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
+class _Converter(cattrs.Converter):
+    """A strict converter; relative paths are taken from ``base``."""
 
-    def checked(value: Any, _: Any) -> Any:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
-        return inner(dict(value), kind)
+    def __init__(self, base: Path | None) -> None:
+        super().__init__(forbid_extra_keys=True, detailed_validation=True)
+        for scalar in _WORDS:
+            self.register_structure_hook(scalar, _scalar)
+        self.register_structure_hook(Path, lambda value, _: local_path_of(_scalar(value, str), base))
+        self.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
+        self._hook(_literal, Literal)
+        self._hook(self._sequence, tuple)
+        self._hook(self._mapping, dict, Mapping)
+        self._hook(self._union, Union, types.UnionType)
+        self.register_structure_hook_factory(attrs.has, self._frozen_class)
 
-    return checked
+    def _hook(self, hook: Callable[[Any, Any], Any], *origins: Any) -> None:
+        self.register_structure_hook_func(lambda kind: get_origin(kind) in origins, hook)
 
+    def _each(self, entries: Iterable[tuple[str | int, Any]], kind: Any) -> dict[str | int, Any]:
+        """Return values by their steps, as instances of one type; or raise what is wrong with any of them."""
+        values: dict[str | int, Any] = {}
+        problems: list[tuple[Place, str]] = []
+        for step, value in entries:
+            try:
+                values[step] = self.structure(value, kind)
+            except Exception as error:  # noqa: BLE001 - all problems are collected
+                problems += [((step, *place), message) for place, message in _problems_of(error)]
+        if problems:
+            raise Problems(problems)
+        return values
 
-@lru_cache(maxsize=16)
-def make_converter(base: Path | None = None) -> cattrs.Converter:
-    """Return a strict converter; relative paths are resolved against ``base``."""
-    converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)
-    for kind in (bool, int, float, str):
-        converter.register_structure_hook(kind, _scalar)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is Literal, _literal)
-    converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
-
-    def path(value: Any, _: Any) -> Path:
-        return local_path_of(_scalar(value, str), base)
-
-    def sequence(value: Any, kind: Any) -> tuple[Any, ...]:
+    def _sequence(self, value: Any, kind: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
             raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
-        inner = get_args(kind)[0]
-        return _each(converter, ((position, item, inner) for position, item in enumerate(value)))
+        return tuple(self._each(enumerate(value), get_args(kind)[0]).values())
 
-    def mapping(value: Any, kind: Any) -> dict[str, Any]:
+    def _mapping(self, value: Any, kind: Any) -> dict[str | int, Any]:
         if not isinstance(value, Mapping):
             raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
-        _, inner = get_args(kind) or (str, Any)
-        return dict(zip(map(str, value), _each(converter, ((str(k), v, inner) for k, v in value.items())), strict=True))
+        return self._each(((str(key), item) for key, item in value.items()), (get_args(kind) or (str, Any))[1])
 
-    def union(value: Any, kind: Any) -> Any:
-        members = get_args(kind)
-        if value is None and type(None) in members:
+    def _union(self, value: Any, kind: Any) -> Any:
+        members = [member for member in get_args(kind) if member is not type(None)]
+        if value is None and len(members) < len(get_args(kind)):
             return None
-        others = [member for member in members if member is not type(None)]
-        if len(others) == 1:  # its problems keep their places
-            return converter.structure(value, others[0])
-        said: list[str] = []
-        for member in others:
+        if len(members) == 1:  # its problems keep their places
+            return self.structure(value, members[0])
+        refusals: list[str] = []
+        for member in members:
             try:
-                return converter.structure(value, member)
+                return self.structure(value, member)
             except AddressGivenError:  # whatever else it might have been, it is not to be shown
                 raise
-            except Exception as error:  # noqa: BLE001 - every member is tried, all refusals are told
-                said += [text for _, text in problems_of(error)]
-        raise ValueError(", or ".join(dict.fromkeys(said)))
+            except Exception as error:  # noqa: BLE001 - every member is tried
+                refusals += [text for _, text in _problems_of(error)]
+        raise ValueError(", or ".join(dict.fromkeys(refusals)))
 
-    converter.register_structure_hook(Path, path)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, sequence)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
-    converter.register_structure_hook_func(lambda kind: _origin(kind) in (Union, types.UnionType), union)
+    def _frozen_class(self, kind: Any) -> Callable[[Any, Any], Any]:
+        """Return what structures a frozen class; keys it does not have are refused."""
+        inner = make_dict_structure_fn(kind, self, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
 
-    converter.register_structure_hook_factory(attrs.has, partial(_attrs_hook, converter))
-    return converter
+        def checked(value: Any, _: Any) -> Any:
+            if not isinstance(value, Mapping):
+                raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
+            return inner(dict(value), kind)
 
-
-def _each(converter: cattrs.Converter, entries: Iterator[tuple[str | int, Any, Any]]) -> tuple[Any, ...]:
-    done: list[Any] = []
-    found: list[tuple[Place, str]] = []
-    for step, value, kind in entries:
-        try:
-            done.append(converter.structure(value, kind))
-        except Exception as error:  # noqa: BLE001 - all problems are collected
-            found += [((step, *place), message) for place, message in problems_of(error)]
-    if found:
-        raise Problems(found)
-    return tuple(done)
+        return checked
 
 
-def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for every leaf of a structuring error."""
+_converter = lru_cache(maxsize=16)(_Converter)
+
+
+def _problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
+    """Yield place and message of every leaf of a structuring error."""
     if isinstance(error, Problems):
         yield from error.found
     elif isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            step: Place = ()
-            for note in getattr(inner, "__notes__", ()):
-                if isinstance(note, AttributeValidationNote):
-                    step = (note.name,)
-                elif isinstance(note, IterableValidationNote):
-                    step = (note.index,)
-            for place, message in problems_of(inner):
-                yield (*step, *place), message
+            notes = [each for each in getattr(inner, "__notes__", ()) if isinstance(each, AttributeValidationNote)]
+            for place, message in _problems_of(inner):
+                yield (*(note.name for note in notes[-1:]), *place), message
     elif isinstance(error, ForbiddenExtraKeysError):
         known = [field.alias or field.name for field in attrs.fields(error.cl) if field.init]
         for number, key in enumerate(sorted(error.extra_fields, key=str)):
             hint = suggest(key, known) if number < _HINTS else ""  # which takes its time
-            also = hint or f"; known: {', '.join(known) or 'none'}"
-            yield (str(key),), f"unknown key{also}"
+            yield (str(key),), f"unknown key{hint or '; known: ' + (', '.join(known) or 'none')}"
     elif isinstance(error, KeyError):
         yield (), "missing"
     else:
@@ -219,8 +204,8 @@ def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
-    """Return ``data`` as an instance of ``kind``."""
+    """Return ``data`` as an instance of a class; relative paths are taken from ``base``."""
     try:
-        return make_converter(base).structure(data, kind)
+        return _converter(base).structure(data, kind)
     except Exception as error:
-        raise Problems(list(problems_of(error))) from error
+        raise Problems([*_problems_of(error)]) from error

@@ -6,8 +6,10 @@ import base64
 import contextlib
 import hashlib
 import re
+import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType, FrameType, MappingProxyType
 from typing import IO, Any
@@ -49,29 +51,41 @@ def _within(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-class _Compiled(jinja2.BytecodeCache):
-    """Templates compiled in this process: compiling takes longer than most pages, and is the same for every run."""
+_OURS = Path(gradestack_templates.__file__).parent
 
-    def __init__(self) -> None:
+
+class _Compiled(jinja2.FileSystemBytecodeCache):
+    """Compiled templates, which take longer to make than most pages: ours are kept where Python keeps its modules."""
+
+    def __init__(self, folder: str = "") -> None:
+        super().__init__(folder, f"{jinja2.__version__}-%s.jinja")
         self._codes: dict[str, tuple[str, CodeType | None]] = {}
 
+    @override
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
-        """Return what a template is known by."""
-        return f"{name}|{filename or ''}"
+        kept = self.directory and filename is not None and Path(filename).parent == _OURS
+        return ("kept-" if kept else "") + super().get_cache_key(name, filename)
 
+    @override
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Give the code of a template whose text has not changed."""
         checksum, code = self._codes.get(bucket.key, ("", None))
         if checksum == bucket.checksum:
             bucket.code = code
+        elif bucket.key.startswith("kept-"):
+            with contextlib.suppress(OSError):
+                super().load_bytecode(bucket)
 
+    @override
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled."""
         self._codes[bucket.key] = bucket.checksum, bucket.code
+        if bucket.key.startswith("kept-") and not sys.dont_write_bytecode:
+            with contextlib.suppress(OSError):
+                Path(self.directory).mkdir(parents=True, exist_ok=True)
+                super().dump_bytecode(bucket)
 
 
-_OURS = Path(gradestack_templates.__file__).parent
-_COMPILED, _SANDBOXED = _Compiled(), _Compiled()
+_COMPILED = _Compiled(str(Path(cache_from_source(str(_OURS / "__init__.py"))).parent))
+_SANDBOXED = _Compiled()
 
 
 def _finalize(value: Any) -> Any:

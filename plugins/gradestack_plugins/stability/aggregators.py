@@ -63,6 +63,7 @@ _FIGURES = tuple(
         better="lower" if metric in _LOWER else "higher",
         unit="bits" if metric == _IN_BITS else "share",
         about=about,
+        least=0.0,
         optional=True,
     )
     for metric, (label, about) in _LABELS.items()
@@ -364,7 +365,7 @@ class Stability(Aggregator):
             weight = math.fsum(each.weight for each in parts)
             cells[weight, math.fsum(each.value for each in parts)] += 1
             n += sum(each.runs for each in parts) if weight else 0
-        return ratio_interval(cells, n=n, confidence=self.confidence, share=share)
+        return ratio_interval(cells, n=n, confidence=self.confidence, share=share, least=0.0)
 
     def _asked(self, task: Task) -> int:
         """Return k of ``documented``: the runs asked for, at least those recorded or lost."""

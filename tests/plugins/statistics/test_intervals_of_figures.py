@@ -173,6 +173,8 @@ def test_stability_leaves_out_one_item_and_entropy_is_in_bits():
 
     same(found["mean_entropy_interval"], entropy, tasks, share=False)
     assert found["mean_entropy_interval"]["method"] == "t"
+    few = figures({"stability": {"labels": ["a", "b"]}}, [row for row in rows if row[0] in {"t0", "t3"}])["stability"]
+    assert few["mean_entropy_interval"]["low"] == 0.0 < few["mean_entropy"]
     assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
 
 

@@ -85,12 +85,10 @@ class Held:
         (self.place / "open").touch()
 
     def shut(self):
-        """Have the next run stand still."""
         for path in (*self.place.glob("held-*"), self.place / "open"):
             path.unlink(missing_ok=True)
 
     def start(self, *options, program=("-m", "gradestack.cli")):
-        """Start the command in a group of its own."""
         command = [sys.executable, *program, "run", "suite.yaml", "--allow-code", "--quiet", *map(str, options)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         run = subprocess.Popen(command, cwd=self.place, start_new_session=True, text=True, **pipes)
@@ -98,7 +96,6 @@ class Held:
         return run
 
     def stand_still(self, run, out, workers=1):
-        """Wait until all workers stand still and all that was graded before is on the disk."""
         rows = self.place / f".{out}.unfinished/run/results.jsonl"
 
         def true():
@@ -109,7 +106,6 @@ class Held:
         assert run.poll() is None, run.communicate()
 
     def end(self):
-        """Leave no run behind."""
         for run in self._running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
@@ -171,7 +167,6 @@ def held(tmp_path):
 
 @pytest.fixture(scope="session")
 def fake():
-    """Return the maker of made-up reports."""
     from tests.plugins.pages import fake_report
 
     return fake_report

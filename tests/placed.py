@@ -11,19 +11,16 @@ from gradestack_plugins.pages.panel import Panels, Placed
 
 
 def panel_of(function, place="overview", *, name="p", title="P", template="", plugin="mine", module=__name__):
-    """Return a panel that shows what a function returns."""
     members = {"place": place, "title": title, "template": template, "__module__": module}
     made = type("Shown", (Panel,), members | {"show": lambda _, about: function(about)})
     return Placed(name, plugin, made())
 
 
 def with_panels(report, *placed):
-    """Return a report whose pages show these panels."""
     return attrs.evolve(report, shared={"panels": Panels(placed)})
 
 
 def unpacked(text):
-    """Return a text that a page carries packed."""
     return gzip.decompress(base64.b64decode(text)).decode()
 
 
@@ -34,5 +31,4 @@ def carried(page, name="chunk[0-9]+"):
 
 
 def without_rows(page):
-    """Return a page without the rows it carries."""
     return re.sub(r'<script type="application/json" id="(?:rows|chunk[0-9]+)"[^>]*>[^<]*</script>\n', "", page)

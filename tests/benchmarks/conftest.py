@@ -8,7 +8,6 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def bench(monkeypatch):
-    """Import a module of ``benchmarks/`` by its name, as its scripts do."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     return importlib.import_module
 

@@ -83,7 +83,6 @@ def test_figures_that_differ_are_named(by_hand, change, found):
 
 
 def test_no_table_is_made_of_figures_that_differ(bench, by_hand):
-    """Neither of throughput, where the script has other figures, nor of graders with other scores."""
     frame, throughput, authors = bench("frame"), bench("throughput"), bench("authors")
     names = (throughput.SCRIPT, throughput.SCRIPT_ROWS, throughput.NO_ROWS, throughput.ROWS)
     found = {name: frame.Runs([{"figures": {"n": 1}}]) for name in names}

@@ -24,7 +24,6 @@ RECORDS = 40
 
 
 def samples(name, files):
-    """Return what a format's reader makes of files."""
     reader = discover().load("reader", name)()
     dataset = files.dataset and Input(path=files.dataset, name="dataset", shown="dataset")
     inputs = Inputs(data=(Input(path=files.data, name="data", shown="data"),), dataset=dataset)

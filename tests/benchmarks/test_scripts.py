@@ -23,7 +23,6 @@ ROWS = {
 
 
 def table_of(name, place, *options):
-    """Run a script and return its table as JSON."""
     output = place / "table.json"
     command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--json", str(output), "--records=60", "--rounds=1"]
     done = subprocess.run([*command, *options], cwd=place, capture_output=True, text=True, check=False)
@@ -102,7 +101,6 @@ def test_peers_get_the_calls_of_a_recording(bench, workload, monkeypatch, tmp_pa
 
 
 def test_a_script_that_fails_costs_no_other_its_figures(bench, tmp_path):
-    """The results name what failed and why, and have the others' tables, bounds and remarks."""
     collect, frame = bench("collect"), bench("frame")
     reach = frame.Reach(what="speed", must=1, aim=2, measured=1.5)
     table = frame.Table(title="Good", columns=["a"], rows=[["1.5"]], reach=[reach])

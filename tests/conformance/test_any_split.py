@@ -17,7 +17,6 @@ def _bytes(out):
 
 
 def _shards(suite):
-    """Return how many shards the input of a suite is cut into."""
     resolved = gradestack.load_suite(suite)
     reader = resolved.reader.component
     return len(list(reader.plan(resolved.inputs, reader.index(resolved.inputs))))

@@ -36,7 +36,6 @@ def alone():
 
 
 def _results(suite, engine, out):
-    """Return every file of a run but header.json, which tells of the engine."""
     gradestack.run(suite, output=out, overrides=[f"engine={engine}"])
     found = {path.relative_to(out): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     assert found

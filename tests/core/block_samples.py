@@ -51,7 +51,6 @@ class Log(Exporter):
 
 
 def worker_maker(folder):
-    """Return a function that makes a worker with graders and metrics of several kinds."""
     made = []
 
     def make(**fields):
@@ -83,7 +82,6 @@ WISHES = {5: "raise", 11: "skip", 17: "nothing", 23: "nan part", 29: "set", 41: 
 
 
 def sample(number, **fields):
-    """Return a sample that asks the toy for a score, has calls, and an answer."""
     wish = {"do": WISHES[number]} if number in WISHES else {}
     failed = number % 31 == 7
     made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
@@ -105,7 +103,6 @@ def sample(number, **fields):
 
 
 def records(count=100):
-    """Yield samples with bad records among them."""
     for number in range(count):
         if number % 14 == 3:
             yield BadRecord(source=Source(file="in.jsonl", ordinal=number, line=number + 1), reason=f"bad {number}")
@@ -117,7 +114,6 @@ def rows(result):
 
 
 def told(made, result):
-    """Return everything a result says, the rows as they stand in the file."""
     merging = merged(made, result)
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
@@ -139,7 +135,6 @@ def whole(made, given):
 
 
 def consistent(result):
-    """Check that rows, columns, keys and native files are about the same samples."""
     ids = [row["sample"]["id"] for row in rows(result)]
     assert result.samples == len(ids)
     table = Table([])

@@ -69,5 +69,4 @@ def average(report, key):
 
 
 def grader_text(name, score):
-    """Return the text of a grader class that gives every sample a score."""
     return f"class {name}(Grader):\n    def grade(self, sample):\n        return Grade(score={score})\n"

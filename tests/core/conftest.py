@@ -52,7 +52,6 @@ def toys():
 
 @pytest.fixture(scope="session")
 def with_echo(toys):
-    """The registry with an exporter for jsonl."""
     return toys.make_registry(toys.component("exporter", "echo", "Echo"))
 
 
@@ -83,8 +82,6 @@ def record():
 
 @pytest.fixture
 def run_lines(tmp_path, write_lines, registry):
-    """Return a function that runs a suite of the toy grader over records."""
-
     def run(
         records: Iterable[Any], *, output: str = "out", strict: bool = False, using: Any = None, **suite: Any
     ) -> Any:
@@ -127,7 +124,6 @@ def full_disk(monkeypatch):
 
 @pytest.fixture
 def load(tmp_path, write_lines, record, registry):
-    """Return a function that loads a suite text beside a file of runs."""
     write_lines([record("a", 1.0)])
 
     def call(text, *overrides, using=None):
@@ -155,7 +151,6 @@ def make_worker(tmp_path):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch, write_lines, record):
-    """A working directory with runs, a suite and a numbers file."""
     monkeypatch.chdir(tmp_path)
     write_lines([record("a", 1.0), record("b", 0.5), "broken"])
     (tmp_path / "suite.yaml").write_text(

@@ -7,12 +7,11 @@ import yaml
 
 
 def data(test_file, name):
-    """Return the cases in a YAML file beside a test."""
-    return yaml.safe_load(Path(test_file).with_name(name).read_text(encoding="utf-8"))
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(Path(test_file).with_name(name).read_text(encoding="utf-8"), loader)  # noqa: S506
 
 
 def at(found, path):
-    """Return what stands at a path of attributes and keys, tuples as lists."""
     for name in path.split("."):
         found = found[name] if isinstance(found, dict) else getattr(found, name)
     return [list(each) if isinstance(each, tuple) else each for each in found] if isinstance(found, tuple) else found
@@ -36,7 +35,6 @@ def files_but_headers(place):
 
 
 def clean(said, code, *words):
-    """Check that a command ended with a code and one message with words in it, and no traceback."""
     assert said.code == code, said
     assert "Traceback" not in said.err + said.out
     assert said.err.startswith("error: "), said.err

@@ -97,7 +97,6 @@ def calls_of(calls):
 
 
 def reference(sample, grades, headline, passed, submissions):
-    """Return the row, spelled out."""
     expected = sample.expected
     said = [submissions.get(headline), sample.text, sample.label, ""]
     written = {key: grade_of(grade) for key, grade in grades.items()}
@@ -191,7 +190,6 @@ def parsed(line):
 
 
 def row_bytes(sample, grades, main, *, passed=None, submissions=None):
-    """Return the line of a sample, and raise where it or a grade cannot be written."""
     success = None if passed is None else Always(main, passed)
     line, _, kept = line_and_kept(sample, grades, main, success=success, submissions=submissions)
     for key, grade in grades.items():
@@ -212,7 +210,6 @@ class Always:
 
 
 def line_and_kept(sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False):
-    """Return a sample's line, and the sample and the grades that stand in it."""
     writer = RowWriter(
         main=main, success=success, signatures=signatures or dict.fromkeys(grades, "toy 1"), strict=strict
     )
@@ -223,7 +220,6 @@ def line_and_kept(sample, grades, main, *, success=None, submissions=None, signa
 
 
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):
-    """Return the row as read back from its bytes."""
     grades = {"quality": SCORED} if grades is None else grades
     return parsed(row_bytes(sample, grades, headline, passed=passed, submissions=submissions))
 

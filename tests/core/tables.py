@@ -7,7 +7,6 @@ from gradestack.table import Table
 
 
 def recomputed(report, metrics):
-    """Return grader key -> metric key -> figures, made of the rows of a run alone."""
     rows = list(report.rows())
     keys = [key_from_row(row, ordinal) for ordinal, row in enumerate(rows)]
     grades = {key: [grade_from_json(row["grades"][key]) for row in rows] for key in rows[0]["grades"]}

@@ -25,8 +25,6 @@ RIGHT = {
 
 @pytest.fixture
 def checked(tmp_path):
-    """Check a folder of one file of cases."""
-
     def check(*cases, text=None):
         (tmp_path / "deep").mkdir(exist_ok=True)
         (tmp_path / "deep/few.yaml").write_text(yaml.safe_dump(list(cases)) if text is None else text)
@@ -36,7 +34,6 @@ def checked(tmp_path):
 
 
 def test_a_right_expectation_holds(checked):
-    """Places in grades, rows and figures, each profile, files, several graders, what is bad and what is refused."""
     checked(
         CASE | RIGHT | {"profile": ["documented", "upstream"]},
         {
@@ -76,7 +73,6 @@ def test_a_right_expectation_holds(checked):
     ],
 )
 def test_a_wrong_expectation_fails(checked, part, place, value, got):
-    """In one line with file, case, place, what was expected and what it is."""
     with pytest.raises(AssertionError) as caught:
         checked(CASE | RIGHT | {part: RIGHT[part] | {place: value}})
     line = str(caught.value)

@@ -17,7 +17,6 @@ RECORD = {"id": "a", "predicted": [{"name": "book", "arguments": {"city": "Oslo"
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
-    """A suite whose only grader changes an argument of the call that was made."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.jsonl").write_text(json.dumps(RECORD) + "\n")
     (tmp_path / "changes.py").write_text(CHANGES)

@@ -13,7 +13,6 @@ from gradestack.interpreter import for_a_shard
 
 @pytest.fixture(autouse=True)
 def threshold():
-    """The threshold is what it was."""
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)

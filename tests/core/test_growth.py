@@ -41,12 +41,10 @@ def logged(rng, task):
 
 
 def labelled(rng, task):
-    """Return runs of a task, of which a share is right."""
     return {"id": f"t{task}", "expected": "abc"[task % 3], "predicted": rng.choice("abc")}
 
 
 def called(rng, task):
-    """Return a task with the calls that were expected of it, and others."""
     expected, made = ([{"name": each, "arguments": {"n": task % 5}}] for each in ("f", rng.choice("fg")))
     return {"id": f"t{task}", "expected": expected, "predicted": made}
 

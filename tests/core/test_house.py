@@ -100,7 +100,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_366,
     "plugins": 37_753,
-    "tests": 51_456,
+    "tests": 51_006,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -180,7 +180,7 @@ def test_the_kernel_knows_no_plugin(path):
     assert names & {"gradestack_plugins", "gradestack_templates", "jinja2", "numpy", "networkx"} == set()
     allowed = {
         "click": {"cli"},
-        "yaml": {"suites", "cli"},
+        "yaml": {"suites", "cli", "testing"},
         "cattrs": {"suites"},
         "pluggy": {"hooks", "registry"},
         "rich": {"cli"},

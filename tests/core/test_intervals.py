@@ -145,7 +145,6 @@ class Share(Aggregator):
 
 
 def figures(*rows):
-    """Return the figures of keys and grades, or scores."""
     grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
     table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": grades})
     return figures_of(Share(), grades_of(Share(), table, "q", "share"))
@@ -162,7 +161,6 @@ def test_figures_stand_with_their_intervals():
 
 
 def test_models_stand_apart_and_together():
-    """A task of two models is one cluster over all."""
     found = figures(
         *[(Key(id=task, model=model), score) for model, task, score in (("m", "a", 1), ("n", "a", 0), ("n", "b", 0))]
     )

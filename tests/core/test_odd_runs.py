@@ -15,7 +15,6 @@ CASES = [(name, each) for name, many in data(__file__, "odd_runs.yaml").items() 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
-    """Return a directory with two runs and the file they are of."""
     place = tmp_path_factory.mktemp("runs")
     call = {"name": "f", "arguments": {}}
     samples = [

@@ -26,7 +26,6 @@ class Quiz(RecordReader):
     prefix: str = ""
 
     def sample_of(self, record, source):
-        """Return the sample of one answer."""
         if record["answer"] == "odd":
             raise ValueError("the answer is odd")
         if record["answer"] == "deep":
@@ -48,18 +47,15 @@ class Pairs(RecordReader):
         return None if isinstance(record, str) else 0.8 if "pairs" in record else 0.0
 
     def files(self, inputs, index):
-        """Yield each input, then a part that is not cut."""
         for given in inputs.data:
             yield RecordFile(input=given, most=9, extra="all")
             yield RecordFile(input=given, ranges=(Range(),), extra="once")
 
     def read(self, shard, index):
-        """Yield the samples of a shard."""
         if shard.extra == "all":
             yield from self.samples(shard, self.answers)
 
     def answers(self, record, source):
-        """Yield one sample per answer."""
         return [Sample(id=f"{source.ordinal}/{n}", source=source) for n in range(record["pairs"])]
 
 
@@ -96,7 +92,6 @@ def read(*paths, reader=None):
 
 
 def told(records):
-    """Return id, or reason, with line and ordinal."""
     texts = [each.reason if isinstance(each, BadRecord) else each.id for each in records]
     return [(text, each.source.line, each.source.ordinal) for text, each in zip(texts, records, strict=True)]
 

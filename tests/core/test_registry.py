@@ -165,7 +165,6 @@ def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution)
 
 
 def hook(body, name="gradestack_components", arguments=""):
-    """Return the text of a plugin module whose hook has a body."""
     return f"{HOOK}@hookimpl\ndef {name}({arguments}):\n    {body}"
 
 

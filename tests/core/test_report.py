@@ -13,7 +13,6 @@ from gradestack_plugins.pages.index import index_of
 
 @pytest.fixture
 def finished(run_lines, record):
-    """A small finished run with pages."""
     records = [record("a", 1.0), record("b", 0.25), record("c", recorded={"do": "skip"})]
     graders = {"zeta": "toy", "alpha": {"kind": "toy", "factor": 0.5}}
     return run_lines(records, graders=graders, gate={"op": "gte", "value": 0.9}, reports=["dump", "html", "markdown"])

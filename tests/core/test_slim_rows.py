@@ -32,8 +32,6 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(place, registry):
-    """Return a function that runs the suite."""
-
     def call(output, suite=(), **options):
         told = []
         content = {

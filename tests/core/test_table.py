@@ -40,7 +40,6 @@ def samples(number, seed=0):
 
 
 def table(keys, grades, cuts=()):
-    """Return the table of shards that are cut at some rows."""
     wanted = Wanted(parts=PARTS, facets=("domain",))
     found = Table(PARTS)
     for start, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):

@@ -10,7 +10,6 @@ from gradestack import ConfigError, DataError
 
 @pytest.fixture
 def suite(write_lines, record):
-    """Four samples, two graders, all pages."""
     path = write_lines([record(str(number), number / 3, model="m") for number in range(4)] + ["{"])
     graders = {"second": "toy", "first": {"kind": "toy", "factor": 0.5}}
     return {"name": "x", "target": {"paths": [str(path)]}, "graders": graders, "reader": "jsonl"}

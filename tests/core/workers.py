@@ -11,19 +11,16 @@ USUAL = {"exporters": (), "gate": None, "main": "quality", "rows": True, "strict
 
 
 def stage(kind, key, name, component, **fields):
-    """Return a configured component."""
     usual = {"options": {}, "version": component.version, "distribution": "tests 0"}
     return Stage(kind=kind, key=key, name=name, component=component, **usual, **fields)
 
 
 def grader_stage(*, key, component, grader, extractor=None, profile="documented"):
-    """Return a configured grader, with the extractor object of its submission."""
     text = None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
     return stage("grader", key, component, grader, extractor=text, profile=profile)
 
 
 def metric(*, key, of, aggregator):
-    """Return a configured aggregator."""
     return Metric(of=of, stage=stage("aggregator", key, type(aggregator).__name__, aggregator))
 
 
@@ -60,5 +57,4 @@ def merged(made, *results):
 
 
 def singly(records):
-    """Return records as a reader gives them that gives one at a time."""
     return ([each] for each in records)

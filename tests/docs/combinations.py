@@ -23,7 +23,6 @@ def _named(fields):
 
 
 def classes(registry, kind):
-    """Return the components of a kind by name."""
     return {name: registry.load(kind, name) for name in sorted(registry.names(kind))}
 
 
@@ -34,7 +33,6 @@ def reads(grader):
 
 
 def tables(registry):
-    """Return the three tables as Markdown."""
     readers, graders = classes(registry, "reader"), classes(registry, "grader")
     provided = [
         [f"`{name}`", *("yes" if field in reader.provides else "" for field in FIELDS)]
@@ -59,14 +57,12 @@ def tables(registry):
 
 
 def parts(text):
-    """Return what stands before, within and behind the marks of a page."""
     before, _, rest = text.partition(BEGIN)
     within, _, after = rest.partition(END)
     return before, within.strip("\n") + "\n", after
 
 
 def main():
-    """Write the tables into the page."""
     from gradestack import discover
 
     before, _, after = parts(PAGE.read_text(encoding="utf-8"))

@@ -89,7 +89,6 @@ def registry():
 
 @pytest.fixture
 def stage(tmp_path):
-    """A directory to run a page's examples in."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copy(ROOT / "examples/airline/results.json", tmp_path)
     shutil.copy(ROOT / "examples/quickstart/runs.jsonl", tmp_path)
@@ -227,7 +226,6 @@ def _words(text):
 
 @pytest.mark.parametrize(("path", "command"), list(_commands(cli)))
 def test_command_is_described_with_every_option(path, command):
-    """docs/cli.md has a section per command, with each of its options and arguments and no option it lacks."""
     heading = f"gradestack {' '.join(path)}"
     sections = _sections(DOCS / "cli.md")
     found = next((name for name in sections if name.strip("`").startswith(heading)), None)
@@ -241,7 +239,6 @@ def test_command_is_described_with_every_option(path, command):
 
 
 def test_general_options_and_exit_codes_are_described():
-    """docs/cli.md names the options of the program itself and every exit code."""
     text = (DOCS / "cli.md").read_text(encoding="utf-8")
     for option in ("--help", "-h", *(name for each in cli.params for name in each.opts)):
         assert option in _words(text)
@@ -273,7 +270,6 @@ def test_readme_table_lists_every_reader_and_stack(registry):
 
 
 def test_every_hook_has_a_heading_with_its_signature():
-    """docs/plugins.md has a heading for every hook, with the signature as it is in the code."""
     headings = _sections(DOCS / "plugins.md")
     hooks = {name: getattr(Hooks, name) for name in vars(Hooks) if name.startswith("gradestack_")}
     assert hooks
@@ -284,7 +280,6 @@ def test_every_hook_has_a_heading_with_its_signature():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_component_has_an_example(kind):
-    """docs/plugins.md has a section per kind, and a file in it that derives from the contract."""
     page = DOCS / "plugins.md"
     assert any(kind in heading.lower() for heading in _sections(page))
     code = "\n".join(block.text for block in _blocks(page) if block.language == "python")
@@ -295,7 +290,6 @@ def test_every_kind_of_component_has_an_example(kind):
 
 
 def test_every_contract_method_is_described():
-    """docs/plugins.md names every public method and class variable of every contract."""
     words = _words((DOCS / "plugins.md").read_text(encoding="utf-8"))
     for kind, base in CONTRACTS.items():
         own = {name for name in vars(base) if not name.startswith("_")}
@@ -319,7 +313,6 @@ def test_every_public_name_is_documented():
 
 
 def test_every_suite_key_is_described():
-    """docs/suites.md and docs/gates.md name every key of a suite file and of a gate."""
     schema = suite_schema(discover(limit=""))
     suites, gates = (_words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md"))
     assert set(schema["properties"]) <= suites
@@ -328,7 +321,6 @@ def test_every_suite_key_is_described():
 
 
 def test_every_sample_field_is_described(registry):
-    """docs/samples.md names every field of Sample and every key of the jsonl form."""
     words = _words((DOCS / "samples.md").read_text(encoding="utf-8"))
     fields = set(gradestack.Sample.__struct_fields__)
     keys = set(registry.load("reader", "jsonl").json_schema()["properties"])
@@ -336,7 +328,6 @@ def test_every_sample_field_is_described(registry):
 
 
 def test_every_state_is_described():
-    """docs/figures.md names every state a grade can have."""
     assert {str(outcome) for outcome in Outcome} <= _words((DOCS / "figures.md").read_text(encoding="utf-8"))
 
 
@@ -344,7 +335,6 @@ def test_every_state_is_described():
 
 
 def test_every_key_of_a_run_directory_is_described(tmp_path):
-    """docs/run-directory.md names every file and every key of header.json, summary.json and a row."""
     words = _words((DOCS / "run-directory.md").read_text(encoding="utf-8"))
     report = gradestack.run(ROOT / "examples/quickstart/suite.yaml", output=tmp_path / "out")
     assert {path.name for path in report.path.iterdir()} <= words
@@ -373,7 +363,6 @@ def _slug(heading):
 
 @pytest.mark.parametrize("page", PAGES, ids=_page_id)
 def test_relative_links_resolve(page):
-    """Every relative link names a file that is there, and a heading that is in it."""
     for target in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
         if re.match(r"[a-z]+:", target):
             continue
@@ -386,7 +375,6 @@ def test_relative_links_resolve(page):
 
 
 def test_index_links_to_every_page():
-    """docs/index.md leads to every other page."""
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     others = [page.name for page in DOCS.glob("*.md") if page.name != "index.md"]
     assert [name for name in others if f"]({name})" not in text] == []

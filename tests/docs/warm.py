@@ -36,7 +36,6 @@ def install(place, address, environment):
 
 
 def _main(arguments):
-    """Run the command, and return its exit code."""
     from gradestack.cli.commands import main
 
     sys.argv = ["gradestack", *arguments]

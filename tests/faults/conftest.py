@@ -85,7 +85,6 @@ def scratch(tmp_path, monkeypatch):
 
 @pytest.fixture
 def marked(tmp_path, monkeypatch):
-    """Return a function that tells which processes of this test there are, by a variable all of them inherit."""
     mark = f"GRADESTACK_FAULT_TEST={tmp_path}".encode()
     monkeypatch.setenv("GRADESTACK_FAULT_TEST", str(tmp_path))
 

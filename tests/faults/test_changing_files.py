@@ -13,7 +13,6 @@ ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 
 @pytest.fixture
 def meanwhile(monkeypatch):
-    """Return a function that has something done right after the input was planned."""
     planned = loop.shards_of
 
     def after_planning(action):

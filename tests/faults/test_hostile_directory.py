@@ -65,8 +65,6 @@ def here(tmp_path):
 
 @pytest.fixture
 def command(here):
-    """Return a function that runs the installed command there, sees that no trap was sprung, and returns the output."""
-
     def run(*arguments, program=(str(PROGRAM),), **variables):
         environment = {
             name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")

@@ -22,7 +22,6 @@ def _faults(report):
 
 
 def _all_there(report, recording):
-    """Every record is accounted for, in its order, and graded as ever unless it failed."""
     rows = list(report.rows())
     assert [row["sample"]["id"] for row in rows] == [f"t{n}" for n in range(recording.count)]
     scores = {n: row["grade"]["score"] for n, row in enumerate(rows) if row["state"] == "graded"}
@@ -95,7 +94,6 @@ def test_a_grader_that_never_gives_memory_back(recording):
 
 
 def _nested(recording, engine, depths):
-    """Run records of the depths given, in several shards, and return those that were read."""
     call = '{{"name": "f", "arguments": {{"a": {0}}}}}'
     for path in recording.place.glob("*.jsonl"):
         path.unlink()

@@ -73,7 +73,6 @@ class Laboratory:
         return subprocess.CompletedProcess([], process.returncode, out, err)
 
     def on_record(self, output="out"):
-        """Return how many ranges are."""
         try:
             return (self.place / f".{output}.unfinished/journal.jsonl").read_bytes().count(b"\n") - 1
         except OSError:
@@ -82,7 +81,6 @@ class Laboratory:
 
 @pytest.fixture
 def laboratory(tmp_path, scratch):
-    """A laboratory of this test alone."""
     place = tmp_path / "laboratory"
     place.mkdir()
     return Laboratory(place)
@@ -90,7 +88,6 @@ def laboratory(tmp_path, scratch):
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    """The files of a run that nothing happened to."""
     place = tmp_path_factory.mktemp("undisturbed")
     done = Laboratory(place).run("out", "serial")
     assert (done.returncode, done.stderr) == (0, "")

@@ -120,7 +120,6 @@ def fuzz(request, record_property):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how many inputs there were."""
     reports = [each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])]
     inputs = sum(value for each in reports for name, value in getattr(each, "user_properties", ()) if name == "inputs")
     if inputs and SECONDS:

@@ -48,7 +48,6 @@ forms = st.sampled_from([*["as it is"] * 12, "list", "lines", "indented", "gzip"
 
 
 def edited(content, edits, tokens=TOKENS):
-    """Return bytes with the edits applied one after the other."""
     for kind, place, token, length in edits:
         at = place % (len(content) + 1)
         if kind == "insert":
@@ -68,7 +67,6 @@ def edited(content, edits, tokens=TOKENS):
 
 
 def changed(records, edits):
-    """Return a copy of JSON data with the edits applied one after the other."""
     records = json.loads(json.dumps(records))
     for kind, place, number in edits:
         holder, step = _place([records], place)
@@ -98,7 +96,6 @@ def _root(records, holder):
 
 
 def _place(top, number):
-    """Return a container of the data and a step in it, both chosen by a number."""
     holder, step = top, 0
     number += 1
     while number:
@@ -114,7 +111,6 @@ def _place(top, number):
 
 
 def written(records, layout):
-    """Return records as JSON Lines, or as a list, or whole."""
     if layout == "lines" and isinstance(records, list):
         text = "".join(json.dumps(each) + "\n" for each in records)
     else:
@@ -130,7 +126,6 @@ def unpacked(content):
 
 
 def formed(content, form, other):
-    """Return bytes in another encoding, or behind those of another file."""
     if form == "gzip":
         return gzip.compress(content, mtime=0)
     if form == "utf-16":

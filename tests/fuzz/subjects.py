@@ -33,7 +33,6 @@ JOINED = [
 
 
 def _lines(name: str) -> list[Any]:
-    """Return the first records of an example."""
     return [json.loads(line) for line in (EXAMPLES / name).read_text().splitlines()[:9]]
 
 
@@ -60,7 +59,6 @@ def every_line(content: bytes) -> tuple[int, int]:
 
 
 def every_result(content: bytes) -> tuple[int, int]:
-    """Each line that is not of another type than ``result``."""
     least, most = every_line(content)
     others = 0
     for line in _text_lines(content):
@@ -79,7 +77,6 @@ def every_record(content: bytes) -> tuple[int, int] | None:
 
 
 def every_run(content: bytes) -> tuple[int, int] | None:
-    """Each run of every record."""
     text = content.removeprefix(b"\xef\xbb\xbf").strip()
     return None if text.startswith(b"[") else (0, len(content))
 
@@ -133,5 +130,4 @@ def subjects() -> list[Subject]:
 
 
 def suites() -> list[Path]:
-    """Return the suites of the examples."""
     return sorted([*EXAMPLES.glob("*/suite.yaml"), EXAMPLES / "letta/live.yaml"])

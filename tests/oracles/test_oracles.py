@@ -15,13 +15,11 @@ pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 
 @pytest.fixture(scope="module")
 def stats():
-    """Return scipy.stats."""
     return pytest.importorskip("scipy.stats")
 
 
 @pytest.fixture(scope="module")
 def statsmodels():
-    """Return statsmodels' interface."""
     return pytest.importorskip("statsmodels.api")
 
 
@@ -34,7 +32,6 @@ def test_quantiles_of_student_are_scipys(stats, df):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_paired_test_is_scipys(stats, seed):
-    """Its p and its interval, of task differences."""
     rng = random.Random(seed)
     gaps = [rng.choice([-1, -0.5, 0, 0, 0.25, 1]) for _ in range(rng.randrange(3, 80))] + [0.5]
     found, known = difference(gaps, bounded=False), stats.ttest_1samp(gaps, 0)

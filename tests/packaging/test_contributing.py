@@ -62,7 +62,6 @@ def test_hooks_run_what_lint_runs():
 
 
 def test_every_promise_of_security_has_its_test():
-    """What SECURITY.md names is there."""
     named = re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
     assert len(named) > 15
     written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))

@@ -39,7 +39,6 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory, built):
-    """A fresh environment with our wheel and the third-party package."""
     place = tmp_path_factory.mktemp("fresh")
     shout = _build(THIRD, tmp_path_factory.mktemp("shout"), "--wheel")
     venv.create(place / "venv", with_pip=True)
@@ -64,7 +63,6 @@ def test_wheel_holds_exactly_the_three_packages(built):
 
 @pytest.mark.proof
 def test_sdist_builds_the_same_wheel(built, tmp_path):
-    """The sdist holds all that is needed to build a wheel of the same content."""
     (sdist,) = [path for path in built if path.name.endswith(".tar.gz")]
     (wheel,) = [path for path in built if path.suffix == ".whl"]
     with tarfile.open(sdist) as archive:
@@ -78,7 +76,6 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
 
 @pytest.mark.proof
 def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
-    """`plugins list` outside the repository names every built-in's distribution and version."""
     listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
     line = next(line for line in listed.splitlines() if " tau_partial " in line)
     assert line.endswith("[gradestack 0.1.0]")

@@ -11,7 +11,6 @@ from gradestack.suites.inputs import name_inputs
 
 
 def written(place, records, name="log.jsonl"):
-    """Write records, one a line, and return the path."""
     path = place / name
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path

@@ -4,7 +4,6 @@ from gradestack import Input, Inputs
 
 
 def read(reader, *paths):
-    """Return everything a reader yields for paths, planned and read as a run does."""
     inputs = Inputs(
         data=tuple(Input(path=path, name=f"{n}-{path.stem}", shown=str(path)) for n, path in enumerate(paths))
     )

@@ -41,7 +41,6 @@ def modules_of(package):
 
 
 def imported(path, package):
-    """Return the modules of its own package that a file imports, anywhere in it, as dotted names below the package."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

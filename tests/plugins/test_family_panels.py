@@ -39,7 +39,6 @@ CALLS = """
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Return the runs of the examples, by name."""
     out, own = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("presets")
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")

@@ -44,7 +44,6 @@ def run(name, output, *overrides):
 
 
 def at(report, path):
-    """Return what stands at a path of keys without dots, below the aggregates."""
     found = report.aggregates
     for key in path.split("."):
         found = found[key]

@@ -75,7 +75,6 @@ def test_a_results_file_nested_too_deeply_is_refused(tmp_path):
 
 
 def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
-    """A message whose role is a list or an object is one of an unknown role."""
     messages = [{"role": odd, "content": "x"} for odd in ([], {}, None, 1, "nobody")]
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}))

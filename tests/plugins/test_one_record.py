@@ -22,7 +22,6 @@ PREDICTED = {"predicted": "x", "expected": "x"}
 
 
 def thought(summary):
-    """Return an answer with reasoning that has a summary."""
     return RESPONSE | {"output": [{"type": "reasoning", "summary": summary}, *RESPONSE["output"]]}
 
 
@@ -51,7 +50,6 @@ RECORDS = {
 
 
 def code_of(*options):
-    """Run the command and return its exit code."""
     try:
         main(list(options))
     except SystemExit as ended:
@@ -60,7 +58,6 @@ def code_of(*options):
 
 
 def written(path, *records):
-    """Write records, one a line."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
@@ -107,7 +104,6 @@ class Careless(RecordReader):
     keys = frozenset({"question", "answer"})
 
     def sample_of(self, record, source):
-        """Return a sample."""
         return Sample(id=record["question"].strip(), text=record["answer"]["text"], source=source)
 
 

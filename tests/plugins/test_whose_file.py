@@ -14,7 +14,6 @@ READERS = {"tau2": Tau2, "bfcl": Bfcl}
 
 
 def files():
-    """Return the files of all examples, and of the reference data where there is any."""
     roots = [EXAMPLES, *([Path(DATA)] if DATA else [])]
     return [path for root in roots for path in sorted(root.rglob("*")) if path.is_file()]
 

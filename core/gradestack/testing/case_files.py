@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import yaml
 
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.registry import Registry, discover
 from gradestack.runner import grade_suite
-from gradestack.suites.document import Document, yaml_data
+from gradestack.suites.document import Document
 from gradestack.suites.resolve import resolve
 from gradestack.suites.spec import RunOptions
 
 _TOLERANCE = 1e-12
 _EXPECTED = frozenset({"grades", "samples", "figures", "refused"})
-_INPUTS = frozenset({"records", "files"})
 
 
 @attrs.frozen(kw_only=True)
@@ -68,7 +68,7 @@ def cases(folder: str | Path) -> list[Case]:
 def _cases(path: Path, folder: Path) -> Iterator[Case]:
     file, names = path.relative_to(folder).as_posix(), set[str]()
     try:
-        content = yaml_data(path.read_text(encoding="utf-8"))
+        content = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except Exception as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
     for number, data in enumerate(content if isinstance(content, list) else [content], 1):
@@ -82,7 +82,7 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
             raise ConfigError(
                 f"{case}: must expect something: grades, samples, figures, bad records, or that it is refused"
             )
-        if len(data.keys() & _INPUTS) != 1:
+        if len(data.keys() & {"records", "files"}) != 1:
             raise ConfigError(f"{case}: needs either records or files")
         if "grader" not in data and any(isinstance(data.get(key), list) for key in ("grades", "figures")):
             raise ConfigError(f"{case}: without grader, what is expected stands below the graders' keys")

@@ -18,7 +18,6 @@ def stranger():
 
 @pytest.fixture
 def suite(here, stranger):
-    """A suite whose engine is a cluster at that address."""
     (here / "far.yaml").write_text(
         "target: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n"
         f"engine:\n  kind: dask\n  patience: 0.2\n  address: {stranger[1]}\n"

@@ -32,7 +32,6 @@ def text_of(hostile, what):
 
 
 def records(*, hostile):
-    """Return records with a text in every place that has one, and two that are none."""
     found = []
     for number, predicted in enumerate(["a", "b", "c"]):
         text = text_of(hostile, "text")
@@ -54,7 +53,6 @@ def records(*, hostile):
 
 
 def suite(*, hostile):
-    """Return a suite with such texts as keys."""
     key, facet = text_of(hostile, "grader"), text_of(hostile, "facet")
     return {
         "name": text_of(hostile, "suite"),
@@ -67,8 +65,6 @@ def suite(*, hostile):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """Return a function that makes and enters a directory with records and a suite, of hostile or of plain texts."""
-
     def make(*, hostile):
         here = tmp_path / ("hostile" if hostile else "plain")
         here.mkdir()
@@ -173,8 +169,6 @@ def test_warnings_from_python_are_one_line(place):
 
 @pytest.fixture
 def written(place, command):
-    """Return a function that runs the suite over hostile or plain texts and returns what it wrote, by path."""
-
     def run(*, hostile):
         here = place(hostile=hostile)
         command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")

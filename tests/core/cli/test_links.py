@@ -22,7 +22,6 @@ KINDS = ["file", "other_name", "folder", "dangling", "full", "pipe"]
 
 @pytest.fixture
 def call(command, monkeypatch, graded):
-    """Return a function that runs a command in the user's directory, within twenty seconds."""
     monkeypatch.chdir(graded)
 
     def late(*_):
@@ -107,7 +106,6 @@ def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
 
 
 def header(graded, options):
-    """Return the header of the run with the HTML report of other options."""
     found = json.loads((graded / "runs" / "header.json").read_text())
     for each in found["components"]:
         each["options"] |= options if (each["kind"], each["name"]) == ("reporter", "html") else {}

@@ -32,8 +32,6 @@ READS = {
 
 @pytest.fixture
 def command(capsys):
-    """Return a function that runs the command, which must come to its end by itself, and what it says."""
-
     def run(*options):
         signal.alarm(60)  # interrupts what opens a FIFO
         try:
@@ -51,7 +49,6 @@ def command(capsys):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two runs of one sample."""
     place = tmp_path_factory.mktemp("runs")
     (place / "log.jsonl").write_text(json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n")
     for name in ("run", "other"):
@@ -60,7 +57,6 @@ def runs(tmp_path_factory):
 
 
 def fifo(path):
-    """Put a FIFO in the place of a file."""
     os.mkfifo(path)
 
 
@@ -70,7 +66,6 @@ def device(path):
 
 
 def listening(path):
-    """Put a socket in the place of a file."""
     with socket.socket(socket.AF_UNIX) as opened:
         opened.bind(os.path.relpath(path))
 

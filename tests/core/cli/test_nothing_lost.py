@@ -45,7 +45,6 @@ def test_an_output_that_holds_an_input_is_refused(runs):
 
 
 def written(place, *, comparison):
-    """Write a comparison of two runs, or the pages of one."""
     if comparison:
         gradestack.compare("a", "b", output=place)
     else:

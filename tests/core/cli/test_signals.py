@@ -46,8 +46,6 @@ def grade(sample, submission):
 
 @pytest.fixture
 def hanging(held):
-    """Return a function that starts a run on the serial engine and returns it at a grade that does not end."""
-
     def start(grader=None):
         if grader is not None:
             (held.place / "grader.py").write_text(grader)

@@ -20,7 +20,6 @@ def lines(inputs, expected="x", runs=1):
 
 @pytest.fixture
 def graded(tmp_path, command, monkeypatch):
-    """Return a function that grades records into a directory, by the command line."""
     monkeypatch.chdir(tmp_path)
 
     def grade(name, records, *options):
@@ -175,7 +174,6 @@ def test_another_extractor_is_another_grader(graded, command):
 
 
 def test_runs_that_do_not_say_which_code_they_were_graded_by_are_compared(graded, command):
-    """Those of an earlier version, whose header.json has neither code nor extractor."""
     a, b = graded("a", lines(QUESTIONS)), graded("b", lines(QUESTIONS))
     found = header("a")
     for each in found["components"]:

@@ -13,8 +13,6 @@ MANY = {str(task): [1.0, 1.0 if task < 15 else 0.0] for task in range(20)}
 
 
 def grader(better, verdict=None):
-    """Return a grader of recorded scores that declares a direction, and perhaps has a verdict of its own."""
-
     class Recorded(Grader):
         def grade(self, sample):
             score = sample.recorded["score"]
@@ -25,7 +23,6 @@ def grader(better, verdict=None):
 
 
 def graded(out, scores, of, *, gate=None, models=None):
-    """Grade scores by task and run into a directory."""
     samples = [
         {"id": task, "run": run, "recorded": {"score": score}, **({"model": model} if model else {})}
         for model, tasks in (models or {None: scores}).items()
@@ -115,7 +112,6 @@ class Failing(Grader):
     better: ClassVar = "lower"
 
     def grade(self, sample):
-        """Return the grade of one sample."""
         if sample.recorded["score"] < 0:
             msg = "broken"
             raise ValueError(msg)

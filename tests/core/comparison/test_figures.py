@@ -21,7 +21,6 @@ class Labels(Grader):
     needs = frozenset({"label", "expected"})
 
     def grade(self, sample):
-        """Return the grade of one sample."""
         return Grade(score=float(sample.label == sample.expected.label), label=sample.label, gold=sample.expected.label)
 
 
@@ -36,7 +35,6 @@ def labelled(seed, right, tasks=40):
 
 
 def graded_to(place, samples, **options):
-    """Grade samples by their labels into a directory."""
     metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g", "trials": "task"}}
     graders = {"g": Labels} | options.pop("graders", {})
     gradestack.grade(samples, graders=graders, metrics=metrics | options.pop("metrics", {}), output=place, **options)
@@ -50,7 +48,6 @@ def two(tmp_path):
 
 
 def of_rows(run, read, without=None):
-    """Return a figure over the rows of a run, computed anew without one task."""
     labels = sorted({row["grades"]["g"]["gold"] for row in gradestack.load_report(run).rows()})
     rows = [
         (row["sample"]["id"], row["run"], None, Grade(score=grade["score"], label=grade["label"], gold=grade["gold"]))
@@ -87,7 +84,6 @@ def test_figures_are_compared_by_leaving_out_a_task_of_both(two, path, read):
 
 
 def test_a_mean_over_tasks_has_the_differences_of_its_tasks(two):
-    """The accuracy over equally many runs a task, which is a mean of task means, comes out as that of the scores."""
     a, b = (graded_to(run.parent / f"{run.name}2", labelled_once(seed)) for run, seed in zip(two, (3, 4), strict=True))
     data = compare(a, b, figures=["g.classification.accuracy"]).data
     scores, figure = data["metrics"]["g"], data["figures"]["g.classification.accuracy"]
@@ -240,7 +236,6 @@ class Hits(Aggregator):
 
 @pytest.fixture
 def own(tmp_path, command, monkeypatch):
-    """Return a file with an aggregator, and two runs that used it, named as a class and offered by the file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):

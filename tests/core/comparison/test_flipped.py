@@ -5,7 +5,6 @@ from gradestack.comparison.flipped import flipped
 
 
 def graded(right, names=(0, 1)):
-    """Return a run of tasks with two trials each, of which those are right that ``right`` says."""
     samples = [
         {"id": f"t{task}", "run": run, "expected": "x", "predicted": "x" if right(task, run) else f"y{run}"}
         for task in range(8)

@@ -57,7 +57,6 @@ def test_a_weighted_gate_over_a_run(run):
 
 
 def test_a_logical_gate_over_a_run(run):
-    """Conditions are simple by default, or logical where they have an operator."""
     inner = {"operator": "and", "conditions": [{"metric_key": "half", "op": "lte", "value": 0.5, "aggregation": "max"}]}
     gate = {"kind": "logical", "operator": "or", "conditions": [{"metric_key": "q", "op": "gte", "value": 0.9}, inner]}
     report = run(gate=gate)

@@ -9,7 +9,6 @@ DATA = data(__file__, "paths.yaml")
 
 
 def number(path, component):
-    """Return the number that a whole path leads to."""
     grader, metric, rest = split_path(path, DATA["aggregates"])
     return number_at(DATA["aggregates"][grader][metric], rest, (metric, component), f"{grader}.{metric}")[0]
 

@@ -13,7 +13,6 @@ GATE = GateSpec(op="gt", value=0.5)
 
 
 def of(rows, success):
-    """Return the successes among keys and grades."""
     table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": [grade for _, grade in rows]})
     return successes(table, success)
 

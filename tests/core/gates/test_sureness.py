@@ -26,7 +26,6 @@ def gates(run_lines, record):
 
 
 def interval_of(formula, tasks, confidence=0.95):
-    """Return the logit t interval of a formula of tasks, written out."""
     count, whole = len(tasks), formula(tasks)
     pseudo = [count * whole - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)]
     stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + confidence) / 2, count - 1)
@@ -123,7 +122,6 @@ def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
 
 
 def test_each_group_has_its_own_interval(gates):
-    """And the whole is sure when every group is."""
     (found,) = gates({"metric_key": "quality", "op": "gte", "value": 0.3, "per": "model"}).gates
     for run in (0, 1):
         scores = [(scores[run],) for scores in TASKS.values()]

@@ -19,7 +19,6 @@ def packed(numbers):
 
 
 def naive(numbers):
-    """Return the positions of all that occurred before."""
     seen, found = set(), []
     for position, number in enumerate(numbers):
         if number in seen:
@@ -30,7 +29,6 @@ def naive(numbers):
 
 @pytest.fixture(params=[1 << 20, 0], ids=["in one piece", "in 256 pieces"])
 def pieces(request, monkeypatch):
-    """Both ways of looking."""
     monkeypatch.setattr(duplicates, "_WHOLE", request.param)
 
 

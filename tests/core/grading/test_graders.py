@@ -24,7 +24,6 @@ from tests.core.workers import grader_stage
 
 @pytest.fixture
 def slot(toys):
-    """The toy grader as `quality`."""
     return grader_stage(key="quality", component="toy", grader=toys.Toy())
 
 

@@ -71,7 +71,6 @@ def twice(record):
 
 @pytest.mark.parametrize("size", [1, 10_000])
 def test_duplicates_are_kept_and_told(run_lines, record, small_shards, size):
-    """The same id of another run is no duplicate."""
     small_shards(size)
     report = run_lines(twice(record))
     assert report.summary["duplicates"] == {"policy": "keep", "count": 2, "listed": ["runs.jsonl:3", "runs.jsonl:5"]}

@@ -10,7 +10,6 @@ RECORDS = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("c", 2)]
 
 @pytest.fixture(params=[1, 10_000], ids=["many shards", "one shard"])
 def run(run_lines, record, request, monkeypatch):
-    """Return a function that runs two trials of three tasks, in shards of any size."""
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", request.param)
     tags = {"a": ["easy", "short"], "b": "easy", "c": [5]}
 

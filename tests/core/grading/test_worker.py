@@ -28,8 +28,6 @@ SHARD = Shard(ordinal=3, input=GIVEN, position=100)
 
 @pytest.fixture
 def make_worker(tmp_path, toys):
-    """Return a function that makes a worker around the toys."""
-
     def make(**fields):
         return worker(
             tmp_path,
@@ -96,7 +94,9 @@ def test_a_worker_and_its_result_can_be_pickled(make_worker):
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
     told = []
     make_worker(progress=told.append).process(SHARD, singly(sample(str(number)) for number in range(130)))
-    assert (sum(told), len(told)) == (130, 2)
+    assert sum(told) == 130
+    assert told[:-1]
+    assert all(64 <= each < 128 for each in told[:-1])  # blocks of at most 64, as large as the machine is quick
 
 
 def test_remarks_are_added_up_with_the_first_place(make_worker):

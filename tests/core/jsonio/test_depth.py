@@ -23,7 +23,6 @@ def nested(levels, inner=""):
 
 
 def below(calls, read):
-    """Call something from far down."""
     return below(calls - 1, read) if calls else read()
 
 
@@ -49,7 +48,6 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("calls", [0, 300])
 def test_levels_and_calls_share_one_limit(reader, calls, tmp_path):
-    """What a shard's work may nest is the room for its calls and for the levels of what it reads, together."""
     read = READERS[reader]
     with for_a_shard():
         below(calls, lambda: read(nested(ROOM - calls - USED), tmp_path))

@@ -50,8 +50,6 @@ gates: [{figure: slips.rate.slip_rate, op: lte, value: 0.5}]
 
 @pytest.fixture
 def run(tmp_path, command):
-    """Return a function that grades a recording of slips by a grader and an aggregator of the user's own."""
-
     def graded(name, slips, *more, better="lower", numbers=NUMBERS, estimate=ESTIMATE, gates=None):
         text = GRADER.replace("{better}", better).replace("{numbers}", numbers).replace("{estimate}", estimate)
         (tmp_path / "slips.py").write_text(text.replace('"mean", "./slips.py:Rate"', '"mean",'))
@@ -157,11 +155,9 @@ class Shares(Aggregator):
     figures = (Figure("share", "Passed", divisor="graded"),)
 
     def numbers(self, grade: Grade) -> Numbers | None:
-        """Return what one adds."""
         return None if grade.score is None else {"graded": 1, "passed": grade.score}
 
     def estimate(self, graded, passed):
-        """Return the share."""
         return {"share": ratio(passed, graded)}
 
 

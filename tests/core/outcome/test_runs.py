@@ -15,8 +15,6 @@ TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
 
 @pytest.fixture
 def run(run_lines, record):
-    """Return a function that runs three trials of two tasks."""
-
     def call(trials=TRIALS, **suite):
         records = [
             record(f"t{task}", score, run=trial)

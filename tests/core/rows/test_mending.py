@@ -47,7 +47,6 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 
 def line(sample, grades, *, success=None, strict=False, submissions=None):
-    """Return the row read back from the line, and the sample and grades that were written."""
     data, sample, kept = line_and_kept(
         sample, grades, "quality", success=success, submissions=submissions, signatures=SIGNATURES, strict=strict
     )

@@ -12,7 +12,6 @@ GRADES = {"g": Grade(score=1.0)}
 
 
 def written(sample):
-    """Return a row as it is read back."""
     return json.loads(row_bytes(sample, GRADES, "g", passed=True))
 
 

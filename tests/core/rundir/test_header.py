@@ -9,7 +9,6 @@ import gradestack
 
 @pytest.fixture
 def suite(write_lines, record, tmp_path):
-    """A suite over two files."""
     (tmp_path / "d").mkdir()
     one, two = write_lines([record("a", 1.0)], "d/one.jsonl"), write_lines([record("b", 1.0)], "d/two.jsonl")
     paths = [str(one), str(two)]

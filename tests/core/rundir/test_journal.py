@@ -19,7 +19,6 @@ from gradestack.rundir.place import Staging
 
 
 def test_a_result_survives_its_record(tmp_path):
-    """Every field but the rows, which are in results.jsonl by then."""
     result = ShardResult(
         ordinal=3,
         input="in",

@@ -56,8 +56,6 @@ def registry(make_registry_, toys):
 
 @pytest.fixture
 def run(suite, registry):
-    """Return a function that runs the suite."""
-
     def call(output="out", **more):
         options = {name: more.pop(name) for name in ("resume", "rows", "workers", "say") if name in more}
         return gradestack.run({**suite, "engine": "serial", **more}, output=output, registry=registry, **options)

@@ -28,7 +28,6 @@ pytestmark = pytest.mark.usefixtures("temporary")
 
 @pytest.fixture
 def imported(monkeypatch):
-    """Return the names of modules that are imported by name meanwhile."""
     found, load = [], copying.importlib.import_module
     monkeypatch.setattr(copying.importlib, "import_module", lambda name, *more: found.append(name) or load(name, *more))
     return found
@@ -190,8 +189,6 @@ SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no
 
 @pytest.fixture
 def written(place, temporary):
-    """Return a function that returns the content of all files written, what pages carry unpacked, and their names."""
-
     def read():
         files = [each for each in place.rglob("*") if each.is_file()]
         content = "\n".join([*map(str, place.rglob("*")), *(each.read_text() for each in files)])

@@ -220,7 +220,6 @@ class Loud(Grader):
     """Grades in capitals."""
 
     def grade(self, sample):
-        """Return the same for all."""
         return Grade(score=1.0)
 
 
@@ -231,7 +230,6 @@ class Choosy(Grader):
     least: int
 
     def grade(self, sample):
-        """Return the option."""
         return Grade(score=float(self.least))
 
 

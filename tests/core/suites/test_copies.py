@@ -225,7 +225,6 @@ def test_a_stream_of_a_packed_file_names_it(tmp_path):
 
 
 def test_a_packed_file_is_read_with_what_stands_around_it(tmp_path):
-    """Questions, possible answers and scores of a packed result of BFCL are found where those of a plain one are."""
     for name, record in {
         "BFCL_v4_simple.json": {
             "id": "simple_0",

@@ -7,8 +7,6 @@ import gradestack
 
 @pytest.fixture
 def foreign(toys):
-    """Return a function that makes the toys' registry with exporters that come with another plugin than the reader."""
-
     def make(**targets):
         more = [toys.component("exporter", name, target) for name, target in targets.items()]
         found = toys.make_registry()

@@ -10,8 +10,6 @@ from tests.core.outcomes import read
 
 
 def stack_of(fragment):
-    """Return a registry with the stack ``theirs``, which is this fragment."""
-
     class Plugin:
         @hookimpl
         def gradestack_components(self):

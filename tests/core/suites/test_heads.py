@@ -14,8 +14,6 @@ TAU = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": []}\n'
 
 @pytest.fixture
 def file(tmp_path):
-    """Return a function that writes a file of these bytes."""
-
     def write(content, name="x.jsonl"):
         (tmp_path / name).write_bytes(content)
         return tmp_path / name

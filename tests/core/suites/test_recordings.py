@@ -12,7 +12,6 @@ from tests.core.toy_components import Adapting
 
 @pytest.fixture
 def found(make_registry_, toys):
-    """A registry with a stack of the inputs and a grader of the recording."""
     return make_registry_(
         toys.component("stack", "counting", "counting_stack"),
         toys.component("stack", "raising", "raising_stack"),

@@ -11,7 +11,6 @@ from tests.core.toy_components import BASE
 
 
 def entry(stage):
-    """Return key and name of a component, and what its options came to in it."""
     return [stage.key, stage.name, {name: getattr(stage.component, name) for name in stage.options}]
 
 

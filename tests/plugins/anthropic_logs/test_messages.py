@@ -25,8 +25,6 @@ def told(*blocks):
 
 @pytest.fixture
 def sample(tmp_path):
-    """Return a function that reads the one sample of messages."""
-
     def one(*messages, **more):
         (found,) = read("anthropic", written(tmp_path, [{"messages": list(messages), **more}]))
         return found
@@ -50,7 +48,6 @@ def test_results_are_matched_by_id_and_start_no_turn(sample):
 
 
 def test_a_message_with_results_and_text_begins_a_turn(sample):
-    """The results belong to the turn before, the text to the new one."""
     again = told(result("a", "one"), {"type": "text", "text": "And T-4?"})
     found = sample(USER, says(use("a")), again, {"role": "assistant", "content": "Done."})
     assert [[m.role for m in turn] for turn in found.turns] == [["user", "assistant", "tool"], ["user", "assistant"]]
@@ -82,7 +79,6 @@ def test_results_of_blocks_are_text_where_they_are_text_alone(sample):
 
 
 def test_server_tools_carry_their_results_in_the_answer(sample):
-    """An error of theirs has a code."""
     search = {"type": "server_tool_use", "name": "web_search", "input": {"query": "x"}}
     problem = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
     found = sample(
@@ -103,7 +99,6 @@ def test_server_tools_carry_their_results_in_the_answer(sample):
 
 
 def test_mcp_tools_name_their_server(sample):
-    """What their servers list are tools of the run."""
     tools = [{"type": "mcp_toolset", "mcp_server_name": "rail"}, {"name": "refund", "input_schema": {"type": "object"}}]
     found = sample(
         USER,

@@ -85,7 +85,6 @@ def test_the_stop_reason_says_how_a_run_ended(tmp_path, reason, ended):
 
 
 def test_batch_results_that_failed_are_failed_runs(tmp_path):
-    """Errored, expired and cancelled requests have no answer."""
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
     results = [{"type": "errored", "error": error}, {"type": "expired"}, {"type": "canceled"}]
     lines = [{"custom_id": each["type"], "result": each} for each in results]

@@ -21,13 +21,11 @@ FIND = {
 
 
 def lines(*records):
-    """Return JSON Lines."""
     return "".join(json.dumps(each) + "\n" for each in records)
 
 
 @pytest.fixture
 def bfcl(tmp_path):
-    """Return functions that write the files of one category below a root."""
     root = tmp_path / "board"
 
     def write(relative, *records):

@@ -9,19 +9,16 @@ from tests.plugins.described_samples import read
 
 
 def one(bfcl, answer, **more):
-    """Return the sample of one result with its question."""
     bfcl.questions(bfcl.question())
     (sample,) = read(Bfcl(), bfcl.results(bfcl.result(answer, **more)))
     return sample
 
 
 def remarks(*paths):
-    """Return what the reader says of inputs as a whole."""
     return list(Bfcl().remarks(Inputs(data=tuple(Input(path=p, name=p.name, shown=p.name) for p in paths))))
 
 
 def test_a_result_is_joined_with_everything_beside_it(bfcl):
-    """Question, possible answer and score are found from the result, from the root, and from the score alone."""
     bfcl.questions(bfcl.question())
     bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"], "price": [1.5, ""]}}]))
     result = bfcl.results(bfcl.result([{"find.trains": '{"to": "X"}'}]))
@@ -137,7 +134,6 @@ def test_forms_of_answers(bfcl, answer, names):
 
 
 def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):
-    """Calls by turn and step, results from the log by their place, expected calls by turn."""
     identifier = "multi_turn_base_0"
     log = [
         {
@@ -233,7 +229,6 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
 
 
 def test_a_broken_line_of_scores_passes_nobody(bfcl):
-    """The lost line may have been the failure of any result."""
     bfcl.questions(bfcl.question())
     path = bfcl.scores({"accuracy": 0.0, "correct_count": 0, "total_count": 1})
     path.write_text(path.read_text(encoding="utf-8") + '{"id": "parallel_0", "valid": fal\n', encoding="utf-8")

@@ -48,7 +48,6 @@ def make_reply(call: Any = None, content: Any = "said") -> dict[str, Any]:
 
 
 def make_sample(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
-    """Return the sample of a record and its reply."""
     line = {"sample": record, "recorded": reply}
     return build(split_entry(line), row=0, source=Source(file="x"), profile=profile, **options)
 
@@ -66,7 +65,6 @@ def verdict(grade: Any) -> tuple[int, ...] | None:
 
 
 def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any]:
-    """Return everything the reader yields for files."""
     given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
     side = None if dataset is None else Input(path=dataset, name=dataset.stem, shown=dataset.name)
     inputs = Inputs(data=tuple(given), dataset=side)
@@ -75,20 +73,17 @@ def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any
 
 
 def write_lines(path: Any, *lines: Any) -> Any:
-    """Write lines, encoded unless they are text, and return the path."""
     path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
     return path
 
 
 def fold(aggregator: Any, grades: Any) -> Any:
-    """Return the figures of grades."""
     keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
     return figures_of(aggregator, _grades(aggregator, [list(zip(keys, grades, strict=True))]))
 
 
 @pytest.fixture(scope="session")
 def df() -> Any:
-    """The builders as one namespace."""
     return SimpleNamespace(
         tool=make_tool,
         execution=make_execution,

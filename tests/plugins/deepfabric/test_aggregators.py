@@ -62,7 +62,6 @@ def test_figures(df, grades, profile):
 
 
 def test_error_samples_lower_every_rate(df, grades):
-    """One error more makes every rate smaller, and not those over attempted samples."""
     before = grades("documented")
     error = before[4]
     few, many = (df.fold(DeepFabricMetrics(), found) for found in (before, [*before, error]))
@@ -99,7 +98,6 @@ def test_overall_score_follows_the_weights(df, grades):
 
 
 def test_weights_without_a_score_leave_the_rates(df, grades):
-    """With a weight of NaN the rates stand and the overall score is null, with a reason."""
     metrics = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream", weights={"tool_selection": math.nan}))
     assert metrics["tool_selection_accuracy"] == 3 / 7
     assert metrics["samples_processed"] == 5

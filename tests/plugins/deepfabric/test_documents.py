@@ -23,7 +23,6 @@ PROFILES = ["documented", "upstream"]
 
 
 def table(mark):
-    """Return the rows of the table after a mark, as lists of cells."""
     text = PAGE.split(mark, 1)[1].strip()
     lines = text.split("\n\n", 1)[0].splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
@@ -68,7 +67,6 @@ def test_example_figures(profile):
 
 
 def test_options_bands_and_reasons_are_documented():
-    """Every option of reader and grader, every band and every reason code is on the page."""
     spans = set(re.findall(r"`([^`]+)`", PAGE))
     for component in (DeepFabric, DeepFabricReader):
         assert {field.name for field in attrs.fields(component)} - {"profile"} <= spans

@@ -31,7 +31,6 @@ def test_inspecting_failures(df, capsys):
 
 @PROFILES
 def test_files_and_lines_give_the_same(df, tmp_path, profile):
-    """Files, joined or not, and decoded lines give the same metrics and predictions."""
     tools = [df.tool("f", ["a"], a="integer")]
     records = [df.record(("f", {"a": n + 1}), tools) for n in range(5)]
     replies = [df.reply(("f", {"a": 1})), df.reply(("g", {})), df.reply(), {"kind": "exception"}, None]
@@ -54,7 +53,6 @@ def test_files_and_lines_give_the_same(df, tmp_path, profile):
 
 
 def test_options_reach_the_grader(df):
-    """Weights, a whole grader and lenient validation can be given."""
     record = {**df.record(("f", {"a": 1}), [df.tool("f", a="integer")]), "extra": 1}
     line = {"sample": record, "recorded": df.reply(("f", {"a": 1, "b": 2}))}
     assert evaluate([line]).metrics.processing_errors == 1

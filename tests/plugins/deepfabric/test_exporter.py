@@ -188,7 +188,6 @@ def test_lone_surrogates_are_escaped():
 
 
 def summary_of(grader, grades, shown="in.jsonl"):
-    """Return an export summary, with the figures of grades."""
     aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile)
     states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
@@ -197,7 +196,6 @@ def summary_of(grader, grades, shown="in.jsonl"):
 
 
 def exported(grader, samples, grades):
-    """Return the text the exporter streams for samples."""
     exporter, shard = DeepFabricExporter(), Shard(ordinal=0, input=Input(path=None, name="in", shown="in"))
     chunks = [
         chunk

@@ -26,7 +26,6 @@ def lines(df):
 
 
 def graded(df, tmp_path, lines, profile="documented", **options):
-    """Return the report of a run over lines."""
     path = df.write(tmp_path / "joined.jsonl", *lines)
     overrides = [f"graders.tools.{name}={json.dumps(value)}" for name, value in options.items()]
     return gradestack.grade_files([path], output=tmp_path / "run", profile=profile, overrides=overrides)
@@ -85,7 +84,6 @@ def test_records_on_which_the_original_ends(df, tmp_path, lines):
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_the_run_ends_under_every_engine(df, tmp_path, lines, engine):
-    """What the grader raises to end the run leaves no run directory behind, wherever it was raised."""
     silent = {"sample": {"messages": [{"role": "system", "content": "s"}]}, "recorded": df.reply()}
     path = df.write(tmp_path / "joined.jsonl", lines[0], silent)
     stop = ["graders.tools.on_stop=stop"]
@@ -95,7 +93,6 @@ def test_the_run_ends_under_every_engine(df, tmp_path, lines, engine):
 
 
 def test_the_first_error_is_the_first_in_input_order(df, lines):
-    """The first record's error is named, and long words are cut."""
     grader = DeepFabric()
     grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
     long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
@@ -105,7 +102,6 @@ def test_the_first_error_is_the_first_in_input_order(df, lines):
 
 
 def test_the_version_reaches_the_result_file(df, tmp_path, lines):
-    """``graders.tools.upstream_version`` decides reading, verdicts and the keys of the result file together."""
     lines[1]["sample"]["metadata"] = {"conversation_type": "cot"}
     new = graded(df, tmp_path, lines[:2], "upstream")
     old = graded(df, tmp_path / "fine", lines[:2], "upstream", upstream_version=4.3)

@@ -27,7 +27,6 @@ calls = st.none() | st.tuples(st.sampled_from([*NAMES, "zz", ""]), arguments)
 
 @st.composite
 def snapshots(draw):
-    """Tools in the OpenAI form, with sound schemas."""
     tools = []
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=3)):
         properties = {
@@ -138,7 +137,6 @@ def test_figures_are_consistent(profile, pairs, data):
 
 @given(expected=calls.filter(lambda call: call is not None), made=calls, tools=snapshots())
 def test_strict_options_never_gain(expected, made, tools):
-    """Turning checks on can only lose points, and never the tool selection."""
     sample = sample_of(expected, made, tools, "documented")
     plain = DeepFabric().grade(sample)
     strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
@@ -159,7 +157,6 @@ wild = st.recursive(
 
 
 def graders_of(profile):
-    """Return graders that read records and replies in every way the profile has."""
     options = [{}, {"multi_turn": True}]
     if profile == "upstream":
         options += [{"upstream_version": "4.3"}, {"tool_call_parser": "llama", "multi_turn": True, "max_turns": 1}]

@@ -147,7 +147,6 @@ def test_repeated_ids_in_a_dataset(df, rows, tmp_path):
 
 
 def test_several_files_of_replies(df, rows, tmp_path):
-    """Each file of replies is joined to the dataset by itself, and its name is its samples' model."""
     records, replies = rows
     dataset = df.write(tmp_path / "dataset.jsonl", *records[:2])
     paths = [

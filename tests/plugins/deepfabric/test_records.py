@@ -29,7 +29,6 @@ def truth_of(record, rules="documented"):
 
 @pytest.fixture
 def full(df):
-    """A record that uses every key."""
     return {
         "messages": [
             {"role": "system", "content": "s"},
@@ -144,7 +143,6 @@ BROKEN = [
 @PROFILES
 @pytest.mark.parametrize(("path", "value"), BROKEN, ids=lambda value: repr(value)[:40])
 def test_a_broken_rule_is_a_processing_error(df, full, profile, path, value):
-    """Each rule of the format, broken alone, makes the sample a processing error of which nothing is known."""
     sample = df.sample(edit(path, value)(full), df.reply(("f", {"a": 1})), profile)
     assert sample.status is Status.FAILED
     assert sample.error.code == "processing_error"
@@ -192,7 +190,6 @@ def test_query_comes_from_the_first_user_message_else_the_question():
 
 
 def test_the_first_execution_is_the_expected_call(df):
-    """Later executions and the messages' own calls do not change what is expected first."""
     record = df.record(("f", {"a": 1}))
     record["tool_context"]["executions"].append(df.execution("g", "[1]"))
     record["messages"].append({"role": "assistant", "content": "x", "tool_calls": [CALL]})
@@ -219,7 +216,6 @@ def test_the_expected_answer(df, fields, with_tools, answer):
 
 
 def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
-    """There is always an answer when an assistant has spoken, and none when it has not."""
     record = df.record(("f", {}))
     assert truth_of(record).answer is None
     record["messages"] += [{"role": "assistant", "content": text} for text in ("f(1)", "f(2)")]
@@ -227,7 +223,6 @@ def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
 
 
 def test_null_content_in_a_scanned_message_is_an_error(df):
-    """Looking for the answer fails on null content, but only with tools and without final_answer."""
     record = df.record(("f", {}))
     record["messages"].append({"role": "assistant", "content": None})
     with pytest.raises(RunStops, match="argument of type 'NoneType' is not iterable"):
@@ -322,7 +317,6 @@ def test_executions_with_lone_surrogates(df, key):
 
 
 def test_names_of_recorded_calls_with_lone_surrogates(df):
-    """The same holds of the names in a message's calls, not of their arguments."""
     function = {"name": "é", "arguments": '{"a": "\ud800"}'}
     call = {"id": "abcdefghi", "type": "function", "function": function}
     messages = [{"role": "user", "content": "q\ud800"}, {"role": "assistant", "content": "", "tool_calls": [call]}]

@@ -190,7 +190,6 @@ def test_calls_in_text(text, call, broken):
 
 
 def test_argument_text_that_holds_text_is_an_error():
-    """Arguments that are JSON text of JSON text pass the parser, and then are no object."""
     assert call_of('{"name": "f", "arguments": "\\"x\\""}').startswith(
         "error: the arguments of a call must be an object"
     )

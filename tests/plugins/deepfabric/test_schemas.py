@@ -141,7 +141,6 @@ def test_a_bare_function_and_a_nameless_entry():
 
 
 def test_the_first_tool_of_a_name_counts():
-    """Of two tools of one name the first is checked against."""
     specs = convert([_tool("f", "string"), _tool("f", "integer")], "documented")
     assert find(specs, "f", "documented").accepts({"a": "x"})
     assert find(specs, "g", "documented") is None

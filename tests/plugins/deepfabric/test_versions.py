@@ -20,7 +20,6 @@ ASKED = {"role": "user", "content": "q"}
 
 
 def executions(df, *arguments):
-    """Return a tool context whose executions have these argument texts."""
     return {"executions": [df.execution(f"f{n or ''}", text) for n, text in enumerate(arguments)]}
 
 
@@ -247,7 +246,6 @@ ARGUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES)
 
 @st.composite
 def valid_lines(draw):
-    """A valid record that expects a call, and a reply that names a tool in a form both versions read."""
     call = {"name": draw(st.sampled_from([*NAMES, "zz"])), "arguments": draw(ARGUMENTS | st.just({"a": None}))}
     tools = []
     for name in draw(st.lists(st.sampled_from(NAMES), min_size=1)):

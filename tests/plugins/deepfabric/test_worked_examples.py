@@ -124,7 +124,6 @@ def test_what_is_known_of_a_failed_record(df, tools):
 
 @pytest.fixture
 def four(df, tools):
-    """The examples' file of four records, with the replies to it, the first ending a conversation if asked to."""
     records = [
         record_of(df, READ, tools=tools),
         record_of(df, ("list_files", {}), tools=tools),
@@ -136,7 +135,6 @@ def four(df, tools):
 
 
 def test_a_whole_file(four):
-    """Rates, overall score and counts of the file, asked for one reply and over several turns."""
     single = evaluate(*four, profile="upstream").metrics
     rates = (single.tool_selection_accuracy, single.parameter_accuracy, single.execution_success_rate)
     assert (*rates, single.response_quality, single.overall_score) == (0.25, 0.25, 0.25, 0.0, 0.25)

@@ -170,7 +170,6 @@ def _similarity(constraints, snapshots, at, place):
 
 
 def test_the_best_mapping_is_found():
-    """Forty random graphs with guardrails and references, against trying every mapping."""
     rng = random.Random(5)  # noqa: S311 - test data
     seen = set()
     for _ in range(40):

@@ -185,7 +185,6 @@ def test_what_is_not_of_its_form_fails_the_grade(state, assertions):
 
 
 def test_nothing_recorded_and_nothing_asserted_are_skipped():
-    """Options assert for samples whose reference does not."""
     assert StateDiff().grade(Sample(id="a")).reasons[0].code == "state_not_recorded"
     assert StateDiff().grade(Sample(id="a", state=CHANGES)).reasons[0].code == "no_assertions"
     assert StateDiff(assertions=(about("added", "notes"),)).grade(Sample(id="a", state=CHANGES)).passed

@@ -23,7 +23,6 @@ from gradestack_plugins.engines.dask_task import Order, Task
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A scheduler with one worker that does not belong to any run."""
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with _scheduler() as address:
         workers = LocalWorkers(address, 1, None, tmp_path_factory.mktemp("workers"))

@@ -20,13 +20,11 @@ LINES[17] = "broken"
 
 @pytest.fixture(scope="module")
 def registry():
-    """The sound built-in plugins."""
     return Registry([plugin for plugin in discover(limit="").plugins if not plugin.error])
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, registry):
-    """Return a function that runs the same file, cut into many shards, on an engine."""
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 700)
     path = tmp_path / "runs.jsonl"
     path.write_text("\n".join(LINES))

@@ -294,7 +294,6 @@ def _stat(process):
 
 
 def _ticks(process):
-    """Return how much of a processor it has used."""
     return sum(map(int, _stat(process)[11:13]))
 
 

@@ -127,12 +127,10 @@ def test_no_assistant_message_is_empty(extractor):
 )
 @pytest.mark.parametrize("turns", [(), ((),)])
 def test_without_messages_the_answer_text_is_used(extractor, turns):
-    """A sample without any recorded message gives its answer text, as if it were the only message."""
     assert extractor.extract(Sample(id="t", turns=turns, text="answer 42")) == "answer 42"
 
 
 def test_last_turn_without_speech_is_empty():
-    """Only the last turn counts, also when it is empty."""
     assert LastTurn().extract(talk([said("first")], [])) == ""
     assert LastAssistant().extract(talk([said("first")], [])) == "first"
 
@@ -212,7 +210,6 @@ def test_after_marker(options, expected):
 
 
 def test_after_marker_needs_a_marker():
-    """An empty marker is refused."""
     with pytest.raises(ValueError, match="marker is empty"):
         AfterMarker(marker="")
 
@@ -285,7 +282,6 @@ def test_tool_output_without_ids():
     ],
 )
 def test_memory_block_of_a_recording_that_has_it(recorded):
-    """A recorded memory gives the block's text, "" for a label the agent does not have."""
     sample = Sample(id="t", recorded=recorded)
     assert MemoryBlock(block_label="human").extract(sample) == "Ada"
     assert MemoryBlock(block_label="none").extract(sample) == ""
@@ -293,7 +289,6 @@ def test_memory_block_of_a_recording_that_has_it(recorded):
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_memory_block_without_agent_state_is_a_failed_extraction(profile):
-    """A recording without the agent's state fails sample by sample, and says why."""
     slot = grader_stage(
         key="g",
         component="ascii_printable_only",

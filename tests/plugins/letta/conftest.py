@@ -20,7 +20,6 @@ from gradestack_plugins.letta.reader import Letta
 
 
 def spoken(text: Any) -> dict[str, Any]:
-    """An assistant message."""
     return {"id": "message-1", "date": "2031-01-01", "message_type": "assistant_message", "content": text}
 
 
@@ -32,13 +31,11 @@ def called(name: Any, arguments: Any, identifier: Any = "c1") -> dict[str, Any]:
 
 
 def returned(value: Any, identifier: Any = "c1", status: str = "success", **fields: Any) -> dict[str, Any]:
-    """A tool return message."""
     base = {"message_type": "tool_return_message", "tool_return": value, "status": status, "tool_call_id": identifier}
     return base | fields
 
 
 def grade(score: Any, rationale: str = "", **metadata: Any) -> dict[str, Any]:
-    """A grade as letta-evals writes it."""
     return {"score": score, "rationale": rationale, "metadata": metadata}
 
 
@@ -60,13 +57,11 @@ def result(identifier: Any = 0, answer: Any = "Oslo", **fields: Any) -> dict[str
 
 
 def failure(identifier: Any = 0, message: str = "ReadTimeout: no answer", **fields: Any) -> dict[str, Any]:
-    """A result whose run ended in an error."""
     gone = {"submission": "", "trajectory": [], "agent_id": None, "grades": None}
     return result(identifier) | gone | {"grade": grade(0.0, f"Error: {message}")} | fields
 
 
 def wrapped(record: Any) -> dict[str, Any]:
-    """A result line as the program writes it."""
     return {"type": "result", "result": record}
 
 
@@ -79,7 +74,6 @@ def write(path: Path, records: Any) -> Path:
 
 
 def read(*paths: Path, reader: Any = None) -> list[Any]:
-    """Return everything a reader yields for paths, through its index and plan."""
     reader = reader or Letta()
     inputs = Inputs(data=name_inputs(list(paths)))
     index = reader.index(inputs)
@@ -101,13 +95,11 @@ def run(command: list[str], cwd: Path) -> SimpleNamespace:
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    """Return the rows of a run directory."""
     return [json.loads(line) for line in (directory / "results.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="session")
 def letta() -> ModuleType:
-    """The builders above."""
     return sys.modules[__name__]
 
 

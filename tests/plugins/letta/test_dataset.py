@@ -18,7 +18,6 @@ REGISTRY = discover(limit="")
 
 
 def rows(letta, path, profile="documented"):
-    """Return what the reader yields for a dataset."""
     return letta.read(path, reader=LettaDataset(profile=profile))
 
 

@@ -45,7 +45,6 @@ def test_example_scores(tmp_path):
 
 
 def test_recorded_grades_reproduce_the_recordings_own_summary(tmp_path):
-    """Grades taken from the example's recording give the figures of its own summary.json, gate rule included."""
     suite = {
         "target": {"paths": [str(EXAMPLE / "recorded")]},
         "graders": {key: {"kind": "recorded", "metric": key} for key in ("exact", "quality")},

@@ -36,7 +36,6 @@ def graded(letta, tmp_path, record, profile):
 
 @PROFILES
 def test_a_failed_run_keeps_its_reason(letta, tmp_path, profile):
-    """What stands in the grade of a run that broke off is the sample's error, with its type, and its grade's."""
     broken = letta.grade(
         0.0, "Error during grading: Connection timeout", error="timed out", error_type="ConnectionError"
     )

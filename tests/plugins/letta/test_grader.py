@@ -18,7 +18,6 @@ def sample(**recorded):
 
 
 def taken(grade, *, metric=None, profile="documented"):
-    """Return the grade taken from a recorded one."""
     return Recorded(metric=metric, profile=profile).grade(sample(grade=grade, grades={"a": grade, "b": grade}))
 
 

@@ -14,7 +14,6 @@ def models(report):
 
 
 def write_gold(tmp_path, rows):
-    """Write a dataset with that many rows."""
     lines = (json.dumps({"input": "Capital?", "ground_truth": "Oslo"}) + "\n" for _ in range(rows))
     (tmp_path / "gold.jsonl").write_text("".join(lines), encoding="utf-8")
 

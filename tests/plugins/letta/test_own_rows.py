@@ -102,14 +102,12 @@ SAMPLES = [
 
 
 def written(samples, out):
-    """Grade samples and return the run directory."""
     graders = {"calls": "tau_partial", "text": "exact_match"}
     gradestack.grade(samples, graders, output=out)
     return out
 
 
 def shared(sample):
-    """Return what rows hold of a sample, for comparing."""
     bare = replace(sample, source=None, native=None, recorded={})
     calls = bare.calls and tuple(replace(call, requestor="assistant") for call in bare.calls)
     return replace(bare, calls=calls)

@@ -109,7 +109,6 @@ def recognise_and_plan(path):
 
 
 def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
-    """results.jsonl without a line beside a header is a recording of nothing."""
     letta.write(tmp_path / "results.jsonl", [])
     assert Letta.sniff(tmp_path, b"") == 0.0
     (tmp_path / "header.json").write_text("{}", encoding="utf-8")

@@ -17,13 +17,11 @@ GIVEN = pytest.mark.parametrize("given", [None, "letta"])
 
 
 def later(letta, identifier, **fields):
-    """A line of the later layout."""
     said = {"trajectory": [[letta.spoken("a")]], "grades": {"e": {"score": 1.0}}}
     return {"sample_id": identifier, "agent_id": "x"} | said | fields
 
 
 def taken_whole(path, given=None):
-    """Return whether a path is one input of the reader."""
     found = recognise([path], REGISTRY, given)
     return (found.reader, found.paths, found.ignored) == ("letta", [path], [])
 
@@ -39,7 +37,6 @@ def taken_whole(path, given=None):
     ],
 )
 def test_a_first_sample_that_failed(letta, tmp_path, given, first):
-    """A model whose first sample failed, and the models beside it, are all there, runs in numeric order."""
     (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")
     letta.write(tmp_path / "a.jsonl", [first, later(letta, 1)])
     letta.write(tmp_path / "b.jsonl", [later(letta, 0)])

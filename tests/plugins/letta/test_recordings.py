@@ -41,7 +41,6 @@ def figures(names):
 
 
 def run(place, graders, **more):
-    """Run a suite over a recording."""
     suite = {"target": {"paths": [str(place)]}, "graders": graders, "reports": [], **more}
     return gradestack.run(suite, output=place.parent / "out")
 

@@ -25,8 +25,6 @@ def result(identifier, content):
 
 @pytest.fixture
 def sample(tmp_path):
-    """Return a function that reads the one sample of messages, or of a whole record."""
-
     def one(*messages, **more):
         (found,) = read("openai", written(tmp_path, [{"messages": list(messages), **more}]))
         return found
@@ -35,7 +33,6 @@ def sample(tmp_path):
 
 
 def test_results_are_matched_by_id_whatever_their_order(sample):
-    """Parallel calls share a step, and each has the result of its id."""
     found = sample(USER, made(call("a"), call("b")), result("b", "two"), result("a", "one"), made(call("c")))
     assert [(c.id, c.result, c.status, c.step, c.turn) for c in found.calls] == [
         ("a", "one", "ok", 0, 0),
@@ -95,7 +92,6 @@ def test_a_result_that_only_speaks_of_errors_is_none(sample, said):
 
 
 def test_arguments_that_are_no_object_are_kept_as_text(sample):
-    """They are None, the text is kept, and it is remarked."""
     found = sample(USER, made(call("a", '{"ticket": T-8}'), call("b", "[1]")))
     assert [(c.arguments, c.raw_arguments) for c in found.calls] == [(None, '{"ticket": T-8}'), (None, "[1]")]
     assert found.remarks["undecodable_arguments"] == 2

@@ -25,8 +25,6 @@ def output(identifier, text, **more):
 
 @pytest.fixture
 def items(tmp_path):
-    """Return a function that reads the one sample of a list of items."""
-
     def one(*given):
         (found,) = read("openai", written(tmp_path, [list(given)]))
         return found
@@ -36,8 +34,6 @@ def items(tmp_path):
 
 @pytest.fixture
 def response(tmp_path):
-    """Return a function that reads the one sample of a Responses object."""
-
     def one(*given, **more):
         whole = {
             "id": "resp_1",
@@ -148,13 +144,11 @@ def test_built_in_calls_say_themselves_how_they_went(items):
 
 
 def test_unknown_items_are_counted_by_type(items):
-    """So are references to items that the log does not hold."""
     found = items(USER, SAID, {"type": "hologram"}, {"id": "msg_1"}, {"type": "item_reference", "id": "x"})
     assert found.remarks == {"id_made": 1, "item:hologram": 1, "item:item_reference": 2}
 
 
 def test_a_responses_object_brings_instructions_tools_and_usage(response):
-    """Flat tools, built-in ones by their type, and what an MCP server listed in place of the server."""
     tools = [
         {"type": "function", "name": "f", "parameters": {}},
         {"type": "mcp", "server_label": "s"},

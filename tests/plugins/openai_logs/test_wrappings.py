@@ -128,7 +128,6 @@ def test_the_id_is_the_first_that_names_a_task(tmp_path, more, identifier):
 
 
 def test_recorded_trials_and_metadata(tmp_path):
-    """A trial is the run, other metadata are facets."""
     record = {"messages": TALK, "id": "a", "trial": 2, "metadata": {"domain": "rail", "n": 1, "deep": {}}}
     (found,) = read("openai", written(tmp_path, [record]))
     assert (found.run, found.facets) == (2, {"domain": "rail", "n": 1})
@@ -185,7 +184,6 @@ def test_wrappings_may_be_mixed_and_bad_records_are_placed(tmp_path):
 
 
 def test_a_damaged_first_line_does_not_hide_the_others(tmp_path):
-    """The file is still read line by line."""
     path = written(tmp_path, [{"messages": TALK}, {"messages": TALK}])
     path.write_text('{"messages": [{"role": "us\n' + path.read_text())
     found = read("openai", path)

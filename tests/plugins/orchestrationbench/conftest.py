@@ -23,13 +23,11 @@ def _load(name):
 
 @pytest.fixture(scope="session")
 def generator():
-    """The synthetic scenario generator."""
     return _load("orchestration_generator")
 
 
 @pytest.fixture(scope="session")
 def oracle():
-    """The independent slow calculation."""
     return _load("orchestration_oracle")
 
 

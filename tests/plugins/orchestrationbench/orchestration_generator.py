@@ -213,7 +213,6 @@ SCENARIOS = {
 
 
 def gold_prediction(label_, style=0):
-    """Return histories that repeat the gold turns."""
     main, sub = [], []
     for key, entry in label_.items():
         if "-" in key:
@@ -381,7 +380,6 @@ class Perturber:
 
 
 def scenario_file(name, number, seed, trouble=0.0):
-    """Return the content of one scenario output file with one to three trials."""
     perturber = Perturber(seed)
     trials = perturber.rng.choice([1, 1, 2, 3])
     names = [f"run #{trial}" for trial in range(1, trials + 1)]
@@ -394,7 +392,6 @@ def scenario_file(name, number, seed, trouble=0.0):
 
 
 def write_suite(directory, files, *, seed, trouble=0.0):
-    """Write scenario outputs in two levels of directories, some broken when there is trouble, and the agent cards."""
     rng = random.Random(seed)
     names = sorted(SCENARIOS)
     for number in range(files):

@@ -46,8 +46,6 @@ def test_set_f1(ours, theirs, f1):
 
 @pytest.fixture
 def verdicts(tmp_path):
-    """Write a verdict file."""
-
     def write(content):
         path = tmp_path / "verdicts.json"
         path.write_text(json.dumps(content), encoding="utf-8")

@@ -19,8 +19,6 @@ MATRIX = [
 
 @pytest.fixture
 def judge(bench, scenario, turns):
-    """Grade one gold turn against one answer and return the grade."""
-
     def run(gold, answer, profile, **changes):
         label = turns.label(_2=gold)
         bench.write("one", scenario({**label, **changes}, sub=answer if isinstance(answer, list) else [answer]))
@@ -90,8 +88,6 @@ def test_denominators_come_from_the_label(judge, turns, profile):
 
 
 def test_reasons_name_the_mistake(judge, turns):
-    """Every lost point has a coded reason with the expected and the actual decision."""
-
     def codes(gold, answer):
         return [(r.code, r.expected, r.actual) for r in judge(gold, answer, "documented").items[0].reasons]
 

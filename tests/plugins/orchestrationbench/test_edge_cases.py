@@ -146,7 +146,6 @@ def test_one_broken_record_costs_documented_no_more_than_its_step(bench, sound, 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
 def test_plans_survive_a_broken_argument_part(bench, sound, broken):
-    """The plan part is graded on its own, in both profiles, unless the run itself or its label is missing."""
     broken(sound)
     bench.write("one", sound)
     lost = broken in (label_missing, run_is_no_object)

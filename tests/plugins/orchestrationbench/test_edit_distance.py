@@ -25,8 +25,6 @@ NETWORKX = pytest.mark.skipif(not available(), reason="networkx and scipy are no
 
 
 def brute(left, right, weights):
-    """Try every partial mapping, in tenths of a cost."""
-
     def price(i, j):
         if left.labels is None:
             return 0
@@ -234,7 +232,6 @@ def test_weights_above_two_are_refused():
 
 @NETWORKX
 def test_networkx_agrees_without_loops():
-    """Without self-loops networkx finds the same distance."""
     rng = random.Random(8)
     for _ in range(120):
         left, right = (_random(rng.randint(0, 4), rng.randint(0, 7), rng) for _ in range(2))

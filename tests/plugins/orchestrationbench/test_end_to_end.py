@@ -52,7 +52,6 @@ def test_worked_example_upstream(page_example, tmp_path):
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path, profile):
-    """Each has its own row, its own figures and its own native file, which are those it has alone."""
     places = []
     for name, text in (("strong", page_example.read_text()), ("weak", page_example.read_text().replace("Brekke", "X"))):
         (tmp_path / name).mkdir()
@@ -83,7 +82,6 @@ def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_p
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_the_example_suite_runs(tmp_path, profile):
-    """The shipped example is graded by all four graders and writes the native file."""
     report = gradestack.run(EXAMPLE / "suite.yaml", output=tmp_path / "run", overrides=[f"profile={profile}"])
     assert set(report.summary["metrics"]["by_metric"]) == {"orchestrationbench", "decision", "call", "plan"}
     native = json.loads((tmp_path / "run" / "native" / "orchestrationbench.json").read_text(encoding="utf-8"))
@@ -157,7 +155,6 @@ def test_steps_for_other_families(tmp_path, generator):
 
 
 def test_scenarios_as_a_dataset(tmp_path):
-    """Scenario YAML gives samples without predictions their gold calls, step by step."""
     folder = tmp_path / "scenarios"
     folder.mkdir()
     (folder / "one.yaml").write_text(

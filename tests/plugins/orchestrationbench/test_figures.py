@@ -142,7 +142,6 @@ ARGUMENTS = MATRIX | {
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_result_file_has_every_field(bench, write, turns, profile):
-    """All fields of the original's result file, and in documented the upper bounds beside them."""
     plan = "workflow_1: {steps: [{name: a}]}"
     write("b", ("f", "f"), (AWAIT, VIOLATE), ("f", "hm"), gold_plan=plan, main=[turns.plan(90, plan)])
     write("a", (AWAIT, AWAIT))

@@ -62,7 +62,6 @@ def test_history_before_a_step(turns):
 
 
 def test_system_message(turns):
-    """Only a first turn with the role system has one."""
     assert system_message(turns.label()) == "Today is Monday"
     assert system_message({"1": {"role": "user", "content": "x"}}) == ""
     with pytest.raises(KeyError):

@@ -26,8 +26,6 @@ ONE = plan_of(([("a", "x")], {}))
 
 @pytest.fixture
 def grade(bench, scenario, turns):
-    """Grade predicted plan entries against gold plans by step and return the grade."""
-
     def run(golds, entries, profile="documented", **options):
         label = turns.label(**{f"_{step}": {"role": "assistant", "content": text} for step, text in golds.items()})
         bench.write("one", scenario(label, main=[turns.plan(step, text) for step, text in entries]))

@@ -11,7 +11,6 @@ from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReade
 
 @pytest.fixture
 def content(scenario, turns):
-    """A scenario with a plan, a call, two rejections and one step not predicted."""
     label = turns.label(
         _2={"role": "user", "content": "please"},
         _3={"role": "assistant", "content": "workflow_1: {}"},

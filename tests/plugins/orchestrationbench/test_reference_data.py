@@ -21,7 +21,6 @@ UNREADABLE = {"85": ["8"], "174": ["4", "5", "9"], "195": ["6"], "217": ["4", "5
 
 @pytest.fixture(scope="module")
 def labels(reference):
-    """Label of every scenario, by number."""
     found = {}
     for path in sorted((reference / "scenario_data").glob("*.yaml")):
         found[path.stem] = label_of(yaml.safe_load(path.read_text(encoding="utf-8"))["steps"])

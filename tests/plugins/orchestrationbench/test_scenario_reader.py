@@ -80,7 +80,6 @@ def test_text_that_does_not_parse_into_calls():
 
 
 def test_a_scenario_as_a_sample(directory):
-    """Gold calls, gold plans and what could not be read, by scenario."""
     ten, nine, bad = read(directory)
     assert (ten.id, nine.id) == ("10", "9")
     assert ten.input == "Find me a ferry"
@@ -123,7 +122,6 @@ def test_an_empty_directory_is_an_error(tmp_path):
 
 
 def test_sniffing(directory, tmp_path):
-    """Scenario YAML and directories of it are recognised."""
     head = (directory / "9.yaml").read_bytes()
     assert ScenarioReader.sniff(directory / "9.yaml", head) > 0.5
     assert ScenarioReader.sniff(directory / "9.json", head) == 0.0

@@ -25,7 +25,6 @@ def test_structural_graph_has_workflows_and_dependencies(profile):
 
 
 def test_depend_on_makes_structural_edges_in_documented_only():
-    """``depend_on`` is read by documented, ignored by the original's structural graph."""
     plan = {"workflow_1": {}, "workflow_2": {"depend_on": "workflow_1"}}
     assert shape(graphs(plan, "documented")[0])[1] == {("workflow_1", "workflow_2")}
     assert shape(graphs(plan, "upstream")[0])[1] == set()

@@ -16,8 +16,6 @@ def parse():
 
 @pytest.fixture
 def read_all(tmp_path):
-    """Return a function that writes lines to files and reads them, shard by shard."""
-
     def read(*files):
         given = []
         for number, lines in enumerate(files):

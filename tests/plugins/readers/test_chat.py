@@ -141,7 +141,6 @@ def test_tools_with_a_list_of_parameters():
 
 
 def _kept_from_change(value):
-    """The same value, with a mapping that is no dict for every object."""
     if isinstance(value, dict):
         return MappingProxyType({key: _kept_from_change(item) for key, item in value.items()})
     return list(map(_kept_from_change, value)) if isinstance(value, list) else value

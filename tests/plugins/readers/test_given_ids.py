@@ -98,7 +98,6 @@ def test_records_of_one_id_are_kept_as_runs_although_a_format_takes_the_last(tmp
 
 
 def test_choices_of_one_request_share_the_cluster_of_the_new_id(tmp_path):
-    """They are runs of the task that was named."""
     choices = [{"index": n, "message": {"role": "assistant", "content": str(n)}} for n in range(2)]
     log = {"request": {"messages": [{"role": "user", "content": "hi"}]}, "response": {"choices": choices}, "task": "t"}
     found = read("openai", written(tmp_path, [log]), ids="task")

@@ -24,7 +24,6 @@ RECORDS = {
 
 
 def record(form, identifier, **fields):
-    """Return a record of a form with an id."""
     found = json.loads(json.dumps(RECORDS[form])) | fields
     if "sample" in found:
         found["sample"]["id"] = identifier
@@ -34,20 +33,17 @@ def record(form, identifier, **fields):
 
 
 def write(path, records, *, whole=False):
-    """Write records as lines, or as one list."""
     lines = json.dumps(records) if whole else "".join(json.dumps(each) + "\n" for each in records)
     path.write_text(lines, encoding="utf-8")
     return path
 
 
 def ids(report):
-    """Return the ids of a run's rows as they are written."""
     return [row["sample"]["id"] for row in report.rows()]
 
 
 @pytest.mark.parametrize("form", RECORDS)
 def test_a_number_stays_a_number_in_the_row(tmp_path, form):
-    """The row shows the id as it was recorded, whatever the format, also when the run is graded again."""
     reader = form.split()[0]
     recorded = [10**20, "10", 0, -3] if reader != "letta" else [7, "10", 0]
     data = write(tmp_path / "data.json", [record(form, each) for each in recorded], whole=reader == "tau_bench")

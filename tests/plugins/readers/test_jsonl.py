@@ -40,7 +40,6 @@ def valid(record):
 
 
 def test_three_fields_are_enough(parse):
-    """id, expected, predicted."""
     sample = parse(id="a", expected=[FLAT], predicted=[OPENAI])
     assert sample == Sample(
         id="a", expected=Expectation(calls=(WANTED,)), calls=(CALLED,), source=Source(file="f.jsonl", ordinal=0)
@@ -78,7 +77,6 @@ def test_reference_texts_may_be_one_per_turn(parse):
 
 
 def test_every_other_key(parse):
-    """Model, run, input, conversation, tools, scores, error, agent, usage, facets."""
     record = {
         "version": 1,
         "id": 7,
@@ -145,7 +143,6 @@ def test_a_prediction_beside_a_conversation_counts(parse):
     ("error", "message", "kind"), [("slow", "slow", ""), ({}, "", ""), ({"type": 5, "message": None}, "", "5")]
 )
 def test_a_recorded_error_makes_a_failed_run(parse, error, message, kind):
-    """Text, or type and message."""
     sample = parse(id="a", error=error)
     assert (sample.status, sample.error.message, sample.error.type) == (Status.FAILED, message, kind)
     assert parse(id="a", error=None).status is Status.OK

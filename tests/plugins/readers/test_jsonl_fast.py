@@ -19,19 +19,16 @@ READER = JsonLines()
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """Return a file that may be overwritten."""
     return tmp_path_factory.mktemp("jsonl") / "runs.jsonl"
 
 
 def read(place, lines):
-    """Return what the reader makes of lines."""
     place.write_bytes(b"".join(line + b"\n" for line in lines))
     shard = Shard(ordinal=0, input=Input(path=place, name="runs", shown="runs.jsonl"))
     return list(READER.read(shard, None))
 
 
 def thorough(line, number):
-    """Return what the standard library and the thorough way make of a line."""
     source = Source(file="runs.jsonl", ordinal=number - 1, line=number)
     try:
         record = standard_loads(line)
@@ -43,7 +40,6 @@ def thorough(line, number):
 
 
 def told(record):
-    """Return all fields with the types of their values."""
     assert type(record) in (Sample, BadRecord)
     return {name: repr(getattr(record, name)) for name in record.__struct_fields__}
 
@@ -88,7 +84,6 @@ ARGUMENTS = OBJECTS | st.sampled_from(
 
 
 def some(required, optional):
-    """Return a strategy for objects with required and optional keys."""
     return st.fixed_dictionaries(required, optional=optional)
 
 

@@ -28,8 +28,6 @@ VALID = jsonschema.Draft202012Validator(JsonLines.json_schema()).is_valid
 
 @pytest.fixture
 def read(parse, tmp_path):
-    """Return a function that gives what a line becomes, the same from a file and from a decoded record."""
-
     def read(**record):
         path = tmp_path / "f.jsonl"
         path.write_text(json.dumps(record) + "\n", encoding="utf-8")
@@ -66,7 +64,6 @@ def test_a_call_made_says_how_it_went(read):
 
 
 def test_details_of_calls_that_are_null_are_not_recorded(read):
-    """Null is "not recorded", never a value."""
     sample = read(version=2, id="a", predicted=[{"name": "f", **dict.fromkeys(DETAILS)}])
     assert sample.calls == (ToolCall(name="f"),)
 
@@ -90,13 +87,11 @@ def test_details_of_another_kind_are_refused_in_the_second_version(read, key, va
 
 
 def test_details_of_calls_in_another_form_are_not_looked_at(read):
-    """A call in OpenAI's form has an id, a name and arguments."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, "status": "completed"}
     assert read(version=2, id="a", predicted=[call]).calls == (ToolCall(name="f", raw_arguments="{}", id="c"),)
 
 
 def test_an_expected_call_may_be_one_of_several_tools_with_rules(read):
-    """Names, rules of arguments, whether it may be left out, when and in which group it is due, and by whom."""
     rules = {
         "date": {"any_of": ["2026-01-02", "tomorrow"], "compare": "text"},
         "note": {"optional": True},
@@ -154,7 +149,6 @@ def test_a_reference_may_have_alternatives_and_forbidden_tools_and_a_state(read)
 
 
 def wanted(**more):
-    """Return a reference of one expected call."""
     return [{"name": "f", **more}]
 
 

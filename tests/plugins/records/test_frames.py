@@ -90,7 +90,6 @@ def test_mappings_are_read_by_their_columns():
     ],
 )
 def test_columns_that_do_not_fit_are_refused(frame, columns, error, message):
-    """With what there is."""
     with pytest.raises(error, match=message):
         gradestack.grade(frame, ["usage"], columns=columns)
 
@@ -125,7 +124,6 @@ def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
 
 
 def test_frames_of_the_libraries_are_read():
-    """Of pandas, polars and pyarrow, the same."""
     rows = [{"task": "a", "n": 1, "messages": TALK}, {"task": "b", "n": None, "messages": None}]
     pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
     plain = [{**row, "messages": json.dumps(row["messages"])} for row in rows]

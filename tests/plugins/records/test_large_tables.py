@@ -17,7 +17,6 @@ def repeated(times, text):
 
 
 def listed(*columns):
-    """Return a column whose one cell is a list."""
     column = pa.concat_arrays(columns)
     return pa.ListArray.from_arrays([0, len(column)], column)
 
@@ -31,7 +30,6 @@ FILES = {
 
 
 def written(place, column, **options):
-    """Write a file with an id for each value of a column, and return its size."""
     table = pa.table({"id": [str(n) for n in range(len(column))], "label": column})
     parquet.write_table(table, place / "runs.parquet", compression="zstd", **options)
     return (place / "runs.parquet").stat().st_size

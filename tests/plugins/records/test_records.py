@@ -32,8 +32,6 @@ def quoted(value):
 
 @pytest.fixture
 def read(tmp_path):
-    """Return what reads the content of a file of a name with a mapping."""
-
     def found(content, columns=None, name="table.csv"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -45,7 +43,6 @@ def read(tmp_path):
 
 
 def refusal(read, *given, **more):
-    """Return with what a file is refused."""
     with pytest.raises(DataError) as caught:
         read(*given, **more)
     return str(caught.value)
@@ -321,7 +318,6 @@ def test_json_is_read_however_it_lies(read, layout):
 
 
 def test_a_column_goes_before_what_the_conversation_says(read):
-    """Calls and text that have columns of their own are taken from there."""
     (sample,) = read(json.dumps({"id": "a", "messages": TALK, "calls": [], "text": "x"}), name="log.jsonl")
     assert (sample.calls, sample.text, sample.input) == ((), "x", "Refund T-3.")
 
@@ -357,7 +353,6 @@ def test_cells_are_separated_by_what_the_header_has(read, delimiter, name):
 
 
 def test_rows_over_several_lines_keep_their_first_line(read):
-    """Blank lines between rows are no rows."""
     first, second = read('id,text\n\na,"x\ny"\n\nb,z\n')
     assert (first.text, first.source.line, second.source.line, second.source.ordinal) == ("x\ny", 3, 6, 1)
 

@@ -76,7 +76,6 @@ FORM = {  # element -> what it may hold, attributes it must have, attributes it 
 
 
 def misfits(element):
-    """Yield what of an element and of those in it is not of the form."""
     children, needed, allowed = FORM[element.tag]
     if not needed <= set(element.keys()) <= needed | allowed:
         yield element.tag, sorted(element.keys())

@@ -14,8 +14,6 @@ from tests.plugins.stability.stability_records import stability
 
 @pytest.fixture
 def write(tmp_path):
-    """Write records as JSON Lines, or as an indented JSON list, and return the path."""
-
     def _write(name, records, *, as_list=False):
         path = tmp_path / name
         if as_list:
@@ -52,8 +50,6 @@ def read(write):
 
 @pytest.fixture
 def keyed(read):
-    """Read and grade a sweep, and return what the aggregator sees."""
-
     def _keyed(records, dataset=None, *, profile="documented"):
         samples = [each for each in read(records, dataset, profile=profile) if not isinstance(each, BadRecord)]
         grader = StabilityLabel(profile=profile)

@@ -34,7 +34,6 @@ def test_sweeps_at_several_temperatures_stay_apart(evaluate, profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_models_stay_apart(profile):
-    """The runs of one model are compared with each other only."""
     keyed = [run("a", T, model="m1"), run("a", D, model="m2", ordinal=1), run("a", C, ordinal=2)]
     found = stability(keyed, profile=profile, labels=LABELS)
     assert (found["n_items_total"], found["stability_at_k"]) == (3, 1.0)
@@ -77,7 +76,6 @@ def test_with_value_label_a_score_alone_is_no_value():
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.MISSING, Outcome.SKIPPED])
 def test_runs_without_a_value_are_counted_and_keep_a_task_from_being_stable(outcome):
-    """They belong to the k runs that were asked for."""
     graded = [run("a", T), run("a", T, ordinal=1), (Key(id="a", ordinal=2), Grade(outcome=outcome))]
     found = stability(graded, labels=LABELS)
     assert (found["mean_consistency_at_k"], found["stability_at_k"]) == (2 / 3, 0.0)
@@ -101,7 +99,6 @@ def test_the_number_of_runs_asked_for_can_be_given(profile):
 
 
 def test_the_label_set_is_what_is_declared_or_seen():
-    """Option, then the grades' declaration, then the labels seen without invalid."""
     graded = [run("a", "x", gold="x"), run("a", "invalid", gold="x", ordinal=1), run("b", "y", gold="y", ordinal=2)]
     assert stability(graded)["labels"] == ["x", "y"]
     declared = {"label_set": {"labels": ["x", "y", "z"]}}

@@ -28,8 +28,6 @@ def native(out):
 
 @pytest.fixture
 def example(tmp_path):
-    """Grade the example as the command does."""
-
     def _example(profile, **options):
         out = tmp_path / profile
         files = [EXAMPLE / "runs.jsonl"]
@@ -165,7 +163,6 @@ def test_the_example_suite_runs(tmp_path):
 
 
 def test_options_of_the_aggregator_are_reached_by_overrides(example):
-    """metrics.stability.divisor=items changes the figures of the default aggregator."""
     out = example("documented", overrides=["metrics.stability.divisor=items"])
     assert native(out)["metrics"]["stability_at_k"] == pytest.approx(2 / 6)
 

@@ -129,7 +129,6 @@ def test_upstream_without_runs_counts_what_is_not_there_as_zero():
 
 @given(runs_of, st.randoms(use_true_random=False))
 def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
-    """Shuffled runs have exactly the same consistency, accuracy and entropy."""
     other = list(runs)
     shuffler.shuffle(other)
     one, two = measures(runs, "a", len(runs), 4), measures(other, "a", len(runs), 4)

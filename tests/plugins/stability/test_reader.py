@@ -28,7 +28,6 @@ def bad(found):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_record_gives_one_sample_per_run_in_order(read, profile):
-    """Id, model and gold label are the record's, the run is the position, the sweep's name is a facet."""
     runs = ["direct", "tool_call", "invalid"]
     more = {"ckpt_name": "mcq_stability_k=3_T=0.7", "run_aux": ["0", "1", None], "n_runs": 3}
     found = read([record("a", runs, **more)], profile=profile)
@@ -42,7 +41,6 @@ def test_a_record_gives_one_sample_per_run_in_order(read, profile):
 
 
 def test_a_null_run_is_missing_in_documented_and_a_value_upstream(read):
-    """Documented counts it as a run that is not there."""
     records = [record("a", ["direct", None])]
     assert [each.status for each in read(records)] == [Status.OK, Status.MISSING]
     found = read(records, profile="upstream")

@@ -21,7 +21,6 @@ def broken(profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_unusable_record_leaves_its_row_in_the_divisor(evaluate, read, profile):
-    """The row is one without runs, and the record is reported."""
     records, dataset = [record("a", [T, T]), {**record("b", [T, T]), **broken(profile)}], [item("a"), item("b")]
     found = read(records, dataset, profile=profile)
     assert reported(found) == [("runs.jsonl", 2)]

@@ -27,7 +27,6 @@ def metrics(grades, **options):
 
 
 def scored(kind, given):
-    """Return grades or items of a kind from data, with the score their labels give them."""
     outcome = Outcome(given.get("outcome", "graded"))
     score = float(given.get("gold") == given.get("label")) if outcome is Outcome.GRADED else None
     more = {"items": tuple(scored(Item, each) for each in given["items"])} if "items" in given else {}

@@ -12,7 +12,6 @@ CONFIDENCE = 0.95
 
 
 def expected(figure, tasks, share=True):
-    """Return both ends for a figure of lists of samples by task, None for one task."""
     count, whole = len(tasks), figure(tasks)
     if count < 2:
         return None
@@ -40,7 +39,6 @@ def same(found, figure, tasks, share=True):
 
 
 def by_task(rows, wanted=lambda grade: True):
-    """Return the grades of every task that has a wanted one."""
     found = {}
     for task, _, _, each in rows:
         found.setdefault(task, []).append(each)
@@ -56,7 +54,6 @@ def labelled(gold, label, **more):
 
 
 def labelled_rows(seed, tasks=14, models=(None,)):
-    """Rows of one to four runs a task, one class of which occurs in a single task."""
     rng = random.Random(seed)  # noqa: S311 - test data
     rows = []
     for number in range(tasks):

@@ -7,22 +7,18 @@ import pytest
 
 
 def say(role, content, **more):
-    """Return a message."""
     return {"role": role, "content": content, "tool_calls": None, **more}
 
 
 def call(identifier, name, requestor="assistant", **arguments):
-    """Return a tool call as the benchmark keeps it."""
     return {"id": identifier, "name": name, "arguments": arguments, "requestor": requestor}
 
 
 def result(identifier, content, **more):
-    """Return a tool's answer."""
     return {"role": "tool", "id": identifier, "content": content, "requestor": "assistant", "error": False, **more}
 
 
 def action(name, compare_args=None, requestor="assistant", **arguments):
-    """Return an expected action."""
     return {
         "action_id": name,
         "name": name,
@@ -39,7 +35,6 @@ def task(identifier, *actions, criteria=True):
 
 
 def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop", **more):
-    """Return a simulation."""
     return {
         "id": f"{task_id}-{trial}",
         "task_id": task_id,
@@ -53,7 +48,6 @@ def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop",
 
 
 def results(*simulations, tasks=None, **more):
-    """Return the content of a results file."""
     info = {
         "num_trials": 1,
         "agent_info": {"implementation": "llm_agent", "llm": "rail-1"},

@@ -30,7 +30,6 @@ def conversation(tau2):
 
 
 def test_a_simulation_is_a_sample(tau2):
-    """Task, trial, model, reward, usage of the agent alone, and where the simulation stands."""
     path = tau2.write(tau2.simulation("t", 2, conversation(tau2), agent_cost=0.5, user_cost=0.25, duration=3))
     (sample,) = read(Tau2(), path)
     assert (sample.id, sample.run, sample.model, sample.recorded) == ("t", 2, "rail-1", {"reward": 1.0})
@@ -108,7 +107,6 @@ def test_checks_are_recorded_as_shares(tau2):
 
 
 def test_odd_messages_are_counted_by_kind(tau2):
-    """Results without a call, calls answered twice or never, and what is no message, call or object of arguments."""
     messages = [
         "no message",
         {"role": "narrator", "content": "x"},
@@ -156,14 +154,12 @@ def test_a_simulation_without_a_task_is_a_bad_record(tau2):
 
 
 def test_numbers_as_task_ids_keep_their_number(tau2):
-    """The id is text, the source keeps the number."""
     (sample,) = read(Tau2(), tau2.write(tau2.simulation(7), tasks=[tau2.task(7, tau2.action("f"))]))
     assert (sample.id, sample.source.id) == ("7", 7)
     assert [call.name for call in sample.expected.calls] == ["f"]
 
 
 def test_tools_are_read_where_they_are_defined(tau2):
-    """tool_defs is an object by name."""
     whole = tau2.results(tau2.simulation())
     definition = {"name": "find", "doc": "Find.", "params": {"type": "object"}, "returns": None}
     whole["info"]["environment_info"]["tool_defs"] = {"find": definition}
@@ -241,7 +237,6 @@ def test_what_cannot_be_used_is_refused_by_name(tau2, tmp_path):
 
 
 def test_a_file_cut_off_gives_what_it_holds(tau2):
-    """The simulations before the cut are read, and the cut is said."""
     path = tau2.write(tau2.simulation("t", 0), tau2.simulation("t", 1))
     text = path.read_text()
     path.write_text(text[: text.rindex('"trial"')])

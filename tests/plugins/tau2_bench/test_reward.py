@@ -10,7 +10,6 @@ from tests.plugins.described_samples import read
 
 
 def graded(tau2, **about):
-    """Return the grade of one simulation."""
     (sample,) = read(Tau2(), tau2.write(tau2.simulation(**about)))
     return Tau2Reward().grade(sample)
 

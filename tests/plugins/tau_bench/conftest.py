@@ -39,12 +39,10 @@ def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, A
 
 
 def sample(record: Any, **options: Any) -> Any:
-    """Return the sample of a record."""
     return sample_of(record, Source(file="results.json"), **options)
 
 
 def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
-    """Return everything the reader yields for files."""
     reader = reader or TauBench()
     paths = (path, *more)
     inputs = Inputs(data=tuple(Input(path=each, name=each.stem, shown=each.name) for each in paths))
@@ -63,7 +61,6 @@ def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
 
 
 def ref_similarity(expected: Any, actual: Any) -> float:
-    """Similarity, straight from the rules."""
     if expected == actual:
         return 1.0
     if type(expected) is not type(actual) or not isinstance(expected, dict | list):
@@ -132,7 +129,6 @@ def ref_score(record: dict[str, Any], *, documented: bool = False) -> float:
 
 @pytest.fixture(scope="session")
 def tau() -> SimpleNamespace:
-    """The builders and the independent scorer."""
     return SimpleNamespace(
         call=make_call,
         record=make_record,

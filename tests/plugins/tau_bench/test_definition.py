@@ -41,7 +41,6 @@ def _best(expected, item, actual):
 
 
 def decoded(call):
-    """Return the arguments of a call as they are compared."""
     if call.arguments is not None:
         return dict(call.arguments)
     try:
@@ -73,7 +72,6 @@ def rows_of(grade):
 
 
 def agrees(grader, sample, **weights):
-    """Check one grade against the reference."""
     grade = explained(grader, sample)
     score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
     assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)

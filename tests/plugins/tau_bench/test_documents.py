@@ -23,12 +23,10 @@ PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
 def block(name):
-    """Return a marked code block of the page."""
     return re.search(rf"<!-- worked example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)[1]
 
 
 def row(start):
-    """Return the cells of the table row that begins so."""
     line = next(line for line in PAGE.splitlines() if line.startswith(f"| {start} |"))
     return [cell.strip() for cell in line.strip("|").split("|")]
 
@@ -58,7 +56,6 @@ def test_reliability_example(tau):
 
 
 def test_options_and_codes_are_documented():
-    """Every option of the family's components and every band stands on the page."""
     import attrs
 
     for component in (TauPartial, TauReward, PassHatK, PassAtK):
@@ -97,7 +94,6 @@ def test_example_shows_what_its_readme_says(tau):
 
 
 def test_example_suite_names_what_exists():
-    """The suite reads the example's file and gates on the partial score."""
     suite = yaml.safe_load((AIRLINE / "suite.yaml").read_text(encoding="utf-8"))
     assert suite["target"]["paths"] == ["results.json"]
     assert {grader["kind"] for grader in suite["graders"].values()} == {"tau_partial", "tau_reward"}

@@ -42,7 +42,6 @@ def export(path, **options):
 
 
 def summarise(given_input, reader, grader, grades):
-    """Return what the kernel tells an exporter at the end."""
     rows = [(sample.id, sample.run, None, grade) for sample, grade in grades]
     aggregates = figures({"partial_statistics": {}}, rows)
     graders = {"tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)}
@@ -189,7 +188,6 @@ def test_records_left_out_of_the_block_are_told(tau):
 
 
 def test_no_block_without_its_figures(tmp_path):
-    """Without the figures of ``partial_statistics`` there is no block."""
     given_input = Input(path=tmp_path, name="r", shown="r")
     summary = ExportSummary(input=given_input, reader=TauBench(), profile="documented", graders={})
     assert TauBenchExporter().finish(summary) == {}

@@ -22,7 +22,6 @@ both = pytest.mark.parametrize("profile", PROFILES)
 
 @pytest.fixture(params=PROFILES)
 def graded(request, tau):
-    """Return a function that grades a record in each profile."""
     return lambda record, **options: TauPartial(profile=request.param, **options).grade(tau.sample(record))
 
 

@@ -13,7 +13,6 @@ from gradestack_plugins.tau_bench.records import TauRecord
 
 
 def test_fields_of_a_sample(tau, tmp_path):
-    """Every field comes from its place in the record."""
     traj = [
         {"role": "system", "content": "policy"},
         {"role": "user", "content": "Hello"},
@@ -108,7 +107,6 @@ def test_odd_records_still_give_samples(tau, changes):
 
 
 def test_results_go_to_their_calls(tau):
-    """Each tool message answers the call of its id, also when ids return."""
     first, second, third = tau.call("a", {}, "i"), tau.call("b", {}, "j"), tau.call("c", {}, "i")
 
     def told(identifier, text):
@@ -178,7 +176,6 @@ def test_a_large_file_is_read_in_several_shards(tau, tmp_path, monkeypatch, inde
 
 
 def test_unusable_files(tau, tmp_path):
-    """A missing file, a directory, an empty file and another JSON value are refused by name."""
     empty, other = tmp_path / "empty.json", tmp_path / "other.json"
     empty.write_text("")
     other.write_text("{}")
@@ -217,7 +214,6 @@ def test_a_cut_off_file_gives_what_was_read(tau, tmp_path):
 
 
 def test_a_broken_record_is_passed_over(tau, tmp_path):
-    """A record that is not JSON is reported, the next one read."""
     path = tmp_path / "r.json"
     path.write_text('[{"task_id": nope}, ' + json.dumps(tau.record()) + "]")
     bad, good = tau.read(path)

@@ -19,7 +19,6 @@ def sniff(value, indent=None):
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_result_files_are_recognised(tau, indent):
-    """Result files are recognised, indented or not, also when an error record comes first."""
     error = {"task_id": 1, "reward": 0.0, "info": {"error": "x", "traceback": "}]"}, "traj": [], "trial": 0}
     assert sniff([tau.record()], indent) > 0.9
     assert sniff([error, tau.record()], indent) > 0.9
@@ -28,7 +27,6 @@ def test_result_files_are_recognised(tau, indent):
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_long_first_records_are_recognised(tau, indent):
-    """A first record longer than what is seen is recognised by the keys seen."""
     long = tau.record(traj=[{"role": "system", "content": 'brackets ] } " in text ' * 10_000}])
     assert sniff([long], indent) > 0.9
     backwards = dict(reversed(long.items()))
@@ -36,7 +34,6 @@ def test_long_first_records_are_recognised(tau, indent):
 
 
 def test_escapes_and_byte_order_marks_do_not_confuse(tau):
-    """Escaped quotes, and a byte-order mark, are read over."""
     record = tau.record(info={"a": 'x\\" ]}', "b": "\\"})
     assert sniff("\ufeff \n" + json.dumps([record])) > 0.9
 
@@ -75,5 +72,4 @@ def test_bad_first_records_do_not_hide_the_format(tau):
 
 
 def test_directories_are_not_claimed(tmp_path):
-    """A directory has no head and is not claimed."""
     assert TauBench.sniff(tmp_path, b"") == 0.0

@@ -17,7 +17,6 @@ PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 @pytest.fixture(scope="module")
 def samples(tau, reference_file):
-    """Return the samples of the file."""
     return tau.read(reference_file)
 
 

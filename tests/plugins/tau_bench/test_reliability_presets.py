@@ -16,7 +16,6 @@ LOST = failed(Fault(category="data", code="x"))
 
 
 def rows(model=None, **tasks):
-    """Return entries of tasks' scores by run."""
     return [
         (Key(id=task, run=run, model=model), score if isinstance(score, Grade) else Grade(score=float(score)))
         for task, scores in tasks.items()
@@ -25,7 +24,6 @@ def rows(model=None, **tasks):
 
 
 def figures(name, entries, **options):
-    """Return the figures of a preset."""
     metric = {"kind": "pass_hat_k", "preset": name, **options}
     return gradestack.figures({"k": metric}, [(key.id, key.run, key.model, grade) for key, grade in entries])["k"]
 
@@ -68,7 +66,6 @@ def test_mcpmark_looks_at_all_runs_of_all_tasks():
 
 
 def test_mcpmark_has_no_figure_where_runs_cannot_be_told():
-    """Without names of runs, without any, and over several models, which have theirs each."""
     unnamed = figures("mcpmark/pass", [(Key(id="a"), Grade(score=1.0))])
     assert (unnamed["pass_hat_k"], unnamed["pass_hat_k_reason"]) == (None, "the runs are not named")
     assert "no task has a trial" in figures("mcpmark/pass", []).values()

@@ -13,14 +13,12 @@ from gradestack_plugins.tau_bench.__main__ import main
 
 @pytest.fixture
 def results(tau, tmp_path):
-    """Return a result file with one record."""
     path = tmp_path / "run.json"
     path.write_text(json.dumps([tau.record([("a", {"x": 1})], [tau.call("a", {"x": 1})], reward=1.0)]))
     return path
 
 
 def test_prints_the_block_and_writes_the_file(results, capsys):
-    """The file is named, the statistics printed, the result written beside the input."""
     assert main([str(results)]) == 0
     out = capsys.readouterr().out
     target = results.with_name("run_partial.json")
@@ -85,7 +83,6 @@ def test_existing_output_survives_an_error(results, capsys):
 
 
 def test_output_that_cannot_be_written(results, tmp_path, capsys):
-    """An output in a directory that is not there is an error."""
     assert main([str(results), "-o", str(tmp_path / "no" / "out.json")]) == 1
     assert "Error: " in capsys.readouterr().out
 

@@ -121,7 +121,6 @@ def test_codes_of_differences():
 
 
 def test_items_without_any_common_field_are_compared_in_place():
-    """An object without a partner is compared with the one standing in its place."""
     assert found([{"n": 1}], [{"n": 2}]) == [("wrong_argument", "/0/n", 1, 2)]
 
 

@@ -150,7 +150,6 @@ def test_no_submission_is_skipped(kind):
 
 
 def test_label_stands_in_for_the_text():
-    """A sample whose reference is a label only is compared with that."""
     assert ExactMatch().grade(sample("direct", label="direct")).score == 1.0
     assert ExactMatch().grade(sample("direct", "tool_call", label="direct")).score == 0.0
 

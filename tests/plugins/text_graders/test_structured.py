@@ -88,7 +88,6 @@ def test_json_in_a_fence():
 
 
 def test_json_nested_deeply_is_compared_without_recursion():
-    """Nesting as deep as can be read is compared."""
     deep = "[" * 900 + "1" + "]" * 900
     other = "[" * 900 + "2" + "]" * 900
     assert JsonEqual().grade(sample(deep, deep)).score == 1.0

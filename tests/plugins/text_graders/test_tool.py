@@ -23,7 +23,6 @@ def sample(text, truth=None, **fields):
 
 
 def run(suite, tmp_path, *options):
-    """Run a suite through the real command line."""
     path = tmp_path / "suite.yaml"
     path.write_text(suite, encoding="utf-8")
     command = [sys.executable, "-m", "gradestack.cli", "run", str(path), "-o", str(tmp_path / "out"), *options]

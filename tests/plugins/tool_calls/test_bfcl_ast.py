@@ -55,7 +55,6 @@ def told(subject, profile="documented"):
 
 
 def without(name):
-    """Return the right arguments but for one."""
     return {key: value for key, value in RIGHT.items() if key != name}
 
 
@@ -82,7 +81,6 @@ CHANGED = {
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_every_error_type_comes_of_a_changed_prediction(profile):
-    """One change to a call that was right gives the error type that names it, the same in both profiles."""
     assert told(sample([("f", RIGHT)]), profile) == 1.0
     assert {code: told(sample(calls), profile) for code, calls in CHANGED.items()} == {code: code for code in CHANGED}
 

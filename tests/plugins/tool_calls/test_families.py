@@ -20,19 +20,16 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def figures(report, key="calls"):
-    """Return the figures of calls."""
     return report.summary["metrics"]["aggregates"][key]["call_figures"]
 
 
 def run(place, graders, name="out"):
-    """Return the report of a suite over runs.jsonl."""
     suite = {"name": "s", "target": {"paths": ["runs.jsonl"]}, "graders": graders, "engine": "serial"}
     (place / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
     return gradestack.run(place / "suite.yaml", output=place / name)
 
 
 def graded(path, place, **options):
-    """Return the figures of a file, graded by the stack."""
     report = gradestack.grade_files([path], output=place / "out", stack="tool_calls", engine="serial", **options)
     return figures(report)
 
@@ -80,7 +77,6 @@ def test_published_examples(tmp_path):
 @pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
 @pytest.mark.parametrize("name", ["simple_python", "multiple", "parallel"])
 def test_predictions_made_of_possible_answers_are_right(name):
-    """What BFCL's answers allow is right by its own rule and by ours, for every question of a category."""
     from gradestack_plugins.bfcl.reader import Bfcl
     from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
     from tests.plugins.described_samples import read
@@ -89,7 +85,6 @@ def test_predictions_made_of_possible_answers_are_right(name):
     questions = read(Bfcl(), folder / f"BFCL_v4_{name}.json", folder / "possible_answer" / f"BFCL_v4_{name}.json")
 
     def value(rule):
-        """Return the first value a rule allows."""
         first = rule.any_of[0]
         return (
             first

@@ -26,7 +26,6 @@ RUNS = [
 
 
 def figures(runs, **options):
-    """Return the figures of runs."""
     grader = ToolCalls(**options)
     rows = [(run.id, None, None, grader.grade(run)) for run in runs]
     return gradestack.figures({"call_figures": {}}, rows)["call_figures"]

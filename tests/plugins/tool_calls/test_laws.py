@@ -58,7 +58,6 @@ def leaves(value, pointer=""):
 
 
 def shares_by_hand(expected, made):
-    """Return equal leaves over leaves of either, of every pair, in exact fractions."""
     shares = []
     for name, wanted in expected:
         row = []
@@ -72,14 +71,12 @@ def shares_by_hand(expected, made):
 
 
 def check_assignments(weights):
-    """The heaviest assignment, and of several the first, in any order and in order."""
     if weights:
         assert heaviest(weights) == by_hand(weights, ordered=False)
         assert in_order(weights) == by_hand(weights, ordered=True)
 
 
 def check_laws(expected, made, data):
-    """What holds of any calls."""
     found = grade(expected, made)
     shares = shares_by_hand(expected, made)
     chosen = by_hand(shares, ordered=False) if expected else []
@@ -150,7 +147,6 @@ def test_laws_of_more_calls(expected, made, data):
 @FEW
 @given(st.integers(1, 30), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_larger_assignments(rows, columns, pick):
-    """Their weight is that of scipy's."""
     optimize = pytest.importorskip("scipy.optimize")
     weights = [[pick.choice((0, 0, 1, 2, 7)) for _ in range(columns)] for _ in range(rows)]
     chosen = heaviest(weights)

@@ -13,7 +13,6 @@ def wanted(*calls):
 
 
 def done(*calls):
-    """Return calls that were made."""
     return tuple(each if isinstance(each, ToolCall) else ToolCall(**_named(each)) for each in calls)
 
 
@@ -22,14 +21,12 @@ def _named(call):
 
 
 def grade(expected, made, *, tools=None, alternatives=(), **options):
-    """Return the grade of calls."""
     expectation = Expectation(calls=expected, alternatives=alternatives)
     specs = None if tools is None else tuple(ToolSpec(name=name) for name in tools)
     return ToolCalls(**options).grade(Sample(id="s", expected=expectation, calls=made, tools=specs))
 
 
 def score(expected, made, **options):
-    """Return score and verdict."""
     found = grade(wanted(*expected), done(*made), **options)
     return found.score, found.passed
 
@@ -105,7 +102,6 @@ def test_odd_values_have_grades():
 
 
 def test_equal_calls_at_the_start_are_no_pairs_to_compare():
-    """In order, calls that are made as expected take none of ``max_pairs``, as texts neither."""
     calls = [("f", {"x": number}) for number in range(6)]
     for equality in ("json", "python", "text"):
         options = {"order": "in_order", "equality": equality, "max_pairs": 1}

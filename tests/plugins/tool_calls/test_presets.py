@@ -32,7 +32,6 @@ def sample(expected, made, **more):
 
 
 def said(preset, subject, **options):
-    """Return the score of a sample, or the code of why it has none."""
     grade = ToolCalls(preset=preset, **options).grade(subject)
     if grade.outcome is Outcome.FAILED:
         return grade.fault.code
@@ -200,7 +199,6 @@ def test_undecodable_arguments():
 
 
 def bfcl(made, allowed, required=("s",)):
-    """Return BFCL's error type for a call of one tool, "" where it is right."""
     words = {"s": "string", "n": "integer", "r": "float", "b": "boolean", "l": "array", "o": "dict", "lo": "array"}
     properties = {key: {"type": word, "items": {"type": "string"}} for key, word in words.items()}
     properties["lo"]["items"] = {"type": "dict"}
@@ -321,7 +319,6 @@ def test_graders_travel_to_workers():
 
 
 def test_the_table_of_the_page_is_the_programs():
-    """docs/tool-calls.md ends with what `python -m gradestack_plugins.tool_calls` prints."""
     page = (ROOT / "docs/tool-calls.md").read_text(encoding="utf-8")
     assert (
         page.partition("<!-- printed by python -m gradestack_plugins.tool_calls -->\n\n")[2]

@@ -14,7 +14,6 @@ DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 
 
 def deep(levels):
-    """Return a value of so many levels."""
     value = 1
     for _ in range(levels):
         value = {"c": value}
@@ -28,7 +27,6 @@ def doubling(levels, combined):
 
 
 def of_a(schema):
-    """Return a schema for the member ``a``."""
     return {"properties": {"a": schema}}
 
 
@@ -50,7 +48,6 @@ def chain(length):
 
 
 def twice(step):
-    """Return anyOf a schema and itself."""
     return {"anyOf": [step, step]}
 
 
@@ -112,7 +109,6 @@ CHECKED = {
 
 
 def logged(schema, *arguments):
-    """Return a log of one run, whose tool has a schema, with a call for each of some arguments."""
     functions = [{"name": "book", "arguments": json.dumps(each)} for each in arguments]
     calls = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
     messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}]
@@ -163,7 +159,6 @@ def test_the_same_schemas_are_refused_with_strict_integers():
 
 
 def test_many_schemas_with_large_patterns_take_no_more_memory_than_some(bounded, tmp_path):
-    """Validators in memory are bounded by what they take, not by how many they are."""
     lines = [logged(of_a({"pattern": f"^[a-z{n}]{{20000}}$"}), {"a": "x"}) for n in range(500)]
     (tmp_path / "log.jsonl").write_text("".join(lines).replace('"id": "a"', '"id": null'))
     (tmp_path / "suite.yaml").write_text(SUITE)

@@ -112,7 +112,6 @@ def test_a_suite_names_its_price_file(tmp_path):
 
 
 def test_means_by_turn_and_the_ratio_to_what_is_expected():
-    """Optional calls are not expected, and without any there is no ratio."""
     made = (ToolCall(name="a"),) * 3
     wanted = (ExpectedCall(name="a"), ExpectedCall(name="b"), ExpectedCall(name="c", optional=True))
     usage = Usage(input_tokens=10, seconds=3.0)

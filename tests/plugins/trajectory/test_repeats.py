@@ -36,7 +36,6 @@ def test_repeats_and_loops_by_hand(names, score, counts):
 
 
 def test_reasons_say_what_went_round_and_how_often():
-    """From which call on."""
     (reason,) = graded("xababab").reasons
     assert (reason.code, reason.subject, reason.actual) == ("loop", "a", 3)
     assert reason.message == "a, b: 3 times in a row, from call 1"

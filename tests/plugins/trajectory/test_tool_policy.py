@@ -17,7 +17,6 @@ def calls(names):
 
 
 def graded(made, *, turns=(), forbidden=(), **options):
-    """Return the grade of calls, given as such or as letters, by options as a suite writes them."""
     made = calls(made) if isinstance(made, str) else tuple(made)
     sample = Sample(id="a", calls=made, turns=turns, expected=Expectation(forbidden=forbidden))
     return structure(options, ToolPolicy).grade(sample)

@@ -97,7 +97,6 @@ def test_a_run_without_tools_knows_none():
 
 
 def test_a_tool_without_a_schema_takes_anything_and_of_two_of_one_name_any_may():
-    """Two servers may offer one name."""
     assert graded(call(arguments={"a": 1}), tools=(ToolSpec(name="book"),)).score == 1.0
     two = (ToolSpec(name="book", parameters=BOOK), ToolSpec(name="book", parameters={"required": ["a"]}))
     assert graded(call(arguments={"a": 1}), tools=two).score == 1.0
@@ -156,7 +155,6 @@ def test_odd_values_are_checked_or_left_unchecked():
 
 
 def test_formats_are_annotations_in_every_dialect():
-    """As the current dialect has them."""
     schema = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"d": {"format": "date"}}}
     assert one(schema, {"d": "no date"}).score == 1.0
 
@@ -341,7 +339,6 @@ def test_verdicts_and_places_are_those_of_another_validator():
 
 @pytest.mark.parametrize("schema", [5, "text", [1], [["a"]], True])
 def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
-    """Whatever form the log has, the tool is kept and its calls are unchecked, which skips the grade with a code."""
     found = [
         tool_spec({"name": "book", "parameters": schema}),
         tool_spec({"type": "function", "function": {"name": "book", "parameters": schema}}),

@@ -17,7 +17,6 @@ def calls(*states):
 
 
 def test_success_is_the_share_of_executed_calls_without_error():
-    """Denied, not run and unanswered calls were not executed and count in neither."""
     made = calls(("f", "ok"), ("f", "error"), ("f", "denied"), ("g", "not_run"), ("g", None), ("g", "ok"))
     grade = ToolSuccess().grade(Sample(id="a", calls=made))
     assert grade.score == pytest.approx(2 / 3)
@@ -82,7 +81,6 @@ def test_usage_keeps_what_was_not_recorded_apart_from_zero():
 
 
 def plain(figures):
-    """Return figures without their intervals."""
     return {name: each for name, each in figures.items() if not name.endswith("_interval")}
 
 
@@ -101,7 +99,6 @@ def test_totals_divide_by_the_runs_that_record_a_figure():
 
 
 def test_outcomes_are_counted_by_tool():
-    """Over calls, not over runs."""
     runs = calls(("f", "ok"), ("g", "error")), calls(("f", "ok"), ("f", "ok"))
     rows = [("a", None, None, ToolSuccess().grade(Sample(id="a", calls=made))) for made in runs]
     figures = gradestack.figures({"tool_outcomes": {}}, rows)["tool_outcomes"]

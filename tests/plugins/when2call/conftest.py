@@ -31,8 +31,6 @@ def row():
 
 @pytest.fixture
 def write(tmp_path):
-    """Write records as JSON Lines, or as an indented JSON list, and return the path."""
-
     def _write(name, records, *, as_list=False):
         path = tmp_path / name
         if as_list:

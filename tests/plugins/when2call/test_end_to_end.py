@@ -26,8 +26,6 @@ def aggregates(out):
 
 @pytest.fixture
 def grade(tmp_path):
-    """Grade files as the command does and return the run directory."""
-
     def _grade(path, dataset, *, name="out", **options):
         overrides = ["reports=[]", *options.pop("overrides", [])]
         grade_files([path], dataset=dataset, output=tmp_path / name, overrides=overrides, **options)
@@ -92,7 +90,6 @@ def test_the_docs_page_shows_these_very_figures(grade):
 
 
 def test_the_docs_page_names_every_option():
-    """Options of reader, grader and aggregators are all described."""
     import attrs
 
     from gradestack_plugins.statistics.classification import Classification
@@ -117,7 +114,6 @@ def test_the_example_suite_runs_and_passes_its_gate(tmp_path):
 
 
 def test_overrides_reach_reader_and_grader(grade):
-    """--set reaches relabel and the invalid policy."""
     out = grade(
         EXAMPLE / "judge_decisions.jsonl",
         EXAMPLE / "dataset.jsonl",

@@ -38,7 +38,6 @@ def judge(uuid, label="tool_call", **more):
 
 
 def test_a_judge_run_has_the_suites_keys_in_its_order(evaluate, row):
-    """Metrics, the judge's counters and their rate over N, then the audit summary."""
     records = [
         judge("a", judge_parse_failed_first=True, judge_used_retry=True),
         judge("b", judge_parse_failed_first=True, judge_parse_failed_second=True, judge_fallback_to_cannot_answer=True),
@@ -110,7 +109,6 @@ def test_documented_adds_the_invalid_column_and_its_own_counts(evaluate, row):
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_a_duplicated_dataset_row_does_not_count_a_record_twice(evaluate, row, profile):
-    """Metrics count rows, the checkpoint's counters count records."""
     metrics = evaluate([judge("a", judge_used_retry=True)], [row("a"), row("a")], profile=profile).native["metrics"]
     assert (metrics["n_total"], metrics["n_judge_used_retry"]) == (2, 1)
 

@@ -132,7 +132,6 @@ def test_log_probability_records_hold_four_prediction_sets(read, row):
     ],
 )
 def test_scoring_modes_are_counted(read, row, mode, index, counts):
-    """The mode counters follow the record's mode."""
     record = logprob("a", ["direct"] * 4, mode=mode, string_fallback_pred_idx=index)
     (sample,) = read([record], [row("a")])
     assert sample.native.counts == counts

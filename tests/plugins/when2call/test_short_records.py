@@ -24,7 +24,6 @@ def bad(found):
 
 
 def test_an_overwritten_prediction_upstream_is_a_missing_one(evaluate, row):
-    """It counts as cannot_answer like any row without a prediction."""
     found = evaluate([mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream")
     metrics = found.native["metrics"]
     assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["n_converted_to_cannot_answer"]) == (1, 1, 1)

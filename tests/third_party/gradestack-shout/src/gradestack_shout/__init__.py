@@ -5,7 +5,6 @@ from gradestack import Component, hookimpl
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
-    """Return what this package offers."""
     return (
         Component(
             kind="grader",

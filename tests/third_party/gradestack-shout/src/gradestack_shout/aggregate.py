@@ -14,7 +14,6 @@ class Loudest(Aggregator):
     figures = (Figure("all_capitals", "All capitals", about="samples with score 1 / graded samples"),)
 
     def numbers(self, grade: Grade) -> Numbers | None:
-        """Return what one grade adds to the sums."""
         return None if grade.score is None else {"graded": 1, "capitals": int(grade.score == 1)}
 
     def estimate(self, graded: float, capitals: float) -> Mapping[str, float | None]:

@@ -17,7 +17,6 @@ class Shout(Grader):
     """From this share on the answer passes."""
 
     def grade(self, sample: Sample) -> Grade:
-        """Return the share of capitals."""
         letters = [char for char in sample.text or "" if char.isalpha()]
         if not letters:
             return skipped("no_letters", "the answer has no letters")

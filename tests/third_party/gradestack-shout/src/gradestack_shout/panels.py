@@ -16,7 +16,6 @@ class Loudness(blocks.Panel):
     title = "How loud"
 
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         if GRADER not in about.states or not about.has_rows:
             return None
         grades = [row for row in about.table("grades").rows() if row["grader"] == GRADER and row["score"] is not None]
@@ -38,7 +37,6 @@ class Letters(blocks.Panel):
     template = "letters.html"
 
     def show(self, about: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Return its blocks."""
         grade = about["grades"].get(GRADER)
         if not grade or not grade.get("counts"):
             return None

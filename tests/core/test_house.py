@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/extractors": 352,
     "plugins/gradestack_plugins/letta": 1_784,
     "plugins/gradestack_plugins/openai_logs": 339,
-    "plugins/gradestack_plugins/orchestrationbench": 4_327,
+    "plugins/gradestack_plugins/orchestrationbench": 3_933,
     "plugins/gradestack_plugins/pages": 6_885,
     "plugins/gradestack_plugins/readers": 2_809,
     "plugins/gradestack_plugins/records": 885,
@@ -99,14 +99,14 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_366,
-    "plugins": 37_753,
-    "tests": 51_006,
+    "plugins": 37_359,
+    "tests": 51_005,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
 A package's own line counts the files that stand directly in it; a folder's line counts everything below.
 """
-FILES = {"core": 118, "plugins": 175}
+FILES = {"core": 118, "plugins": 174}
 """How many files of Python there may be."""
 CLOSURES = {"grading.loop": 4_539, "suites.resolve": 5_324, "runner": 13_006}
 """Lines of the kernel that importing one of its modules loads."""

@@ -2,85 +2,84 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradestack import Component, Kind, hookimpl
 
 _PACKAGE = "gradestack_plugins.orchestrationbench"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    (
-        "reader",
-        "orchestrationbench",
-        ".reader:OrchestrationBenchReader",
-        "OrchestrationBench scenario outputs: a directory of *_out.json or single files",
-    ),
-    (
-        "reader",
-        "orchestrationbench_scenario",
-        ".scenario_reader:ScenarioReader",
-        "OrchestrationBench scenario YAML: gold calls and plans as a dataset",
-    ),
-    (
-        "grader",
-        "orchestrationbench",
-        ".graders:OrchestrationBench",
-        "OrchestrationBench as a whole: decisions, calls and plans in one grade",
-    ),
-    (
-        "grader",
-        "orchestration_decision",
-        ".graders:OrchestrationDecision",
-        "call a tool or refuse to: decision of every sub-agent turn against gold",
-    ),
-    (
-        "grader",
-        "orchestration_call",
-        ".graders:OrchestrationCall",
-        "F1 of function names, argument keys and argument values where both sides call",
-    ),
-    (
-        "grader",
-        "orchestration_plan",
-        ".graders:OrchestrationPlan",
-        "similarity of workflow plans by graph edit distance",
-    ),
-    (
-        "aggregator",
-        "orchestrationbench",
-        ".aggregators:OrchestrationBenchFigures",
-        "Average, Call Rejection Classification Accuracy, FC and Plan with all details",
-    ),
-    (
-        "aggregator",
-        "orchestration_decisions",
-        ".aggregators:OrchestrationDecisions",
-        "call/rejection matrix, precision, recall, F1, over- and underaction",
-    ),
-    (
-        "aggregator",
-        "orchestration_calls",
-        ".aggregators:OrchestrationCalls",
-        "function name, key and value F1 over files, and FC",
-    ),
-    (
-        "aggregator",
-        "orchestration_plans",
-        ".aggregators:OrchestrationPlans",
-        "plan similarity with and without failures over files",
-    ),
-    (
-        "exporter",
-        "orchestrationbench",
-        ".exporter:OrchestrationBenchExporter",
-        "orchestrationbench.json, the original's result file",
-    ),
-    ("stack", "orchestrationbench", ".stacks:orchestrationbench", "all graders of OrchestrationBench"),
-    ("panel", "decisions", ".panels:Decisions", "What was decided where a call, or a rejection, was right"),
-    ("panel", "plans", ".panels:Plans", "Workflows of a sample, as expected and as made"),
-)
+_BENCH = "orchestrationbench"
+_COMPONENTS: dict[Kind, dict[str, tuple[str, str]]] = {
+    "reader": {
+        _BENCH: (
+            ".reader:OrchestrationBenchReader",
+            "OrchestrationBench scenario outputs: a directory of *_out.json or single files",
+        ),
+        "orchestrationbench_scenario": (
+            ".scenario_reader:ScenarioReader",
+            "OrchestrationBench scenario YAML: gold calls and plans as a dataset",
+        ),
+    },
+    "grader": {
+        _BENCH: (
+            ".graders:OrchestrationBench",
+            "OrchestrationBench as a whole: decisions, calls, plans in one grade",
+        ),
+        "orchestration_decision": (
+            ".graders:OrchestrationDecision",
+            "call a tool or refuse to: decision of every sub-agent turn against gold",
+        ),
+        "orchestration_call": (
+            ".graders:OrchestrationCall",
+            "F1 of function names, argument keys and argument values where both sides call",
+        ),
+        "orchestration_plan": (".graders:OrchestrationPlan", "similarity of workflow plans by graph edit distance"),
+    },
+    "aggregator": {
+        _BENCH: (
+            ".aggregators:OrchestrationBenchFigures",
+            "Average, Call Rejection Classification Accuracy, FC and Plan with all details",
+        ),
+        "orchestration_decisions": (
+            ".aggregators:OrchestrationDecisions",
+            "call/rejection matrix, precision, recall, F1, over- and underaction",
+        ),
+        "orchestration_calls": (
+            ".aggregators:OrchestrationCalls",
+            "function name, key, value F1 over files, and FC",
+        ),
+        "orchestration_plans": (
+            ".aggregators:OrchestrationPlans",
+            "plan similarity with and without failures over files",
+        ),
+    },
+    "exporter": {
+        _BENCH: (".exporter:OrchestrationBenchExporter", "orchestrationbench.json, the original's result file"),
+    },
+    "stack": {_BENCH: (":stack", "all graders of OrchestrationBench")},
+    "panel": {
+        "decisions": (".panels:Decisions", "What was decided where a call, or a rejection, was right"),
+        "plans": (".panels:Plans", "Workflows of a sample, as expected and as made"),
+    },
+}
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     return tuple(
-        Component(kind=k, name=name, target=_PACKAGE + path, summary=text) for k, name, path, text in _COMPONENTS
+        Component(kind=kind, name=name, target=_PACKAGE + path, summary=text)
+        for kind, named in _COMPONENTS.items()
+        for name, (path, text) in named.items()
     )
+
+
+def stack() -> dict[str, Any]:
+    """Return the graders of the family; the first gives the score of a trial, the others show single steps.
+
+    The headline has the four key metrics. A trial neither passes nor fails: there is no outcome.
+    """
+    graders = {name.removeprefix("orchestration_"): {"kind": name} for name in _COMPONENTS["grader"]}
+    keys = ("average", "call_rejection_accuracy", "fc", "plan")
+    labels = ("Average", "Call Rejection Classification Accuracy", "FC", "Plan")
+    figures = {label: f"orchestrationbench.orchestrationbench.{key}" for label, key in zip(labels, keys, strict=True)}
+    return {"graders": graders, "outcome": "none", "headline": {"figures": figures}}

@@ -204,7 +204,7 @@ class OrchestrationBenchFigures(_PerFile):
         return {
             "profile": self.profile,
             "decision_matrix": decision_matrix(totals),
-            "overall_statistics": overall_statistics(rows, self.profile),
+            "overall_statistics": overall_statistics(totals, len(rows), self.profile),
             "scenarios": rows,
         }
 

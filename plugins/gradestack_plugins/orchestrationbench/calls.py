@@ -88,15 +88,9 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self) -> dict[str, JSON]:
         """Return the result for people."""
-        return {
-            "key": self.key,
-            "tp": self.tp,
-            "fp": self.fp,
-            "fn": self.fn,
-            "reason": self.reason,
-            "predicted": list(self.predicted),
-            "gold": list(self.gold),
-        }
+        found = msgspec.structs.asdict(self) | {"predicted": list(self.predicted), "gold": list(self.gold)}
+        del found["confirmed"]
+        return found
 
 
 def compare_key(

@@ -43,14 +43,8 @@ from gradestack_plugins.orchestrationbench.trial import (
 from gradestack_plugins.readers.chat import text_of, tool_calls
 
 MATRIX = (
-    "true_positive_reject",
-    "true_negative_reject",
-    "false_positive_reject",
-    "false_negative_reject",
-    "true_positive_fc",
-    "false_positive_fc",
-    "false_negative_fc",
-    "true_negative_fc",
+    *("true_positive_reject", "true_negative_reject", "false_positive_reject", "false_negative_reject"),
+    *("true_positive_fc", "false_positive_fc", "false_negative_fc", "true_negative_fc"),
 )
 CELLS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
 """Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
@@ -202,7 +196,7 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
         message = f"entry {number} of sub_agent_history: expected an object with a step_id, a text or a whole number"
         return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
     name = str(step)
-    gold, gold_bag, gold_text, fault = gold_decision(label, name)
+    gold, gold_calls, gold_text, fault = gold_turn(label, name)
     calls = tool_calls(entry.get("tool_calls"))
     text = text_of(entry.get("content"))
     predicted, bag = predict(calls, text)
@@ -211,7 +205,7 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
         recorded_id=step,
         gold=gold,
         predicted=predicted,
-        gold_bag=gold_bag,
+        gold_bag=bag_of(gold_calls) if gold == CALL else None,
         bag=bag,
         gold_text=gold_text,
         text=text,
@@ -221,14 +215,8 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     )
 
 
-def gold_decision(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | None, JSON, Fault | None]:
-    """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
-    decision, calls, text, fault = gold_turn(label, step)
-    return decision, bag_of(calls) if decision == CALL else None, text, fault
-
-
 def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[ToolCall, ...], JSON, Fault | None]:
-    """Return what :func:`gold_decision` returns, with the calls one by one."""
+    """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
     if not isinstance(turn, dict):
@@ -379,7 +367,7 @@ def _documented(trial: Trial) -> Arguments | Fault:
     if not isinstance(label, Mapping):
         what = "the run is not an object" if not isinstance(trial.run, Mapping) else "the run has no label object"
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
-    golds = {step: gold_decision(label, step) for step in gold_steps(label)}
+    golds = {step: gold_turn(label, step) for step in gold_steps(label)}
     steps = tuple(steps_of(label, trial.part("sub_agent_history"), "documented"))
     faults = {step: golds[step][3] for step in _missing(label, steps)}
     steps += tuple(Step(id=step, fault=fault) for step, fault in faults.items() if fault is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -11,39 +11,27 @@ from typing_extensions import override
 
 from gradestack import JSON, Exporter, ExportSummary, Profile
 from gradestack_plugins.orchestrationbench.decisions import MATRIX
-from gradestack_plugins.orchestrationbench.figures import Figures, overall
+from gradestack_plugins.orchestrationbench.figures import FC_PARTS, Figures
 
 Tree = dict[str, JSON]
 
-_FLOATS = frozenset(
-    {
-        "perfect_calls",
-        "true_negative_reject",
-        "rejection_cases",
-        "function_call_cases",
-        "true_positive_reject",
-        "false_positive_reject",
-        "false_negative_reject",
-    }
-)
+_FLOATS = frozenset({*MATRIX[:4], "perfect_calls", "rejection_cases", "function_call_cases"})
 """Counters the original keeps as floats."""
-
-
 _WORKFLOW = (
     "workflow_evaluation_with_failure",
     "workflow_evaluation_without_failure",
     "average_structural_GED",
     "average_component_GED",
 )
+_CALL_SCORES = (*FC_PARTS, "arguments_value_score_upper_bound")
 _PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
 
 
-def overall_statistics(files: Sequence[Figures], profile: Profile) -> Tree:
+def overall_statistics(totals: Figures, files: int, profile: Profile) -> Tree:
     """Return ``overall_statistics`` in the original's key order.
 
     Without a readable file, ``upstream`` lacks the fields the original lacks then.
     """
-    totals = overall(files, profile)
     sound = totals["successful_files"]
     rounded = {name: None if totals[name] is None else round(totals[name], 4) for name in (*_WORKFLOW, *_CALL_SCORES)}
     calls: Tree = {
@@ -69,9 +57,9 @@ def overall_statistics(files: Sequence[Figures], profile: Profile) -> Tree:
         del rejections["reject_decision_performance"]["accuracy"]
         del rejections["error_patterns"]["type_mismatch_rate"]
     return {
-        "total_files": len(files),
+        "total_files": files,
         "successful_evaluations": sound,
-        "failed_evaluations": len(files) - sound,
+        "failed_evaluations": files - sound,
         "total_failed_workflow_generation": totals["failed_workflow_generation"],
         "total_comparison_steps_evaluated": totals["total_comparison_steps_evaluated"],
         "key_metrics": {
@@ -87,14 +75,6 @@ def overall_statistics(files: Sequence[Figures], profile: Profile) -> Tree:
             "raw_confusion_matrix": {f"total_{name}": _number(totals, name, profile) for name in MATRIX},
         },
     }
-
-
-_CALL_SCORES = (
-    "function_name_accuracy",
-    "arguments_key_score",
-    "arguments_value_score_not_count_rejection",
-    "arguments_value_score_upper_bound",
-)
 
 
 def detailed_result(figures: Figures, profile: Profile) -> Tree:
@@ -175,7 +155,7 @@ class OrchestrationBenchExporter(Exporter):
         files = sorted(figures["scenarios"], key=lambda row: str(row["file"]))
         tree = {
             "directory": summary.input.shown,
-            "overall_statistics": overall_statistics(files, profile),
+            "overall_statistics": figures["overall_statistics"],
             "detailed_results": [detailed_result(row, profile) for row in files],
         }
         return {NAME: _text(tree)}

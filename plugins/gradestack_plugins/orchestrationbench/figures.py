@@ -79,22 +79,13 @@ def files_of(grades: Grades) -> dict[str, dict[str, File]]:
 Figures = dict[str, JSON]
 Number = float | int | None
 
-MEANS = (
-    "workflow_evaluation_with_failure",
-    "workflow_evaluation_without_failure",
-    "average_structural_GED",
-    "average_component_GED",
-    "function_name_accuracy",
-    "arguments_key_score",
-    "arguments_value_score_not_count_rejection",
-    "arguments_value_score_upper_bound",
-    "workflow_evaluation_upper_bound",
-)
-"""File figures that are averaged over files."""
-
-
 _OUTCOMES = ("true_positive", "false_positive", "false_negative", "true_negative")
 FC_PARTS = ("function_name_accuracy", "arguments_key_score", "arguments_value_score_not_count_rejection")
+MEANS = (
+    *("workflow_evaluation_with_failure", "workflow_evaluation_without_failure", "workflow_evaluation_upper_bound"),
+    *("average_structural_GED", "average_component_GED", *FC_PARTS, "arguments_value_score_upper_bound"),
+)
+"""File figures that are averaged over files."""
 AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
@@ -47,7 +48,15 @@ AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
 
 
 @attrs.frozen(kw_only=True)
-class OrchestrationDecision(Grader):
+class _Bench(Grader):
+    profile: Profile = "documented"
+
+    version: ClassVar[str] = "1"
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationDecision(_Bench):
     """Whether each sub-agent turn rightly called a tool or rightly refused to (spec sections 2.1 and 2.2).
 
     Steps are items: label is the predicted decision (``FC``, ``AWAITING_USER_INPUT``, ``TOOL_CONSTRAINT_VIOLATION``,
@@ -66,12 +75,8 @@ class OrchestrationDecision(Grader):
       ``function_call_cases`` and as a general rejection in the matrix.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_decisions", "mean")
-
-    profile: Profile = "documented"
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -84,7 +89,7 @@ class OrchestrationDecision(Grader):
 
 
 @attrs.frozen(kw_only=True)
-class OrchestrationCall(Grader):
+class OrchestrationCall(_Bench):
     """Function name, argument key and argument value F1 where both sides call (spec sections 2.3 and 2.4).
 
     Each step is one bag of calls; single calls are not paired. Name and key F1 compare sets; value F1 = 2PR / (P + R)
@@ -105,12 +110,8 @@ class OrchestrationCall(Grader):
       evaluation config without judge section.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
-
-    profile: Profile = "documented"
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -118,12 +119,14 @@ class OrchestrationCall(Grader):
         if isinstance(found, Grade):
             return found
         figures = calls_of(sample, found.steps, self.profile)
-        return replace(_call_grade(figures, self.profile), items=_call_items(figures.pairs))
+        return replace(
+            _call_grade(figures, self.profile),
+            items=tuple(map(_call, figures.pairs, _unique([pair.step for pair in figures.pairs]))),
+        )
 
 
 @attrs.frozen(kw_only=True)
-class _PlanOptions(Grader):
-    profile: Profile = "documented"
+class _PlanOptions(_Bench):
     agent_weight: float | None = None
     """Price of a step with another agent, same status; from the evaluation config, else 0.8. 0 to 2."""
     status_weight: float | None = None
@@ -170,9 +173,7 @@ class OrchestrationPlan(_PlanOptions):
     * what is malformed counts as empty; upstream drops all plans of the run.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"native", "plan", "expected"})
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
     @override
@@ -198,9 +199,7 @@ class OrchestrationBench(_PlanOptions):
     part cannot be graded fails, and its plans still count.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
-    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
     @override
@@ -291,9 +290,9 @@ def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
 def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
     compared = figures.compared
     scores = [step.figures for step in compared]
-    parsed = sum(1 for step in compared if step.result is not None)
+    parsed = sum(1 for step in compared if step.structural is not None)
     divisor = len(compared) + (figures.failed if profile == "upstream" else 0)
-    total = sum_up(score for score, _, _ in scores)
+    total = sum_up(score for score, *_ in scores)
     with_failure = total / divisor if divisor else (0.0 if profile == "upstream" else None)
     reasons = list(figures.notes)
     if figures.dropped:
@@ -307,24 +306,22 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
         parts={"plan": with_failure},
         reasons=tuple(reasons),
         metadata={
-            "plan_scores": [score for score, _, _ in scores],
-            "plan_structural": [structural for _, structural, _ in scores],
-            "plan_component": [component for _, _, component in scores],
-            "plan_highest": [step.highest for step in compared],
+            f"plan_{name}": [score[place] for score in scores]
+            for place, name in enumerate(("scores", "structural", "component", "highest"))
         },
     )
 
 
 def _decision_items(arguments: Arguments) -> tuple[Item, ...]:
     """Return one item per predicted step and one, MISSING, per step the prediction lacks."""
-    items = [_decision(step, name) for step, name in zip(arguments.steps, _unique(arguments.steps), strict=True)]
+    items = list(map(_decision, arguments.steps, _unique(arguments.steps)))
     for step in arguments.missing:
         reason = Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded")
         items.append(Item(id=step, outcome=Outcome.MISSING, reasons=(reason,)))
     return tuple(items)
 
 
-def _unique(steps: tuple[Step, ...]) -> list[str]:
+def _unique(steps: Sequence[Step]) -> list[str]:
     """Return step ids, a repeated one with its number."""
     seen: dict[str, int] = {}
     names = []
@@ -377,12 +374,6 @@ def _decision_reasons(step: Step) -> tuple[Reason, ...]:
     return tuple(found)
 
 
-def _call_items(pairs: tuple[Pair, ...]) -> tuple[Item, ...]:
-    """Return one item per graded pair, with counts and reason of every argument."""
-    names = _unique(tuple(pair.step for pair in pairs))
-    return tuple(_call(pair, name) for pair, name in zip(pairs, names, strict=True))
-
-
 def _call(pair: Pair, name: str) -> Item:
     defined = [each for each in (pair.name, pair.key, pair.value) if each is not None]
     return Item(
@@ -421,33 +412,29 @@ def _plan_item(step: PlanStep) -> Item:
     metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
     if step.fault is not None:
         return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
-    score, structural, component = step.figures
+    score, structural, component, highest = step.figures
     reasons = []
-    if step.result is None:
+    if step.structural is None or step.component is None:
         code, _, message = step.problem.partition(": ")
         reasons.append(Reason(code=code, subject=step.id, message=message or "no plan was predicted at this step"))
     else:
-        for name, comparison in (("structural", step.result.structural), ("component", step.result.component)):
-            metadata[name] = _comparison(comparison)
+        for name, comparison in (("structural", step.structural), ("component", step.component)):
+            distance = comparison.distance
+            metadata[name] = {
+                "lower": distance.lower,
+                "upper": distance.upper,
+                "exact": distance.exact,
+                "self_loop": comparison.loops,
+                "solver": distance.backend,
+            }
             reasons.extend(_plan_reasons(step.id, name, comparison))
     return Item(
         id=step.id,
         score=score,
-        parts={"structural": structural, "component": component, "upper_bound": step.highest},
+        parts={"structural": structural, "component": component, "upper_bound": highest},
         reasons=tuple(reasons),
         metadata=metadata,
     )
-
-
-def _comparison(comparison: Comparison) -> dict[str, JSON]:
-    distance = comparison.distance
-    return {
-        "lower": distance.lower,
-        "upper": distance.upper,
-        "exact": distance.exact,
-        "self_loop": comparison.loops,
-        "solver": distance.backend,
-    }
 
 
 def _plan_reasons(step: str, name: str, comparison: Comparison) -> list[Reason]:

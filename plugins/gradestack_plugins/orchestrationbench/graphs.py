@@ -10,20 +10,15 @@ insertion some optimal path maps as many nodes as it can, so nothing is lost. Th
 sum of node costs plus one for every ordered pair (i, k) where an edge i -> k exists on one side only. Costs are
 integers: weights are taken as the decimal numbers they are written as and scaled by their common denominator, then
 doubled, because lower bounds charge each unmatched edge in halves to its two ends.
-
-Depth first with branch and bound is quick on everything small or dense. Sparse graphs with many symmetries defeat it:
-the same rest is met again and again. Mapping the nodes in a fixed order and merging partial mappings that leave the
-same rest (same nodes used, same edges open) solves those, since few edges are open at any time.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
 from typing import Any, TypeVar
 
 import attrs
@@ -148,19 +143,6 @@ class Problem(msgspec.Struct, frozen=True):
     colclass: list[int]
     """The same for the right graph."""
 
-    def flipped(self) -> Problem:
-        """Return the problem with its sides exchanged."""
-        return msgspec.structs.replace(
-            self,
-            cost=[list(column) for column in zip(*self.cost, strict=True)],
-            out1=self.out2,
-            in1=self.in2,
-            out2=self.out1,
-            in2=self.in1,
-            rowclass=self.colclass,
-            colclass=self.rowclass,
-        )
-
 
 def build(left: Graph, right: Graph, weights: Weights) -> Problem:
     """Return the assignment problem of two graphs; ``labels`` are None on both sides or on neither."""
@@ -228,22 +210,12 @@ def _twins(out: Masks, into: Masks, cost: list[list[int]]) -> list[int]:
     return classes
 
 
-def bits(mask: int) -> list[int]:
-    """Return the numbers in a bit set, ascending."""
-    found = []
-    while mask:
-        low = mask & -mask
-        found.append(low.bit_length() - 1)
-        mask ^= low
-    return found
-
-
 def reduced(
     problem: Problem,
     rows: list[int],
     cols: list[int],
     images: tuple[Masks, Masks],
-    seen: tuple[int, int],
+    used: int,
     paid: int,
     limit: int,
 ) -> tuple[int, list[list[int]]] | None:
@@ -257,14 +229,12 @@ def reduced(
     edge, half = problem.edge, problem.edge // 2
     out1, in1, out2, in2 = problem.out1, problem.in1, problem.out2, problem.in2
     images_out, images_in = images
-    seen_out, seen_in = seen
     left = right = 0
     for i, j in zip(rows, cols, strict=True):
         left |= 1 << i
         right |= 1 << j
     columns = [
-        (j, out2[j] & seen_out, in2[j] & seen_in, (out2[j] & right).bit_count(), (in2[j] & right).bit_count())
-        for j in cols
+        (j, out2[j] & used, in2[j] & used, (out2[j] & right).bit_count(), (in2[j] & right).bit_count()) for j in cols
     ]
     bound = paid
     matrix = []
@@ -287,14 +257,6 @@ def reduced(
         bound += sum(leasts)
         matrix = [[value - least for value, least in zip(row, leasts, strict=True)] for row in matrix]
     return None if bound >= limit else (bound, matrix)
-
-
-_STARTS = 12
-_Open = tuple[int, int, bool]
-"""Mapped node, its image, and whether its outgoing (else its incoming) edges are still to be decided on both sides."""
-
-_Layer = dict[tuple[int, tuple[_Open, ...]], int]
-"""(unused right nodes, open edges) -> cheapest cost so far."""
 
 
 class DepthFirst(msgspec.Struct):
@@ -329,7 +291,7 @@ class DepthFirst(msgspec.Struct):
         if self.expanded >= self.budget:
             return False
         self.expanded += 1
-        state = reduced(self.problem, rows, cols, images, (used, used), paid, self.limit)
+        state = reduced(self.problem, rows, cols, images, used, paid, self.limit)
         if state is None:
             return True
         bound, matrix = state
@@ -399,141 +361,6 @@ class DepthFirst(msgspec.Struct):
         return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
 
 
-class Layered(msgspec.Struct):
-    """Dynamic programming over a fixed order of the left nodes, one layer of merged partial mappings per node.
-
-    Two partial mappings that used the same right nodes and have the same open edges cost the same from there on, so
-    only the cheaper is kept. Edges that one side can no longer match are paid at once, which closes them.
-    """
-
-    problem: Problem
-    order: list[int]
-    """All left nodes, in the order they are mapped."""
-    budget: int
-    best: int
-    """Cheapest mapping known; only cheaper ones are looked for."""
-    width: int | None = None
-    """Keep this many partial mappings per layer, the cheapest: a quick look for a good mapping, seldom complete."""
-    floor: int = INFINITE
-    """Lowest bound of what was left unexplored when the budget ran out."""
-    expanded: int = 0
-
-    def run(self) -> bool:
-        """Search; True when the search was complete, so that ``best`` is the distance."""
-        complete = True
-        unmapped = (1 << self.problem.n) - 1
-        layer: _Layer = {(unmapped, ()): 0}
-        for depth, node in enumerate(self.order):
-            following: _Layer = {}
-            rest = self.order[depth:]
-            for (free, pending), paid in layer.items():
-                if self.expanded >= self.budget:
-                    # Costs only grow, so nothing in this layer or below it ends cheaper than its cheapest.
-                    self.floor = min(chain(layer.values(), following.values()))
-                    return False
-                self.expanded += 1
-                self._extend(following, rest, unmapped, free, pending, paid)
-            unmapped &= ~(1 << node)
-            layer = following
-            if self.width is not None and len(layer) > self.width:
-                complete = False
-                layer = dict(sorted(layer.items(), key=lambda entry: entry[1])[: self.width])
-        self.best = min([self.best, *layer.values()])
-        return complete
-
-    def _extend(
-        self,
-        following: _Layer,
-        rest: list[int],
-        unmapped: int,
-        free: int,
-        pending: tuple[_Open, ...],
-        paid: int,
-    ) -> None:
-        """Add every mapping of the first node of ``rest`` that may still beat the best."""
-        problem, limit = self.problem, self.best - self.problem.step + 1
-        images, seen = self._images(rest, pending)
-        cols = bits(free)
-        state = reduced(problem, rest, cols, images, seen, paid, limit)
-        if state is None:
-            return
-        bound, matrix = state
-        i = rest[0]
-        tried: set[int] = set()
-        for raised, j in zip(matrix[0], cols, strict=True):
-            if bound + raised >= limit or problem.colclass[j] in tried:
-                continue
-            tried.add(problem.colclass[j])
-            differing = images[0][i] ^ problem.out2[j] & seen[0], images[1][i] ^ problem.in2[j] & seen[1]
-            cost = paid + problem.cost[i][j] + problem.edge * (differing[0].bit_count() + differing[1].bit_count())
-            left, right = unmapped & ~(1 << i), free & ~(1 << j)
-            kept = []
-            for entry in (*pending, (i, j, True), (i, j, False)):
-                node, image, outgoing = entry
-                here = (problem.out1 if outgoing else problem.in1)[node] & left
-                there = (problem.out2 if outgoing else problem.in2)[image] & right
-                if here and there:
-                    kept.append(entry)
-                else:
-                    cost += problem.edge * (here | there).bit_count()
-            key = right, tuple(kept)
-            if cost < limit and cost < following.get(key, INFINITE):
-                following[key] = cost
-
-    def _images(self, rest: list[int], pending: tuple[_Open, ...]) -> tuple[tuple[Masks, Masks], tuple[int, int]]:
-        to, by = [0] * self.problem.n, [0] * self.problem.n
-        seen_out = seen_in = 0
-        for node, image, outgoing in pending:
-            bit = 1 << image
-            # An edge out of a mapped node leads back from the unmapped one to a predecessor.
-            if outgoing:
-                seen_in |= bit
-                edges, target = self.problem.out1[node], by
-            else:
-                seen_out |= bit
-                edges, target = self.problem.in1[node], to
-            for k in rest:
-                if edges >> k & 1:
-                    target[k] |= bit
-        return (to, by), (seen_out, seen_in)
-
-
-def ordered(problem: Problem) -> tuple[Problem, list[int]]:
-    """Return the problem, sides exchanged if that helps, and an order of its left nodes that keeps few edges open."""
-    flipped = problem.flipped()
-    (width, order), (other, other_order) = _order(problem), _order(flipped)
-    return (flipped, other_order) if other < width else (problem, order)
-
-
-def _order(problem: Problem) -> tuple[tuple[int, int], list[int]]:
-    """Return ((widest, total) frontier, order) of the left nodes: few mapped nodes with unmapped neighbours throughout.
-
-    Greedy from every start node, of many the dozen with fewest neighbours; the best of those.
-    """
-    adjacent = [out | into for out, into in zip(problem.out1, problem.in1, strict=True)]
-
-    def frontier(mapped: int) -> int:
-        return sum(1 for node in bits(mapped) if adjacent[node] & ~mapped)
-
-    best: tuple[tuple[int, int], list[int]] | None = None
-    starts = sorted(range(problem.n), key=lambda k: adjacent[k].bit_count())[:_STARTS]
-    for start in starts:
-        mapped, order = 1 << start, [start]
-        widths = [frontier(mapped)]
-        while len(order) < problem.n:
-            node = min(
-                (k for k in range(problem.n) if not mapped >> k & 1),
-                key=lambda k: (frontier(mapped | 1 << k), -(adjacent[k] & mapped).bit_count(), k),
-            )
-            order.append(node)
-            mapped |= 1 << node
-            widths.append(frontier(mapped))
-        figure = max(widths), sum(widths)
-        if best is None or figure < best[0]:
-            best = figure, order
-    return best or ((0, 0), [])
-
-
 BUDGET = 40_000
 """Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no
 more edges than nodes was found to need as many."""
@@ -578,31 +405,9 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
     problem = build(left, right, weights)
     scale = problem.edge
     granted = _UNLIMITED if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
-    sparse = len(left.edges) + len(right.edges) <= 3 * n
-    first = DepthFirst(problem, min(_DEPTH_FIRST, granted // 2) if sparse else granted * 3 // 4)
-    if first.run():
-        return _exact(first.best / scale, first.expanded)
-    floor, best, expanded = first.floor, first.best, first.expanded
-    turned, order = ordered(problem)
-    for width in (_BEAM, None):
-        second = Layered(turned, order, granted - expanded, best, width)
-        complete = second.run()
-        expanded += second.expanded
-        best = second.best
-        if complete:
-            return _exact(best / scale, expanded)
-        if width is None:
-            floor = max(floor, second.floor)
-    return _bounded(floor, best, scale, expanded)
-
-
-def _exact(value: float, expanded: int) -> Distance:
-    return Distance(value, value, exact=True, expanded=expanded)
-
-
-def _bounded(floor: int, best: int, scale: int, expanded: int) -> Distance:
-    lower = min(floor, best)
-    return Distance(lower / scale, best / scale, exact=lower == best, expanded=expanded)
+    search = DepthFirst(problem, granted)
+    lower = search.best if search.run() else min(search.floor, search.best)
+    return Distance(lower / scale, search.best / scale, exact=lower == search.best, expanded=search.expanded)
 
 
 def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
@@ -658,42 +463,25 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     """
     import networkx as nx  # noqa: PLC0415 - optional and slow to import
 
-    def substitution(a: Mapping[str, Any], b: Mapping[str, Any]) -> float:
-        if left.labels is None:
-            return 0.0
-        return weights.substitution((a["agent"], a["status"]), (b["agent"], b["status"]))
+    def digraph(graph: Graph) -> Any:
+        """Return the graph as networkx has it, nodes and edges in the same order."""
+        copy = nx.DiGraph()
+        for node in range(len(graph.names)):
+            copy.add_node(node, label=graph.labels[node] if graph.labels is not None else None)
+        copy.add_edges_from(graph.edges)
+        return copy
 
     most = left.size + right.size
     found = nx.graph_edit_distance(
-        _digraph(left),
-        _digraph(right),
-        node_subst_cost=substitution,
-        node_del_cost=_one,
-        node_ins_cost=_one,
-        edge_subst_cost=_nothing,
-        edge_del_cost=_one,
-        edge_ins_cost=_one,
+        digraph(left),
+        digraph(right),
+        node_subst_cost=lambda a, b: 0.0 if a["label"] is None else weights.substitution(a["label"], b["label"]),
+        node_del_cost=lambda _: 1.0,
+        node_ins_cost=lambda _: 1.0,
+        edge_subst_cost=lambda _, __: 0.0,
+        edge_del_cost=lambda _: 1.0,
+        edge_ins_cost=lambda _: 1.0,
         upper_bound=most,
     )
     value = float(most) if found is None or not math.isfinite(found) else float(found)
     return Distance(value, value, exact=not (left.has_loop or right.has_loop), backend="networkx")
-
-
-def _one(_: Mapping[Hashable, Any]) -> float:
-    return 1.0
-
-
-def _nothing(_: Mapping[Hashable, Any], __: Mapping[Hashable, Any]) -> float:
-    return 0.0
-
-
-def _digraph(graph: Graph) -> Any:
-    """Return the graph as networkx has it, nodes and edges in the same order."""
-    import networkx as nx  # noqa: PLC0415 - optional and slow to import
-
-    copy = nx.DiGraph()
-    for node in range(len(graph.names)):
-        label = graph.labels[node] if graph.labels is not None else (None, None)
-        copy.add_node(node, agent=label[0], status=label[1])
-    copy.add_edges_from(graph.edges)
-    return copy

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -84,25 +84,25 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
     form's language.
     """
     text = text.rsplit("</think>", maxsplit=1)[-1]
-    for number, form in enumerate(_FORMS, start=1):
-        for candidate, load in form(text):
-            try:
-                value = load(candidate)
-                found = isinstance(value, dict) and _has_workflow(value, profile)
-            except (json.JSONDecodeError, yaml.YAMLError):
-                continue
-            except Exception:
-                if profile == "upstream":
-                    raise
-                continue
-            if found:
+    for number, (form, load) in enumerate(_FORMS, start=1):
+        candidate = form(text)
+        if candidate is None:
+            continue
+        try:
+            value = load(candidate)
+            if isinstance(value, dict) and _has_workflow(value, profile):
                 return PlanText(value, number)
-    reason = (
+        except (json.JSONDecodeError, yaml.YAMLError):
+            continue
+        except Exception:
+            if profile == "upstream":
+                raise
+    named = (
         "no object with a workflow_ key in any of the seven forms"
         if PLAN_MARK in text
         else "the text names no workflow_"
     )
-    return PlanText(problem=reason)
+    return PlanText(problem=named)
 
 
 def _load_yaml(text: str) -> Any:
@@ -121,95 +121,70 @@ def _has_workflow(value: Workflows, profile: Profile) -> bool:
     return any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in value)
 
 
-_Form = Callable[[str], Iterator[tuple[str, Callable[[str], Any]]]]
-
-
-def _fenced_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+def _fenced_json(text: str) -> str | None:
     # Only the first fence: were there no end behind it, there would be none behind a later one.
     start = _JSON_FENCE.search(text)
     end = _JSON_FENCE_END.search(text, start.end()) if start else None
-    if start and end:
-        yield text[start.end() - 1 : end.start() + 1], standard_loads
+    return text[start.end() - 1 : end.start() + 1] if start and end else None
 
 
-def _flat_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+def _flat_object(text: str) -> str | None:
     begin = text.find("{")
-    while begin >= 0:
-        end = text.find("}", begin)
-        if end < 0:
-            return
+    while begin >= 0 and (end := text.find("}", begin)) >= 0:
         if '"workflow_' in text[begin:end]:
             # Further such objects after a comma belong to the match, which then is no single JSON value.
-            if not _flat_follows(text, end + 1):
-                yield text[begin : end + 1], standard_loads
-            return
+            start = _FLAT_FOLLOWS.match(text, end + 1)
+            last = text.find("}", start.end()) if start else -1
+            follows = start is not None and last >= 0 and '"workflow_' in text[start.end() : last]
+            return None if follows else text[begin : end + 1]
         begin = text.find("{", end)
+    return None
 
 
-def _flat_follows(text: str, at: int) -> bool:
-    start = _FLAT_FOLLOWS.match(text, at)
-    end = text.find("}", start.end()) if start else -1
-    return start is not None and end >= 0 and '"workflow_' in text[start.end() : end]
-
-
-def _balanced_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+def _balanced_object(text: str) -> str | None:
     named = _NAMED_WORKFLOW.search(text)
-    if named is None or "}" not in text[named.end() :]:
-        return
     begin = text.rfind("{", 0, max(text.find('"workflow_'), 0))
-    if begin < 0:
-        return
+    if named is None or begin < 0 or "}" not in text[named.end() :]:
+        return None
     depth = 0
     for brace in _BRACE.finditer(text, begin):
         depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            yield text[begin : brace.end()], standard_loads
-            return
+            return text[begin : brace.end()]
+    return None
 
 
-def _whole_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    yield text, standard_loads
-
-
-def _fenced_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+def _fenced_yaml(text: str) -> str | None:
     start = _YAML_FENCE.search(text)
     end = text.find("```", start.end()) if start else -1
-    if start and end >= 0:
-        yield text[start.end() - len(PLAN_MARK) : end].rstrip(), _load_yaml
+    return text[start.end() - len(PLAN_MARK) : end].rstrip() if start and end >= 0 else None
 
 
-def _whole_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    if PLAN_MARK in text:
-        yield text, _load_yaml
-
-
-def _repaired_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+def _repaired_yaml(text: str) -> str | None:
     lines = text.strip().split("\n")
     if not lines[0].startswith(PLAN_MARK):
-        return
+        return None
     repaired = []
     for line in lines:
         bare = line.strip()
         if bare.startswith(PLAN_MARK):
             repaired.append(f"{line}:\n")
-        elif bare.startswith("-"):
-            repaired.append(f"    {bare}\n")
-        elif ":" in line:
-            repaired.append(f"  {bare}\n")
         else:
-            repaired.append(f"      {bare}\n")
-    yield "".join(repaired), _load_yaml
+            depth = 4 if bare.startswith("-") else 2 if ":" in line else 6
+            repaired.append(f"{' ' * depth}{bare}\n")
+    return "".join(repaired)
 
 
-_FORMS: tuple[_Form, ...] = (
-    _fenced_json,
-    _flat_object,
-    _balanced_object,
-    _whole_json,
-    _fenced_yaml,
-    _whole_yaml,
-    _repaired_yaml,
+_FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
+    (_fenced_json, standard_loads),
+    (_flat_object, standard_loads),
+    (_balanced_object, standard_loads),
+    (lambda text: text, standard_loads),
+    (_fenced_yaml, _load_yaml),
+    (lambda text: text if PLAN_MARK in text else None, _load_yaml),
+    (_repaired_yaml, _load_yaml),
 )
+"""What finds the text of each form, and what reads it."""
 
 
 UNKNOWN = "UNK"
@@ -225,33 +200,23 @@ def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
     not hashable.
     """
     strict = profile == "upstream"
-    if strict:
-        known = {key: value for key, value in workflows.items() if "workflow" in key}
-    else:
-        known = {
-            key: value if isinstance(value, Mapping) else {}
-            for key, value in workflows.items()
-            if isinstance(key, str) and "workflow" in key
-        }
-    return _structural(known, strict=strict), _component(known, strict=strict)
-
-
-def _structural(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
-    builder = Builder()
-    for name, fields in workflows.items():
-        builder.node(name)
+    known: dict[Any, Any] = {}
+    for key, value in workflows.items():
+        if (strict or isinstance(key, str)) and "workflow" in key:
+            known[key] = value if strict or isinstance(value, Mapping) else {}
+    structural = Builder()
+    for name, fields in known.items():
+        structural.node(name)
         for dependency in (fields.get("depends_on", []) or []) if strict else _dependencies(fields):
             if dependency is None and strict:
                 raise ValueError("None cannot be a node")
-            builder.edge(dependency, name)
-    return builder.named()
+            structural.edge(dependency, name)
+    return structural.named(), _component(known, strict=strict)
 
 
 def _component(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
     builder = Builder()
-    steps = {
-        name: _strict_steps(fields.get("steps")) if strict else _steps(fields) for name, fields in workflows.items()
-    }
+    steps = {name: _steps(fields, strict=strict) for name, fields in workflows.items()}
     for sequence in steps.values():
         for step in sequence:
             builder.node(step)
@@ -288,23 +253,16 @@ def _dependencies(fields: Mapping[Any, Any], *, strict: bool = False) -> Iterabl
     return [_scalar(name) for name in (value if isinstance(value, list | tuple | Mapping) else [value])]
 
 
-def _steps(fields: Mapping[Any, Any]) -> list[Label]:
+def _steps(fields: Mapping[Any, Any], *, strict: bool = False) -> list[Label]:
     steps = fields.get("steps")
     found: list[Label] = []
-    for step in steps if isinstance(steps, list | tuple) else ():
-        agent = (step.get("agent_id") or step.get("name")) if isinstance(step, Mapping) else None
+    for step in steps if isinstance(steps, list | tuple) or (strict and steps) else ():
+        agent = (step.get("agent_id") or step.get("name")) if strict or isinstance(step, Mapping) else None
         if agent:
-            found.append((_scalar(agent), _scalar(step.get("status", UNKNOWN))))
-    return found
-
-
-def _strict_steps(steps: Any) -> list[Label]:
-    found = []
-    for step in steps or []:
-        agent, status = step.get("agent_id") or step.get("name"), step.get("status", UNKNOWN)
-        if agent:
-            hash((agent, status))
-            found.append((agent, status))
+            label = agent, step.get("status", UNKNOWN)
+            if strict:
+                hash(label)
+            found.append(label if strict else (_scalar(label[0]), _scalar(label[1])))
     return found
 
 
@@ -328,14 +286,6 @@ class Comparison(msgspec.Struct, frozen=True):
     """True when either graph has a self-loop."""
 
 
-class PlanScore(msgspec.Struct, frozen=True):
-    """A predicted plan against a gold plan."""
-
-    score: float
-    structural: Comparison
-    component: Comparison
-
-
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     """How plans are compared."""
 
@@ -344,14 +294,6 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     solver: Solver = "auto"
     """``auto``: networkx in ``upstream`` where installed and feasible, else the exact solver."""
     budget: int = BUDGET
-
-
-def compare_plans(predicted: Workflows, gold: Workflows, rules: PlanRules) -> PlanScore:
-    """Return the similarity of two parsed plans."""
-    sides = zip(graphs(predicted, rules.profile), graphs(gold, rules.profile), strict=True)
-    structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
-    score = structural.similarity * 0.5 + component.similarity * 0.5
-    return PlanScore(score, structural, component)
 
 
 def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
@@ -380,26 +322,22 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     """Gold plan in short."""
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
-    result: PlanScore | None = None
-    """None when nothing could be compared: all three figures are 0."""
+    structural: Comparison | None = None
+    component: Comparison | None = None
+    """None when nothing could be compared: all figures are 0."""
     problem: str = ""
     """``plan_absent`` or ``plan_unparsable``, then what is wrong."""
     fault: Fault | None = None
     """Why the gold plan cannot be used; then the step is in no figure."""
 
     @property
-    def figures(self) -> tuple[float, float, float]:
-        """Score, structural and component similarity."""
-        if self.result is None:
-            return 0.0, 0.0, 0.0
-        return self.result.score, self.result.structural.similarity, self.result.component.similarity
-
-    @property
-    def highest(self) -> float:
-        """Score if every distance that is only bounded were at its lower bound."""
-        if self.result is None:
-            return 0.0
-        return self.result.structural.highest * 0.5 + self.result.component.highest * 0.5
+    def figures(self) -> tuple[float, float, float, float]:
+        """Score, structural and component similarity, and the score if every distance were at its lower bound."""
+        if self.structural is None or self.component is None:
+            return 0.0, 0.0, 0.0, 0.0
+        structural, component = self.structural.similarity, self.component.similarity
+        highest = self.structural.highest * 0.5 + self.component.highest * 0.5
+        return structural * 0.5 + component * 0.5, structural, component, highest
 
 
 class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -502,11 +440,11 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
         elif text.startswith(PLAN_MARK):
             steps.append(_unreadable(str(number), text, f"label {number}: {gold.problem}"))
     notes.extend(_extra(number) for number in predicted if number not in golds)
-    return PlanFigures(steps=tuple(steps), failed=_failed(steps), notes=tuple(notes))
+    return PlanFigures(steps=tuple(steps), failed=_unmatched(steps), notes=tuple(notes))
 
 
-def _failed(steps: Iterable[PlanStep]) -> int:
-    return sum(step.fault is None and step.result is None for step in steps)
+def _unmatched(steps: Iterable[PlanStep]) -> int:
+    return sum(step.fault is None and step.structural is None for step in steps)
 
 
 def _unreadable(name: str, gold: JSON, message: str) -> PlanStep:
@@ -532,8 +470,10 @@ def _compare_step(name: str, gold: Workflows, prediction: _Prediction | None, ru
     plan, content = prediction
     if not plan.workflows:
         return PlanStep(id=name, gold=short, predicted=content, problem=f"{UNPARSABLE}: {plan.problem}")
-    result = compare_plans(plan.workflows, gold, rules)
-    return PlanStep(id=name, gold=short, predicted=outline(plan.workflows), result=result)
+    sides = zip(graphs(plan.workflows, rules.profile), graphs(gold, rules.profile), strict=True)
+    structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
+    predicted = outline(plan.workflows)
+    return PlanStep(id=name, gold=short, predicted=predicted, structural=structural, component=component)
 
 
 def step_number(step: Any) -> int | None:
@@ -565,7 +505,7 @@ def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
             steps.append(_compare_step(name, parsed.workflows, prediction, rules))
         else:
             steps.append(_unreadable(name, gold, f"plan {name}: {parsed.problem}"))
-    return PlanFigures(steps=tuple(steps), failed=_failed(steps))
+    return PlanFigures(steps=tuple(steps), failed=_unmatched(steps))
 
 
 def _by_step(plan: JSON) -> dict[str, JSON]:

@@ -25,6 +25,7 @@ from gradestack import (
     Input,
     Inputs,
     Profile,
+    RecordFile,
     RecordReader,
     Sample,
     Shard,
@@ -34,11 +35,10 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack.jsonio import JsonProblem, as_list, compact, first_records, loads, read_regular
+from gradestack.jsonio import JsonProblem, Range, as_list, compact, first_records, loads, read_regular
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
     UNREADABLE,
-    gold_decision,
     gold_steps,
     gold_turn,
     steps_of,
@@ -174,9 +174,9 @@ def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
             agent_id=step.agent if isinstance(step.agent, str) else None,
         )
     for name in in_order([name for name in gold_steps(known) if name not in seen]):
-        gold, _, text, fault = gold_decision(known, name)
+        gold, calls, text, fault = gold_turn(known, name)
         expected = Expectation(
-            calls=None if fault else gold_calls(known, name),
+            calls=None if fault else tuple(map(ExpectedCall.of, calls)),
             label=None if fault else gold,
             text=text if isinstance(text, str) else None,
         )
@@ -205,12 +205,7 @@ def user_turns(label: Any) -> str | tuple[str, ...] | None:
 
 def in_order(steps: list[str]) -> list[str]:
     """Return step keys by number, those without one last, as they came."""
-
-    def place(key: str) -> tuple[bool, int]:
-        number = step_number(key)
-        return number is None, number or 0
-
-    return sorted(steps, key=place)
+    return sorted(steps, key=lambda key: (step_number(key) is None, step_number(key) or 0))
 
 
 def _plans(history: Any) -> dict[str, JSON]:
@@ -221,6 +216,20 @@ def _plans(history: Any) -> dict[str, JSON]:
         if number is not None:
             found[str(number)] = entry.get("content")
     return found
+
+
+def whole_file(entry: Input, relative: str) -> RecordFile:
+    """Return a file, of a directory or the input itself, as one shard."""
+    path = entry.path / relative if relative else entry.path
+    return RecordFile(
+        input=entry, file=Input(path=path, name=entry.name, shown=str(path)), ranges=(Range(),), most=2, extra=relative
+    )
+
+
+def place_of(shard: Shard) -> tuple[Path, str]:
+    """Return the path of a shard's file, as it is and as it is shown."""
+    entry, relative = shard.input, str(shard.extra or "")
+    return (entry.path / relative, f"{entry.shown.rstrip('/')}/{relative}") if relative else (entry.path, entry.shown)
 
 
 _SUFFIX = "_out.json"
@@ -299,32 +308,22 @@ class OrchestrationBenchReader(RecordReader):
         )
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        shards: list[Shard] = []
-        position = 0
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for entry in inputs.data:
-            for relative in self._files(entry):
-                shards.append(Shard(ordinal=len(shards), input=entry, position=position, extra=relative))
-                path = entry.path / relative if relative else entry.path
-                # A file that cannot be read gives one sample too.
-                position += 2 + (path.stat().st_size if path.is_file() else 0)
-        return iter(shards)
-
-    def _files(self, entry: Input) -> list[str]:
-        if not entry.path.is_dir():
-            return [""]
-        # Not Path.rglob: hidden files and directories are left out, as the original does.
-        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
-        files = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
-        if not files:
-            raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory or below")
-        return files
+            if not entry.path.is_dir():
+                yield whole_file(entry, "")
+                continue
+            # Not Path.rglob: hidden files and directories are left out, as the original does.
+            found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
+            names = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
+            if not names:
+                raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory or below")
+            yield from (whole_file(entry, name) for name in names)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         relative = str(shard.extra or "")
-        path = shard.input.path / relative if relative else shard.input.path
-        shown = f"{shard.input.shown.rstrip('/')}/{relative}" if relative else shard.input.shown
+        path, shown = place_of(shard)
         model = shard.input.name if relative else None
         data, problem = self._load(path)
         scenario = _scenario(data, path)

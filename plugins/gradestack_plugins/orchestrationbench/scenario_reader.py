@@ -15,7 +15,9 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
+    ExpectedCall,
     Inputs,
+    RecordFile,
     RecordReader,
     Sample,
     Shard,
@@ -23,9 +25,9 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack_plugins.orchestrationbench.decisions import gold_decision, gold_steps
+from gradestack_plugins.orchestrationbench.decisions import gold_steps, gold_turn
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
-from gradestack_plugins.orchestrationbench.reader import expectation, gold_calls, in_order, user_turns
+from gradestack_plugins.orchestrationbench.reader import expectation, in_order, place_of, user_turns, whole_file
 from gradestack_plugins.orchestrationbench.trial import PLAN_MARK
 
 Label = dict[str, dict[str, JSON]]
@@ -96,7 +98,7 @@ def _call(identifier: str, name: JSON, arguments: JSON) -> dict[str, JSON]:
 
 def unreadable_steps(label: Label) -> list[str]:
     """Return the steps of a label whose gold call or gold plan cannot be read."""
-    calls = [step for step in in_order(gold_steps(label)) if gold_decision(label, step)[3] is not None]
+    calls = [step for step in in_order(gold_steps(label)) if gold_turn(label, step)[3] is not None]
     plans = [
         str(step)
         for step, text in gold_plans(label).items()
@@ -139,24 +141,17 @@ class ScenarioReader(RecordReader):
         return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        shards: list[Shard] = []
-        position = 0
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for entry in inputs.data:
-            files = sorted(path.name for path in entry.path.glob(self.pattern)) if entry.path.is_dir() else [""]
-            if not files:
+            names = sorted(path.name for path in entry.path.glob(self.pattern)) if entry.path.is_dir() else [""]
+            if not names:
                 raise DataError(f"{entry.shown}: no file named {self.pattern} in this directory")
-            for name in files:
-                path = entry.path / name if name else entry.path
-                shards.append(Shard(ordinal=len(shards), input=entry, position=position, extra=name))
-                position += 2 + (path.stat().st_size if path.is_file() else 0)
-        return iter(shards)
+            yield from (whole_file(entry, name) for name in names)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        name = str(shard.extra or "")
-        path = shard.input.path / name if name else shard.input.path
-        source = Source(file=f"{shard.input.shown.rstrip('/')}/{name}" if name else shard.input.shown)
+        path, shown = place_of(shard)
+        source = Source(file=shown)
         try:
             data = yaml_data(path.read_text(encoding="utf-8"))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)
@@ -178,10 +173,10 @@ class ScenarioReader(RecordReader):
 def _steps(whole: Sample, label: Label) -> Iterator[Sample]:
     expectations: dict[str, Expectation] = {}
     for step in in_order(gold_steps(label)):
-        decision, _, text, fault = gold_decision(label, step)
+        decision, calls, text, fault = gold_turn(label, step)
         if fault is None:
             text = text if isinstance(text, str) else None
-            expectations[step] = Expectation(calls=gold_calls(label, step), label=decision, text=text)
+            expectations[step] = Expectation(calls=tuple(map(ExpectedCall.of, calls)), label=decision, text=text)
     for number, text in gold_plans(label).items():
         if parse_plan(text, "documented").workflows:
             expectations[str(number)] = Expectation(plan=text)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gradestack import JSON, DataError
-from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
+from gradestack.jsonio import JsonProblem, loads, standard_loads
 
 Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
 
@@ -76,15 +76,18 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
 RUN_PREFIX = "run #"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class Verdict(msgspec.Struct, frozen=True, rename=lambda name: f"{name}_count"):
     """A judge's counts for the leftover values of one argument."""
 
-    tp: int
-    fp: int
-    fn: int
+    tp: Count = 0
+    fp: Count = 0
+    fn: Count = 0
 
 
-Verdicts = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Verdict]]]]
+Verdicts = dict[str, dict[str, dict[str, dict[str, Verdict]]]]
 """file -> trial -> step -> argument -> verdict."""
 
 
@@ -97,40 +100,18 @@ def read_verdicts(path: Path) -> Verdicts:
     """
     try:
         data = loads(path.read_bytes())
+        verdicts = msgspec.convert(data, Verdicts)
     except (OSError, JsonProblem) as error:
         raise DataError(f"verdicts {path}: {error}") from error
-    problems: list[str] = []
-    verdicts = _level(data, "", 3, problems)
-    if problems:
-        raise DataError(f"verdicts {path}: expected file -> trial -> step -> argument -> counts", *problems)
-    return verdicts  # type: ignore[no-any-return] # checked level by level
-
-
-def _level(data: JSON, where: str, below: int, problems: list[str]) -> JSON:
-    if not isinstance(data, Mapping):
-        problems.append(f"{where or '/'}: expected an object, found {compact(data)[:60]}")
-        return {}
-    if below:
-        return {key: _level(value, f"{where}/{key}", below - 1, problems) for key, value in data.items()}
-    found = {}
-    for argument, counts in data.items():
-        if counts == {}:
-            continue
-        verdict = _verdict(counts)
-        if verdict is None:
-            problems.append(f"{where}/{argument}: expected an object of tp_count, fp_count and fn_count, none negative")
-        else:
-            found[argument] = verdict
-    return found
-
-
-def _verdict(counts: JSON) -> Verdict | None:
-    if not isinstance(counts, Mapping):
-        return None
-    numbers = [counts.get(name, 0) for name in ("tp_count", "fp_count", "fn_count")]
-    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
-        return None
-    return Verdict(*numbers)
+    except msgspec.ValidationError as error:
+        expected = "expected file -> trial -> step -> argument -> counts, none negative"
+        raise DataError(f"verdicts {path}: {expected}", str(error)) from error
+    for file, trials in verdicts.items():
+        for trial, steps in trials.items():
+            for step, found in steps.items():
+                counts = data[file][trial][step]
+                steps[step] = {argument: verdict for argument, verdict in found.items() if counts[argument]}
+    return verdicts
 
 
 def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> Mapping[str, Mapping[str, Verdict]]:
@@ -139,16 +120,13 @@ def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> Mapping[str, 
     return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
 
 
-Turn = dict[str, JSON]
-
-
-def history_before(label: Any, step: Any) -> list[Turn]:
+def history_before(label: Any, step: Any) -> list[dict[str, JSON]]:
     """Return the user and assistant turns of the label before ``step``, without empty ones.
 
     Keys are read as numbers joined by dashes and sorted. A turn with calls (``N-1``) takes the place of its text ``N``:
     it becomes a user turn holding the ``refinedQuery`` arguments of its calls. Tool results (``N-2``) are left out.
     """
-    turns: list[Turn] = []
+    turns: list[dict[str, JSON]] = []
     for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
         if key == step:
             break
@@ -157,17 +135,14 @@ def history_before(label: Any, step: Any) -> list[Turn]:
             if turns and turns[-1]["key"] == key.split("-")[0]:
                 turns.pop()
             if calls := entry.get("tool_calls"):
-                turns.append({"key": "", "role": "user", "content": " ".join(_queries(calls))})
+                decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
+                queries = [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
+                turns.append({"key": "", "role": "user", "content": " ".join(queries)})
         if "-2" in key:
             continue
         if isinstance(entry, dict) and "content" in entry and entry.get("role") in ["user", "assistant"]:
             turns.append({"key": key, "role": entry["role"], "content": entry["content"]})
     return [{"role": turn["role"], "content": turn["content"]} for turn in turns if turn["content"] != ""]
-
-
-def _queries(calls: Any) -> list[str]:
-    decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
-    return [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
 
 
 def system_message(label: Any) -> Any:

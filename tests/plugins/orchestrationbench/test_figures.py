@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from gradestack import Grade, Key, Outcome, figures, testing
+from gradestack_plugins.orchestrationbench import stack
 from gradestack_plugins.orchestrationbench.aggregators import (
     OrchestrationBenchFigures,
     OrchestrationCalls,
     OrchestrationDecisions,
     OrchestrationPlans,
 )
-from gradestack_plugins.orchestrationbench.stacks import orchestrationbench
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
@@ -297,4 +297,4 @@ def test_a_grade_without_file_is_grouped_by_task():
 
 def test_the_stack_names_its_graders():
     """The first grader of the default stack gives the headline score."""
-    assert list(orchestrationbench()["graders"]) == ["orchestrationbench", "decision", "call", "plan"]
+    assert list(stack()["graders"]) == ["orchestrationbench", "decision", "call", "plan"]

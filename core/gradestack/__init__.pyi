@@ -68,7 +68,7 @@ from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
-from gradestack.outcome.foreign import publish as publish
+from gradestack.outcome.pages import publish as publish
 from gradestack.outcome.trajectories import with_trajectories as with_trajectories
 from gradestack.output.markup import ci_command as ci_command
 from gradestack.output.markup import xml_text as xml_text
@@ -78,13 +78,13 @@ from gradestack.output.words import distinguishing_decimals as distinguishing_de
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.plugin_errors import guarded as guarded
 from gradestack.progress import Progress as Progress
+from gradestack.python_api import figures as figures
 from gradestack.python_api import grade as grade
 from gradestack.python_api import grade_files as grade_files
 from gradestack.python_api import load_suite as load_suite
 from gradestack.python_api import run as run
 from gradestack.python_api import stream as stream
 from gradestack.python_compare import compare as compare
-from gradestack.python_figures import figures as figures
 from gradestack.records import RecordFile as RecordFile
 from gradestack.records import RecordReader as RecordReader
 from gradestack.records import read_records as read_records

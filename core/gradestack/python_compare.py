@@ -7,13 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from gradestack.comparison.compared import Comparison, Rules, compared
+from gradestack.comparison.compared import Comparison, Rules, compared, flipped
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
-from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.jsonio.values import dumps
-from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
+from gradestack.outcome.pages import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, load_report
@@ -134,12 +133,7 @@ def _check_output(out: Path) -> None:
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
-    """Write ``comparison.json`` and the pages of the reporters that have one; return the paths.
-
-    Raises:
-        ConfigError: The directory cannot be made, or holds a page of that name that is not one of ours.
-        DataError: The disk is full or broken.
-    """
+    """Write ``comparison.json`` and the pages of the reporters that have one; return the paths."""
     _check_output(out)
     texts = {COMPARISON: dumps(comparison.data) + "\n"}
     data = {**comparison.data, "flipped": flipped(comparison)}

@@ -17,10 +17,9 @@ from gradestack.interpreter import collected_seldom
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
-from gradestack.outcome.failures import first_failures
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
-from gradestack.outcome.summary import check_without_rows, summary
+from gradestack.outcome.summary import check_without_rows, first_failures, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.progress import ProgressCount
 from gradestack.report import Report

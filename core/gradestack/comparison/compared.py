@@ -363,3 +363,34 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"
     return text
+
+
+_MOST = 5
+"""Tasks whose rows are read."""
+
+
+def flipped(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the first tasks that changed, each with a trial that passed on one side and one that did not on the other.
+
+    Each has its ``task``, how many trials passed (``a`` and ``b``), and two ``sides`` with ``name``, ``passed``,
+    ``position`` and ``row``, without its trajectory. Trials of one number are preferred.
+    """
+    key, failed = comparison.data["headline"], comparison.data["failed"]
+    sides = comparison.sides[:2]
+    left, right = (side.trial_verdicts(key, failed) for side in sides)
+    found = []
+    for each in comparison.data["flips"]["tasks"][:_MOST]:
+        before, after = left[each["task"]], right[each["task"]]
+        apart = ((one, other) for one in before for other in after if before[one][0] != after[other][0])
+        trials = min(apart, key=lambda pair: pair[0] != pair[1], default=None)
+        if trials is not None:
+            shown = [_shown(sides[0], *before[trials[0]]), _shown(sides[1], *after[trials[1]])]
+            found.append({**each, "sides": shown})
+    return found
+
+
+def _shown(side: Side, passed: bool, position: int) -> dict[str, Any]:
+    ((number, _, line),) = side.report.lines([(position, side.samples.places[position])])
+    row = side.report.row(number, line)
+    row.pop("trajectory", None)
+    return {"name": side.name, "passed": passed, "position": position, "row": row}

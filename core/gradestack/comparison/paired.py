@@ -137,11 +137,7 @@ def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
 
 
 def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
-    """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``.
-
-    Returns:
-        None for fewer than two tasks.
-    """
+    """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``; None for one task."""
     if tasks < 2:
         return None
     low, high = 0.0, 1.0

@@ -35,25 +35,15 @@ def _first_key(text: str, keys: Iterable[str]) -> tuple[str, str]:
 
 
 def split_path(path: str, metrics: Mapping[str, Iterable[str]]) -> tuple[str, str, str]:
-    """Return the grader, the aggregator and the rest of ``GRADER.AGGREGATOR[.FIGURE]``; "" for a key there is none of.
-
-    Args:
-        path: The path.
-        metrics: Keys of aggregators by grader.
-    """
+    """Return grader, aggregator and the rest of ``GRADER.AGGREGATOR[.FIGURE]``; "" for a key there is none of."""
     grader, rest = _first_key(path, metrics)
     return grader, *_first_key(rest, metrics.get(grader, ()))
 
 
 def figure_at(made: JSON, path: str, own: Iterable[str], at: str) -> Located:
-    """Return the figure at a path below an aggregator.
+    """Return the figure at a path below the aggregator at ``at``, given what that computed and what it is called.
 
-    Args:
-        made: What the aggregator computed.
-        path: The path below it.
-        own: What the aggregator is called: a figure of that name need not be named, ``pass_hat_k.4`` is
-            ``pass_hat_k.pass_hat_k.4``.
-        at: Path of the aggregator, for messages.
+    A figure of such a name need not be named: ``pass_hat_k.4`` is ``pass_hat_k.pass_hat_k.4``.
     """
     if isinstance(made, Mapping) and not (path and _first_key(path, made)[0]):
         inner = next((name for name in own if name in made), "")

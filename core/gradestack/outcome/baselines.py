@@ -19,8 +19,8 @@ from gradestack.model import JSON
 from gradestack.report import Report, load_report
 from gradestack.run_files import ROWS, is_run
 from gradestack.rundir.header import component_entry
+from gradestack.suites.paths import local_path_of
 from gradestack.suites.spec import Suite
-from gradestack.suites.strict import local_path_of
 
 if TYPE_CHECKING:
     from gradestack.comparison.paired import Difference

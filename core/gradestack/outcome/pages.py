@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import msgspec
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import collected_seldom
-from gradestack.outcome.foreign import REPORT_PAGES, keep_foreign
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
@@ -39,11 +38,7 @@ class Pages(msgspec.Struct):
 
 
 def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
-    """Let every reporter write into the run directory ``out``; a failure costs its page, never the results.
-
-    Raises:
-        OSError: The disk is full or broken.
-    """
+    """Let every reporter write into the run directory ``out``; a failure costs its page, never the results."""
     pages = Pages()
     for stage in stages:
         try:
@@ -70,20 +65,7 @@ def _written(reporter: Reporter, report: Report, out: Path) -> list[Path]:
 def rewrite_pages(
     report: Report, registry: Registry, formats: Iterable[str], out: Path, say: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
-    """Write the pages of a finished run again.
-
-    Args:
-        report: The run.
-        registry: Where reporters come from.
-        formats: Reporters by name; none: those the run had, with their options, else ``html`` and ``markdown``.
-        out: Directory to write into.
-        say: Called with what the pages lack.
-
-    Raises:
-        ConfigError: No such reporter, or ``out`` cannot be written, or holds a page that is not one of ours.
-        DataError: The disk is full or broken.
-        PluginError: A reporter is broken.
-    """
+    """Write the pages of a finished run again, by the reporters named, else those it had, with their options."""
     chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
     chosen = chosen or [
         (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
@@ -127,3 +109,55 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
     if pages.interrupted:
         found.setdefault("incomplete", PAGES_MISSING)
     return found
+
+
+COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
+REPORT_PAGES = ("report.html", "report.md")
+_MARKS = {".html": b'<meta name="generator" content="gradestack', ".json": b'{"baseline":', ".md": b" gradestack "}
+"""What stands near the beginning of a page, and of a comparison."""
+_BEGINNING = 8192
+
+
+def keep_foreign(*pages: Path) -> None:
+    """Refuse to write where a file of somebody else's stands."""
+    for page in pages:
+        if not page.exists():
+            continue
+        if not page.is_file():  # a pipe would be waited for
+            raise _in_the_way(page)
+        with page.open("rb") as file:
+            if _MARKS[page.suffix] not in file.read(_BEGINNING):
+                raise _in_the_way(page)
+
+
+def publish(out: Path, pages: Mapping[str, str]) -> None:
+    """Write pages into a directory that anybody may have filled: links there are replaced, pages of others are not.
+
+    Args:
+        out: The directory.
+        pages: File name -> text.
+
+    Raises:
+        ConfigError: A page of that name is there and was not written by gradestack.
+        OSError: It cannot be written.
+    """
+    keep_foreign(*(out / name for name in pages))
+    with filling(out) as new:
+        for name, text in pages.items():
+            (new / name).write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def keep_foreign_comparison(out: Path) -> None:
+    """Refuse to write a comparison where a file of somebody else's stands.
+
+    What ``comparison.json`` says of itself goes for its pages; without it the HTML page is asked. Markdown says nothing
+    of itself: where it stands alone it is not one of ours.
+    """
+    data, page, text = (out / name for name in (COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT))
+    keep_foreign(data if data.exists() else page)
+    if text.exists() and not data.exists() and not page.exists():
+        raise _in_the_way(text)
+
+
+def _in_the_way(page: Path) -> ConfigError:
+    return ConfigError(f"{page}: is there already and was not written by gradestack; move it away")

@@ -1,27 +1,29 @@
-"""The content of summary.json."""
+"""The content of summary.json: figures, gates, headline, failures and warnings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError
 from gradestack.gates.lines import left_out
+from gradestack.gates.paths import NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
-from gradestack.gates.scores import Scores, grader_figures, rule_text, successes
+from gradestack.gates.scores import Scores, grader_figures, rule_text, successes, verdict_text
 from gradestack.gates.verdicts import limit_verdict, verdict
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
-from gradestack.model import JSON, Outcome
+from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
+from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
-from gradestack.outcome.failures import all_failed
-from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
+from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import Figure, Suite
 
 _SHOWN = 8
 """Kinds of remarks named in a warning."""
@@ -90,7 +92,7 @@ def summary(
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": outcome(suite, found, models if named else []),
+        "outcome": _outcome(suite, found, models if named else []),
         "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
@@ -167,7 +169,8 @@ def _warnings(
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
-    found += [f"gate {gate['text']}: {gate['reason']}" for gate in gates if _without_baseline(gate)]
+    alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
+    found += [f"gate {gate['text']}: {gate['reason']}" for gate in alone]
     found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
     broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
@@ -203,10 +206,6 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
             if _many(lost, of):
                 group = f"{terminal_line(name)}, {_share(lost, of)}"
                 yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
-
-
-def _without_baseline(gate: dict[str, JSON]) -> bool:
-    return gate.get("kind") == "baseline" and gate["outcome"] == "no_data"
 
 
 def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
@@ -245,15 +244,142 @@ def _unmatched(suite: Suite, merged: Merged) -> list[str]:
     return [f"{shown}: {'; '.join(told)}"] if told else []
 
 
-def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> list[str]:
-    """Return what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
-    found = []
+def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> Iterator[str]:
+    """Yield what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
     for key, metrics in aggregates.items():
         for each in metrics.values():
             texts = each.get("warnings")
-            found += (
-                [f"grader {key!r}: {text}" for text in texts if isinstance(text, str)]
-                if isinstance(texts, list)
-                else []
-            )
+            yield from (f"grader {key!r}: {text}" for text in as_list(texts) if isinstance(text, str))
+
+
+def _outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]) -> dict[str, JSON] | None:
+    """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words.
+
+    None without an outcome.
+    """
+    if suite.success is None or successes is None:
+        return None
+    words, nothing = suite.headline, {"passed": 0, "failed": 0, "share": None, "share_interval": None}
+    counts = {name: successes[name] for name in nothing}
+    return {
+        "grader": suite.success.grader,
+        "rule": verdict_text(suite.success, counts["passed"] + counts["failed"], successes["own_verdicts"]),
+        "words": {"passed": words.passed, "failed": words.failed},
+        **counts,
+        "per_model": [{"model_name": name or None, **successes["models"].get(name, nothing)} for name in models]
+        or None,
+    }
+
+
+def headline_figures(
+    suite: Suite, aggregates: Mapping[str, Mapping[str, Any]], averages: Mapping[str, Mapping[str, JSON]]
+) -> list[dict[str, JSON]]:
+    """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
+    found = []
+    for figure in suite.headline.figures:
+        metrics = aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
+        found.append(_entry(figure, as_map(metrics)))
     return found
+
+
+def _entry(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
+    found: dict[str, JSON] = {"label": figure.label, "figure": figure.path, **_estimate(figure, metrics)}
+    models = {str(name): _estimate(figure, as_map(each)) for name, each in as_map(metrics.get("models")).items()}
+    return {**found, "models": models} if models else found
+
+
+def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return value, and interval or reason, of a figure of an aggregator; null where there is none of that name."""
+    place = None
+    with suppress(NoFigure):
+        place = figure_at(metrics, figure.name, (figure.metric,), "")
+    if place is None or not place.path or not _shown(place.value):
+        why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
+        return {"value": None, "reason": why}
+    interval = {"interval": dict(place.interval)} if isinstance(place.interval, Mapping) else {}
+    if place.value is not None:
+        return {"value": place.value, **interval}
+    told = as_map(metrics.get("undefined")).get(place.path)
+    return {"value": None, **interval, "reason": as_text(place.reason) or as_text(told) or "not defined"}
+
+
+def _shown(value: Any) -> bool:
+    """Return whether a value is a figure: a number, nothing, or a map of such figures."""
+    if isinstance(value, Mapping):
+        return bool(value) and all(each is None or is_number(each) for each in value.values())
+    return value is None or is_number(value)
+
+
+_LONGEST_FIRST = 400
+"""Characters kept of the reason that a run fails with."""
+_MARK = b'"failed"'
+"""What the line of a sample with a failed grade holds."""
+
+
+def first_failures(lines: Iterable[bytes], states: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, Any]]:
+    """Return grader key -> number of its failed grades, and reason and place of the first."""
+    failed = {key: counts[Outcome.FAILED] for key, counts in states.items() if counts.get(Outcome.FAILED)}
+    found: dict[str, dict[str, Any]] = {key: {"count": count} for key, count in failed.items()}
+    wanted = set(failed)
+    for line in lines if wanted else ():
+        if _MARK not in line:
+            continue
+        row = loads(line)
+        for key in sorted(wanted):
+            grade = row["grades"][key]
+            if grade["state"] == Outcome.FAILED:
+                found[key]["first"] = {"reason": _reason(grade), "at": _place(row)}
+                wanted.discard(key)
+        if not wanted:
+            break
+    return found
+
+
+def _reason(grade: Mapping[str, Any]) -> str:
+    """Return what a failed grade's fault says, on one line."""
+    fault = as_map(grade.get("fault"))
+    message = as_text(fault.get("message")) or as_text(fault.get("code"))
+    kind = as_text(fault.get("type"))
+    text = " ".join((f"{kind}: {message}" if kind and not message.startswith(kind) else message).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _place(row: Mapping[str, Any]) -> str:
+    """Return where a sample was read, ``file:line`` where its format has lines; its id where nobody knows."""
+    source = row["source"]
+    return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
+
+
+def all_failed(
+    suite: Suite, counts: Mapping[str, Count], merged: Merged, rows: Callable[[], Iterator[Row]]
+) -> str | None:
+    """Return in one sentence that every grade failed, with the first reason; None where that is not so.
+
+    Skipped grades do not count: the grader does not apply. Nor do missing samples, of which there is nothing to grade.
+    ``upstream`` has no such rule, and a suite may do without it.
+    """
+    if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
+        return None
+    failed = sum(each.states[Outcome.FAILED] for each in counts.values())
+    if not failed or any(each.graded for each in counts.values()):
+        return None
+    first = " ".join(_first_reason_of_all(suite, merged, rows).split())
+    first = first if len(first) <= _LONGEST_FIRST else f"{first[:_LONGEST_FIRST]}…"
+    number = "the only grade" if failed == 1 else f"all {failed} grades"
+    return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
+
+
+def _first_reason_of_all(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) -> str:
+    """Return where and why the first grade failed; without rows what the first grader raised, all that is known."""
+    if suite.rows == "none":
+        return next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
+    for row in rows():
+        for key, grade in row["grades"].items():
+            if grade["state"] != Outcome.FAILED:
+                continue
+            source, fault = row.get("source") or {}, grade.get("fault") or {}
+            file, line, sample = source.get("file"), source.get("line"), f"sample {row['sample']['id']}"
+            place = sample if not file else f"{file}:{line}" if line is not None else f"{file}, {sample}"
+            kind, message = fault.get("type"), fault.get("message") or grade.get("rationale") or fault.get("code")
+            return f"{place}, grader {key}: {f'{kind}: ' if kind else ''}{message}"
+    return ""

@@ -108,11 +108,7 @@ class Trajectories:
         return f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
 
     def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
-        """Add the trajectories of samples of one file, reading no more of it than needed.
-
-        Raises:
-            DataError: It is gone or has changed, or cannot be read.
-        """
+        """Add the trajectories of samples of one file, reading no more of it than needed."""
         given = next((each for each in self._inputs if _lies_in(file, each.shown)), None)
         if given is None:
             raise DataError(f"{file} is not among the inputs on record")

@@ -22,7 +22,7 @@ from gradestack.errors import ConfigError, suggest
 from gradestack.hooks import Component, Kind
 from gradestack.plugin_errors import LOCAL_CODE, error_text
 from gradestack.registry import Plugin, Registry, discover, flaw
-from gradestack.suites.strict import path_of
+from gradestack.suites.paths import path_of
 
 _IN_FILE = re.compile(r"(.+\.py):(.*)")
 
@@ -127,10 +127,7 @@ def load_file(path: Path) -> ModuleType:
 
 
 def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
-    """Return the user's own code that a component consists of, files by their name in its folder -> SHA-256.
-
-    That is the file that it was taken from and whatever this imports from its folder; nothing for installed components.
-    """
+    """Return the user's own files that a component consists of, by their name in its folder -> SHA-256."""
     file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:
         return {}

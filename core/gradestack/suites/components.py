@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import attrs
 import msgspec
 
-from gradestack.api import Grader, Input, Inputs, Profile, Reader
-from gradestack.errors import DataError, GradestackError, PluginError, suggest
+from gradestack.api import Grader, Inputs, Profile, Reader
+from gradestack.errors import GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
@@ -21,7 +21,6 @@ from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
-from gradestack.suites.inputs import expand, name_inputs
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
 from gradestack.suites.strict import Place
@@ -110,10 +109,7 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
 
 
 def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
-    """Return an aggregator's entry; with what it takes of the bounds of a grader whose scores are no shares.
-
-    That is ``share: false``, and as ``least`` the lower bound.
-    """
+    """Return an aggregator's entry; where scores are no shares with ``share: false`` and their ``least``."""
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     data = {"kind": entry} if isinstance(entry, str) else entry
     if (low >= 0 and high <= 1) or "share" in data:
@@ -132,10 +128,7 @@ def _options_of(registry: Registry, kind: Kind, name: object) -> set[str]:
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
-    """Return the engine, with the number of workers asked for beside the suite; not every engine has workers.
-
-    Options without a kind are those of the default engine.
-    """
+    """Return the engine, with the workers asked for beside the suite; options without a kind are the default one's."""
     if not isinstance(reference, str) and reference and "kind" not in reference:
         reference = {"kind": "auto", **reference}
     if workers is not None:
@@ -152,17 +145,13 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
 
 def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
     """Return the stage of a component object made by the caller."""
-    options = {
-        field.name: getattr(component, field.name)
-        for field in (attrs.fields(type(component)) if attrs.has(type(component)) else ())
-        if field.repr
-    }
+    fields = attrs.fields(type(component)) if attrs.has(type(component)) else ()
     return Stage(
         kind=kind,
         key=key,
         name=type(component).__name__,
         component=component,
-        options=options,
+        options={field.name: getattr(component, field.name) for field in fields if field.repr},
         version=component.version,
         distribution="local",
         profile=profile_of(component, profile),
@@ -187,11 +176,7 @@ def name_of_broken(name: str, distribution: str) -> str:
 def exporters_of(
     resolver: Resolver, named: Iterable[str | Mapping[str, Any]], reader: Stage, graders: Iterable[Stage]
 ) -> Exporters:
-    """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use.
-
-    Others run only when they are named: one that is merely installed has no say in the runs of other formats. One that
-    cannot be made is left out.
-    """
+    """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use."""
     used, registry = {stage.name for stage in graders}, resolver.registry
     owners = {name: registry.find("exporter", name)[1] for name in registry.names("exporter")}
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
@@ -232,37 +217,6 @@ def exporters_of(
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
 
 
-def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
-    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    if spec.dataset is None:
-        return None, None
-    named = spec.dataset if isinstance(spec.dataset, dict) else {"path": spec.dataset}
-    text, own = named.get("path"), named.get("reader")
-    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
-        why = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
-        resolver.add_problem(("dataset",), why)
-        return None, None
-    if not resolver.may_read(text, ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
-        return None, None
-    path = expand([text], resolver.base)[0]
-    dataset = name_inputs([path])[0]
-    if reader is None or (reader.component.takes_dataset and own is None):
-        return dataset, None
-    if reader.component.takes_dataset:
-        why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
-        resolver.add_problem(("dataset", "reader"), why)
-        return None, None
-    if own is None or (isinstance(own, dict) and "kind" not in own):
-        from gradestack.suites.recognition import recognise  # noqa: PLC0415 - samples in memory need none
-
-        try:
-            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
-        except DataError as error:
-            advice = "name it with dataset: {path: FILE, reader: NAME}"
-            raise DataError(str(error).replace("name it with --reader", advice)) from error
-    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
-
-
 FIRST = 1000
 """Records of each input that are looked at."""
 
@@ -270,10 +224,7 @@ FIRST = 1000
 def stack_for(
     registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Sequence[Sample] = ()
 ) -> Mapping[str, Any]:
-    """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
-
-    ``samples`` are the first of those in memory, for which there are no inputs.
-    """
+    """Return the suite mapping of a named stack, made for the inputs or samples where its function takes them."""
     make, whose = registry.load("stack", name), f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
     try:
         takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
@@ -297,10 +248,7 @@ def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:
 def graders_for(
     resolver: Resolver, graders: Mapping[str, Stage], reader: Reader, inputs: Inputs
 ) -> tuple[dict[str, Stage], list[str]]:
-    """Return the graders as the recording asks for, and what the reader has to say of it.
-
-    What one of them or the reader refuses is a problem of the configuration.
-    """
+    """Return the graders as the recording asks for, and what the reader remarks; refusals are problems."""
     stages, remarks = dict(graders), list[str]()
     for key, stage in graders.items():
         component = stage.component

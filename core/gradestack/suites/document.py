@@ -9,7 +9,6 @@ import msgspec
 import yaml
 
 from gradestack.errors import ConfigError
-from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.suites.strict import Place
 
@@ -167,6 +166,8 @@ def parse_yaml(text: str, origin: str) -> Document:
 
 def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
+    from gradestack.jsonio.files import encoding_problem  # noqa: PLC0415 - many suites stand in no file
+
     try:
         content = path.read_bytes()
         if problem := encoding_problem(content):

@@ -238,10 +238,7 @@ class Verdicts:
         )
 
     def _declared(self, name: str) -> _Declared | None:
-        """Return what a stack declares of the graders in use, which are told by component; of a named one also by key.
-
-        None where none is in use, and where the stack is broken: of one that was named that is a problem already.
-        """
+        """Return what a stack declares of the graders in use; None where none is, or the stack is broken."""
         resolver, asked, headline = self.resolver, name == self.spec.stack, HeadlineSpec()
         try:
             fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)

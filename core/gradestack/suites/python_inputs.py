@@ -87,10 +87,7 @@ def _ready(grader: Any, registry: Registry) -> Any:
 def as_samples(
     samples: Any, registry: Registry, columns: Mapping[str, str] | None = None
 ) -> Iterator[Sample | BadRecord]:
-    """Return samples as they are, and mappings as the ``jsonl`` format reads them.
-
-    A data frame, and mappings whose columns are given, are read as the reader ``records`` reads a table.
-    """
+    """Return samples as they are, mappings as the ``jsonl`` format reads them, tables as ``records`` does."""
     got = None
     if (paths := paths_of(samples)) is not None:
         first = paths[0] if len(paths[0]) <= _LONGEST else f"{paths[0][:_LONGEST]}…"
@@ -135,11 +132,7 @@ def paths_of(data: Any) -> list[str] | None:
 
 
 def default_stack(registry: Registry, samples: MemoryReader, *, table: bool) -> tuple[Mapping[str, Any], MemoryReader]:
-    """Return the stack of samples in memory that nobody names graders for, and what reads all of them.
-
-    It is the one that a file of them would have. Where none of the first expects anything there is nothing to compare:
-    then it is the stack that needs no reference.
-    """
+    """Return the stack that a file of the samples would have, else one that needs no reference; and them all."""
     if table:
         return stack_for(registry, registry.load("reader", RECORDS).stack), samples
     look, whole = _looked_into(samples)
@@ -171,14 +164,7 @@ def resolve_samples(
     samples: MemoryReader,
     graders: Mapping[str, Grader | str | Mapping[str, Any]],
 ) -> Suite:
-    """Return a suite over samples in memory.
-
-    Args:
-        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
-        options: What is asked for beside it.
-        samples: A reader that yields the samples.
-        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
-    """
+    """Return a suite over samples in memory, graded by objects, names, or ``{kind: name, option: value}``, by key."""
     resolver = resolver_of(document, options, None)
     made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
     document.data.setdefault("engine", "serial")

@@ -9,19 +9,23 @@ from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from gradestack.api import Reader
-from gradestack.copies.files import original
-from gradestack.errors import ConfigError, DataError, PluginError
-from gradestack.jsonio.files import encoding_problem, open_regular
+from gradestack.api import Input, Reader
+from gradestack.copies.files import original, shown_path
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+from gradestack.grading.plan import Stage
+from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
 from gradestack.jsonio.lists import Element
 from gradestack.jsonio.records import beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
-from gradestack.run_files import ROWS, is_run
-from gradestack.suites.inputs import Recognised, recorded_rows
+from gradestack.run_files import HEADER, ROWS, is_run
+from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.references import Resolver
+from gradestack.suites.spec import SuiteSpec
+from gradestack.suites.strict import Place
 
 _HEAD = 64 * 1024
 """Bytes of a beginning that is not the whole file."""
@@ -34,6 +38,100 @@ _SURE = 0.5
 _KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
+
+
+class Recognised(NamedTuple):
+    """What the given paths hold."""
+
+    reader: str
+    paths: list[Path]
+    ignored: list[str]
+    repeated: Mapping[Path, int]
+    """How often a path was given, for those that were given more than once, whatever their spelling."""
+    odd: list[tuple[Path, str]]
+    """What is odd about a file, with its line in front."""
+
+    @property
+    def inputs(self) -> tuple[Input, ...]:
+        """The paths with their names."""
+        return name_inputs(self.paths)
+
+    @property
+    def first(self) -> Path:
+        """The first path, as messages name it."""
+        return shown_path(self.paths[0])
+
+
+def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
+    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
+    data, target = resolver.document.data, resolver.document.data.get("target")
+    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else None
+    if isinstance(target, dict) and isinstance(target.get("paths"), str):
+        target["paths"] = [target["paths"]]
+    given = target.get("paths") if isinstance(target, Mapping) else None
+    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
+        return None, None
+    if named is not None and chosen not in resolver.registry.names("reader"):
+        return None, None
+    try:
+        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
+            return None, None
+        return recognise(expand(given, resolver.base), resolver.registry, chosen), None
+    except GradestackError as error:
+        if not data.get("graders"):
+            raise
+        return None, error
+
+
+def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+    if spec.dataset is None:
+        return None, None
+    named = spec.dataset if isinstance(spec.dataset, dict) else {"path": spec.dataset}
+    text, own = named.get("path"), named.get("reader")
+    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
+        why = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
+        resolver.add_problem(("dataset",), why)
+        return None, None
+    if not resolver.may_read(text, ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
+        return None, None
+    path = expand([text], resolver.base)[0]
+    dataset = name_inputs([path])[0]
+    if reader is None or (reader.component.takes_dataset and own is None):
+        return dataset, None
+    if reader.component.takes_dataset:
+        why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
+        resolver.add_problem(("dataset", "reader"), why)
+        return None, None
+    if own is None or (isinstance(own, dict) and "kind" not in own):
+        try:
+            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
+        except DataError as error:
+            advice = "name it with dataset: {path: FILE, reader: NAME}"
+            raise DataError(str(error).replace("name it with --reader", advice)) from error
+    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
+
+
+def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
+    """Return a warning for each input that is a slim run of ours, was given more than once, or holds something odd."""
+    folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
+    slim = {folder for folder in set(folders.values()) if is_run(folder) and _recorded_rows(folder) == "slim"}
+    why = "graders and extractors that read it find none; grade the input of that run instead"
+    shown = {given.path: given.shown for given in folders}
+    return [
+        *(
+            f"{given.shown}: a run with slim rows, which hold no conversation: {why}"
+            for given, folder in folders.items()
+            if folder in slim
+        ),
+        *(f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()),
+        *(f"{shown[path]}{what}" for path, what in found.odd),
+    ]
+
+
+def _recorded_rows(run: Path) -> Any:
+    """Return what header.json says is kept of the samples of a run."""
+    return loads(read_regular(run / HEADER)).get("rows")
 
 
 def _once(paths: Iterable[Path]) -> dict[Path, int]:
@@ -135,7 +233,7 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
         return f"{path}: the file is empty"
     if is_run(path) and not (path / ROWS).is_file():
         lost = f"{ROWS} is {'not a regular file' if (path / ROWS).exists() else 'gone'}"
-        why = "rows: none" if recorded_rows(path) is False else lost
+        why = "rows: none" if _recorded_rows(path) is False else lost
         return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"

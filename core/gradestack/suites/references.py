@@ -17,8 +17,8 @@ from gradestack.hooks import Kind
 from gradestack.registry import Registry
 from gradestack.suites.code import InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_place
-from gradestack.suites.inputs import is_remote
-from gradestack.suites.strict import Place, Problems, local_path_of, structure
+from gradestack.suites.paths import is_remote, local_path_of
+from gradestack.suites.strict import Place, Problems, structure
 
 T = TypeVar("T")
 
@@ -155,10 +155,7 @@ class Resolver:
         return allowed
 
     def registered(self, kind: Kind, name: str, place: Place) -> str | None:
-        """Return a component's name in the registry; for ``FILE.py:NAME`` it is put there first.
-
-        None when that cannot be done, with the problem recorded.
-        """
+        """Return a component's name in the registry, where ``FILE.py:NAME`` is put first; None with a problem."""
         reference = InFile.parse(name) or InFile.parse(f"{name}:")
         if reference is None:
             return name

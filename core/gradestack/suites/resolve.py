@@ -5,17 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradestack.api import Grader, Inputs
-from gradestack.copies.files import named_as_given, shown_path
-from gradestack.errors import GradestackError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Exporters,
-    dataset_of,
     engine_stage,
     exporters_of,
     grader_stages,
@@ -25,10 +22,12 @@ from gradestack.suites.components import (
 )
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
-from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot
 from gradestack.suites.strict import Place
+
+if TYPE_CHECKING:
+    from gradestack.suites.recognition import Recognised
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
@@ -37,23 +36,17 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 """What decides on reader and stack."""
 
 
-@named_as_given()
 def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
-    """Return the suite a document describes.
+    """Return the suite a document describes, which options and stack change; ``made`` are grader objects by key."""
+    from gradestack.suites.recognition import dataset_of, input_remarks, recognised  # noqa: PLC0415 - reads files
 
-    Args:
-        document: Parsed configuration; changed in place by options and stack.
-        options: What is asked for beside it.
-        base: Directory that relative paths are taken from.
-        made: Grader objects by key, for entries of the document's graders.
-    """
     resolver = resolver_of(document, options, base)
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
-    sniffed, late = _recognised(resolver, named, reader_place)
+    sniffed, late = recognised(resolver, named, reader_place)
     kind = sniffed.reader if sniffed is not None else named
     _lay_stack(resolver, kind, sniffed)
     _override(document, options.overrides, early=False)
@@ -84,7 +77,7 @@ def resolve(
         raise late
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
-    inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
+    inputs = Inputs(data=sniffed.inputs, dataset=dataset)
     resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
@@ -152,29 +145,6 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
-def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
-    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
-    from gradestack.suites.recognition import recognise  # noqa: PLC0415 - samples in memory need none
-
-    data, target = resolver.document.data, resolver.document.data.get("target")
-    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else None
-    if isinstance(target, dict) and isinstance(target.get("paths"), str):
-        target["paths"] = [target["paths"]]
-    given = target.get("paths") if isinstance(target, Mapping) else None
-    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
-        return None, None
-    if named is not None and chosen not in resolver.registry.names("reader"):
-        return None, None
-    try:
-        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
-            return None, None
-        return recognise(expand(given, resolver.base), resolver.registry, chosen), None
-    except GradestackError as error:
-        if not data.get("graders"):
-            raise
-        return None, error
-
-
 def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
@@ -186,7 +156,7 @@ def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> 
         if data["stack"] is None:
             resolver.add_problem(("stack",), _without_stack(reader, registry, files))
     if isinstance(data.get("stack"), str):
-        inputs = Inputs(data=name_inputs(files.paths) if files is not None else ())
+        inputs = Inputs(data=files.inputs if files is not None else ())
         with resolver.refusals(("stack",)):
             provides = registry.load("reader", str(reader)).provides if known else None
             stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
@@ -196,7 +166,7 @@ def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> 
 
 def _without_stack(reader: str, registry: Registry, files: Recognised | None) -> str:
     """Return that a format has no default stack, and where its files hold no runs that these are missing."""
-    whose = f"{shown_path(files.paths[0])}: " if files is not None else ""
+    whose = f"{files.first}: " if files is not None else ""
     provides = registry.load("reader", reader).provides
     if provides and not _DONE & provides:
         lacks = f"the format {reader!r} holds what was asked or expected, and nothing of what an agent did"
@@ -206,10 +176,7 @@ def _without_stack(reader: str, registry: Registry, files: Recognised | None) ->
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
-    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind.
-
-    A suite with gates of its own takes none of a stack's.
-    """
+    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind."""
     for section in ("graders", "metrics"):
         merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
         own = data.get(section) or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import attrs
 import msgspec
@@ -16,10 +16,12 @@ from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry
 from gradestack.rows.success import Success
 from gradestack.suites.code import LocalFiles, short
+
+if TYPE_CHECKING:
+    from gradestack.progress import ProgressCallback
 
 Rows = Literal["full", "slim", "none"]
 """What is kept of samples: whole rows, rows without their trajectory, or none."""

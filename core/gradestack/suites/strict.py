@@ -6,7 +6,6 @@ The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a 
 from __future__ import annotations
 
 import math
-import os
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,40 +19,8 @@ import cattrs
 from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
-from gradestack.copies.addresses import is_address, shown_address
 from gradestack.errors import suggest
-
-
-def path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path, ``~`` expanded, a relative one taken from ``base``."""
-    if "\0" in text:
-        raise ValueError("a path holds no NUL character")
-    try:
-        os.fsencode(text)
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{text!r} is no path: it holds half of a surrogate pair") from error
-    path = Path(text)
-    with suppress(RuntimeError):  # no such user: a file may be called ~x
-        path = path.expanduser()
-    return path if base is None else base / path
-
-
-class AddressGivenError(ValueError):
-    """An address stands where a local file is wanted."""
-
-
-def local_path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path as :func:`path_of` does, of a file that is never fetched from elsewhere."""
-    path = path_of(text, base)
-    if is_address(text):
-        with suppress(OSError):  # a name too long
-            if path.exists():
-                return path
-        raise AddressGivenError(
-            f"{shown_address(text)} is an address; here a local file is wanted; only inputs and datasets may be remote"
-        )
-    return path
-
+from gradestack.suites.paths import AddressGivenError, local_path_of
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]

@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import Progress, Report
 from gradestack.cli import console, progress_line
-from gradestack.cli.headline import share
+from gradestack.cli.console import share
 from tests.core.outcomes import data
 
 METRICS = {

@@ -1,7 +1,7 @@
 """The tasks that changed between two runs, with what both did."""
 
 import gradestack
-from gradestack.comparison.flipped import flipped
+from gradestack.comparison.compared import flipped
 
 
 def graded(right, names=(0, 1)):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradestack.outcome.headline import headline_figures
+from gradestack.outcome.summary import headline_figures
 from gradestack.suites.spec import Figure, Headline
 from tests.core.outcomes import data
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Outcome, Profile, Sample, Source, Status, figures
+from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Outcome, Sample, Source, Status, figures
 from gradestack_plugins.deepfabric.exporter import Prediction, document, native_config, native_metrics, prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.options import NEWEST, Parser
 from gradestack_plugins.deepfabric.reader import NO_ROW, DeepFabricReader, Join
 from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
 
@@ -68,18 +67,10 @@ def evaluate(
     dataset: Lines,
     replies: Lines | None = None,
     *,
-    profile: Profile = "documented",
-    weights: Mapping[str, float | str] | None = None,
-    metric_weights: Mapping[str, float | str] | None = None,
-    normalize: bool = False,
-    upstream_version: str | float = NEWEST,
-    multi_turn: bool = False,
-    max_turns: int = 10,
-    tool_call_parser: Parser = "generic",
-    on_stop: Literal["error", "stop"] = "error",
     join: Join = "auto",
     validation: Validation = "strict",
     grader: DeepFabric | None = None,
+    **options: Any,
 ) -> Evaluation:
     """Grade recorded replies and return DeepFabric's result object.
 
@@ -89,38 +80,20 @@ def evaluate(
         replies: JSONL file or decoded lines with the replies to ``dataset``; both must be files, or neither. Decoded
             replies belong to the records at the same place, None being none; those beyond the last record are
             bad records.
-        profile: ``documented`` or ``upstream``.
-        weights: Weight by metric, replacing the defaults as a whole (texts of numbers in ``upstream`` only).
-        metric_weights: The original's name for ``weights``.
-        normalize: Divide the weights by their sum.
-        upstream_version: The version of the program that ``upstream`` follows, ``4.13`` or ``4.3``.
-        multi_turn: Grade all recorded turns, at most ``max_turns``.
-        max_turns: How many turns ``multi_turn`` looks at.
-        tool_call_parser: How ``upstream`` finds calls in replies that are text.
-        on_stop: Whether a record on which the program ends is an error or ends the evaluation.
         join: How replies in a file find their record.
         validation: How strictly records are held against the rules of the format.
         grader: A grader with all its options; replaces those given here.
+        options: Options of the grader :class:`DeepFabric`, such as ``profile``, ``weights`` and ``multi_turn``.
 
     Returns:
         Metrics, one prediction per sample, and the configuration.
 
     Raises:
         DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program ends.
+        TypeError: An option the grader does not have.
         ValueError: Weights or arguments that cannot be honoured.
     """
-    if grader is None:
-        grader = DeepFabric(
-            profile=profile,
-            weights=dict(weights) if isinstance(weights, Mapping) else weights,
-            metric_weights=dict(metric_weights) if isinstance(metric_weights, Mapping) else metric_weights,
-            normalize=normalize,
-            upstream_version=upstream_version,
-            multi_turn=multi_turn,
-            max_turns=max_turns,
-            tool_call_parser=tool_call_parser,
-            on_stop=on_stop,
-        )
+    grader = DeepFabric(**options) if grader is None else grader
     reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
     predictions, bad, graded = [], [], []
     for record in _records(reader, dataset, replies):

@@ -10,8 +10,20 @@ from typing import Any, ClassVar, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, BadRecord, DataError, Inputs, Profile, RecordReader, Sample, Shard, Source, replace
-from gradestack.jsonio import JsonProblem, Layout, compact, loads
+from gradestack import (
+    JSON,
+    BadRecord,
+    DataError,
+    Inputs,
+    Profile,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    replace,
+)
+from gradestack.jsonio import JsonProblem, Layout, Range, compact, loads
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
 
 KEYS = frozenset(
@@ -176,26 +188,22 @@ class LettaDataset(RecordReader):
             return 0.8 if set(_INPUTS) & names else _LITTLE if _OWN & names else 0.0
         sure = _certainty(lines[0]) if lines else 0.0
         if not sure and path.suffix.lower() == ".jsonl" and any(map(_resembles, lines[:_LINES])):
-            return 0.0 if _foreign(lines[0]) else _LITTLE
+            return 0.0 if _names(lines[0]) & RESULT_KEYS else _LITTLE
         return sure
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Give one shard per file."""
-        position = 0
-        for ordinal, given in enumerate(inputs.data):
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for given in inputs.data:
             try:
                 if given.path.is_dir():
                     raise DataError(f"{given.path}: is a directory; a dataset file is expected")
-                size = given.path.stat().st_size
-                if not size:
+                if not given.path.stat().st_size:
                     raise DataError(f"{given.path}: the dataset is empty")
                 if _is_csv(given.path):
                     _check_columns(given.path)
             except OSError as error:
                 raise DataError(f"{given.path}: cannot be read: {error.strerror or error}") from error
-            yield Shard(ordinal=ordinal, input=given, position=position)
-            position += size + 1
+            yield RecordFile(input=given, ranges=(Range(),))
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -247,29 +255,22 @@ def _certainty(line: bytes) -> float:
     return 0.5 if "ground_truth" in record else 0.0
 
 
+def _names(line: bytes) -> frozenset[str]:
+    """Return the keys of an object; of what is no JSON, those known ones that stand in it in quotes."""
+    try:
+        record = loads(line)
+    except JsonProblem:
+        known = {*_INPUTS, "ground_truth", *RESULT_KEYS}
+        return frozenset(name for name in known if f'"{name}"'.encode() in line)
+    return frozenset(record) if isinstance(record, Mapping) else frozenset()
+
+
 def _resembles(line: bytes) -> bool:
     """Return whether a line is a row of a dataset, or would be but for its input or its encoding."""
-    try:
-        record = loads(line)
-    except JsonProblem:
-        named = any(_quoted(name) in line for name in (*_INPUTS, "ground_truth"))
-        return line.lstrip().startswith(b"{") and named and not any(_quoted(name) in line for name in RESULT_KEYS)
-    if not isinstance(record, Mapping) or RESULT_KEYS & set(record):
+    names = _names(line)
+    if names & RESULT_KEYS or not line.lstrip().startswith(b"{"):
         return False
-    return bool(_OWN & set(record)) or (set(record) <= KEYS and bool(set(_INPUTS) & set(record)))
-
-
-def _foreign(line: bytes) -> bool:
-    """Return whether a line is a result of another form."""
-    try:
-        record = loads(line)
-    except JsonProblem:
-        return any(_quoted(name) in line for name in RESULT_KEYS)
-    return isinstance(record, Mapping) and bool(RESULT_KEYS & set(record))
-
-
-def _quoted(name: str) -> bytes:
-    return f'"{name}"'.encode()
+    return bool(names & _OWN) or (names <= KEYS and not names.isdisjoint(_INPUTS))
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:

@@ -50,7 +50,7 @@ def result_files(path: Path) -> list[ResultFile]:
         by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
         beside = path.name != RESULTS and (parent / SUITE).is_file()
         model = parent.name if by_model else path.stem if beside else None
-        return [ResultFile(path=path, run=run_number(path), model=_model(model))]
+        return [ResultFile(path=path, run=run_number(path), model=None if model == "default" else model)]
     if (path / SUITE).is_file():
         return _by_model(path)
     single = [ResultFile(path=path / RESULTS, relative=RESULTS, run=run_number(path / RESULTS))]
@@ -91,27 +91,16 @@ def _by_run(file: ResultFile) -> tuple[int, str]:
     return (file.run or 0, file.relative)
 
 
-def _model(name: str | None) -> str | None:
-    return None if name == "default" else name
-
-
 def _by_model(path: Path) -> list[ResultFile]:
-    found = [
-        ResultFile(path=each, relative=each.name, model=_model(each.stem)) for each in sorted(path.glob("*.jsonl"))
-    ]
+    named = [ResultFile(path=each, relative=each.name, model=each.stem) for each in sorted(path.glob("*.jsonl"))]
     for folder in sorted(each for each in path.iterdir() if each.is_dir()):
+        files = [each for each in folder.glob("run_*.jsonl") if _RUN.fullmatch(each.stem)]
         runs = [
-            ResultFile(
-                path=each,
-                relative=f"{folder.name}/{each.name}",
-                run=run_number(each),
-                model=_model(folder.name),
-            )
-            for each in folder.glob("run_*.jsonl")
-            if _RUN.fullmatch(each.stem)
+            ResultFile(path=each, relative=f"{folder.name}/{each.name}", run=run_number(each), model=folder.name)
+            for each in files
         ]
-        found += sorted(runs, key=_by_run)
-    return found
+        named += sorted(runs, key=_by_run)
+    return [msgspec.structs.replace(each, model=None) if each.model == "default" else each for each in named]
 
 
 def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:

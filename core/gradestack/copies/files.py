@@ -31,7 +31,7 @@ _owner: list[int] = []
 """The process that has made the folder, and removes it."""
 
 
-def new_folder() -> Path:
+def _new_folder() -> Path:
     """Return a new directory for copies, below one that this process removes when it ends."""
     if not _folders:
         _folders.append(Path(tempfile.mkdtemp(prefix="gradestack-")).resolve())
@@ -47,22 +47,29 @@ def remove_copies() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def note(copy: Path, path: Path) -> None:
-    """Remember the local file or directory that a copy is of, or what that one is a copy of."""
+def _note(copy: Path, path: Path) -> Path:
+    """Remember the local file or directory that a copy is of, or what that one is a copy of; return the copy."""
     _given[copy] = _name(path) or str(path.absolute())
     _spelled[copy] = _spelled.get(path, str(path))
+    return copy
 
 
-def note_address(copy: Path, address: str) -> Path:
+def _note_address(copy: Path, address: str) -> Path:
     """Remember the address that a copy is of, as it may be shown, or ``-`` for standard input; return the copy."""
     _given[copy] = _spelled[copy] = address
     return copy
 
 
+def is_fetched(path: Path) -> bool:
+    """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
+    name = _name(path)
+    return name is not None and not Path(name).is_absolute()
+
+
 def original(path: Path) -> Path:
     """Return the local file or directory a path is a copy of; of anything else the path itself."""
     name = _name(path)
-    return Path(name) if name is not None and Path(name).is_absolute() else path
+    return path if name is None or is_fetched(path) else Path(name)
 
 
 def name_of(path: Path) -> str:
@@ -81,21 +88,11 @@ def is_copy(path: Path) -> bool:
     return bool(_folders) and path.is_relative_to(_folders[0])
 
 
-def is_fetched(path: Path) -> bool:
-    """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
-    name = _name(path)
-    return name is not None and not Path(name).is_absolute()
-
-
 def _name(path: Path) -> str | None:
     """Return what a path is a copy of, also one below a directory that was copied."""
-    if not _given:
-        return None
-    if (name := _given.get(path)) is not None:
-        return name
-    for parent in path.parents:
+    for parent in (path, *path.parents) if _given else ():
         if (name := _given.get(parent)) is not None:
-            return f"{name}/{path.relative_to(parent).as_posix()}"
+            return name if parent == path else f"{name}/{path.relative_to(parent).as_posix()}"
     return None
 
 
@@ -127,26 +124,24 @@ _like: dict[Path, Path] = {}
 """Directory -> the one that is laid out like it."""
 
 
-def free_place(path: Path, name: str) -> Path:
+def _free_place(path: Path, name: str) -> Path:
     """Return a free path to unpack a file to as ``name``, with links to what stands around the packed file."""
-    if is_copy(path):
-        return new_folder() / name
-    copy = _folder_like(path.parent.resolve()) / name
+    copy = _new_folder() / name if is_copy(path) else _folder_like(path.parent.resolve()) / name
     if copy.is_symlink() and name == path.name:
         copy.unlink()
-    return new_folder() / name if copy.exists() else copy
+    return _new_folder() / name if copy.exists() else copy
 
 
 def _folder_like(folder: Path) -> Path:
     if folder in _like:
         return _like[folder]
     around = [each for each in (folder, *folder.parents)[:_LEVELS] if each.name][::-1]
-    place = new_folder()
+    place = _new_folder()
     for outer, inner in zip(around, (*around[1:], None), strict=True):
         place = place / outer.name
         place.mkdir()
         if outer is around[0]:
-            note(place, outer)
+            _note(place, outer)
         with suppress(OSError):  # one that may be passed through and not be looked into
             _link(outer, place, "" if inner is None else inner.name)
     _like[folder] = place
@@ -182,11 +177,10 @@ def readable(path: Path) -> Path:
             stat = os.fstat(file.fileno())
             key = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
             if key not in _made:
-                copy = free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
+                copy = _free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
                 _unpack(path, file, kind, copy)
                 _made[key] = copy
-            note(_made[key], path)
-            return _made[key]
+            return _note(_made[key], path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -202,28 +196,17 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
     """Write what a packed file holds to a new file, piece by piece."""
     library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
     reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
-    broken = _errors(kind, library)
-    written = 0
+    broken = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
     try:
         with copy.open("xb") as to:
-            while True:
-                try:
-                    piece = reader.read(_PIECE)
-                except broken as error:
-                    raise DataError(
-                        f"{path}: cannot be unpacked ({kind}): {error}; {written:,} bytes were unpacked before"
-                    ) from error
-                if not piece:
-                    return
-                written += to.write(piece)
+            try:
+                shutil.copyfileobj(reader, to, _PIECE)
+            except (EOFError, ValueError, *broken) as error:
+                why = f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked before"
+                raise DataError(f"{path}: {why}") from error
     except BaseException:
         copy.unlink(missing_ok=True)
         raise
-
-
-def _errors(kind: str, library: Any) -> tuple[type[Exception], ...]:
-    own = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
-    return (EOFError, ValueError, *own)
 
 
 def _directory(path: Path) -> Path:
@@ -235,7 +218,7 @@ def _directory(path: Path) -> Path:
     key = (str(path.resolve()), *((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True)))
     if key in _made:
         return _made[key]
-    copy = new_folder() / path.resolve().name
+    copy = _new_folder() / path.resolve().name
     taken = {each.relative_to(path) for each in files}
     for each in files:
         below = each.relative_to(path)
@@ -251,9 +234,8 @@ def _directory(path: Path) -> Path:
                 to.symlink_to(each.resolve())
             else:
                 _unpack(each, file, kind, to)
-                note(to, each)
-    note(copy, path)
-    _made[key] = copy
+                _note(to, each)
+    _made[key] = _note(copy, path)
     return copy
 
 
@@ -280,21 +262,17 @@ def run_name(text: str) -> str:
 
 def standard_input() -> Path:
     """Return a copy of standard input."""
+    if sys.stdin is None:
+        raise DataError(f"{STANDARD_INPUT}: there is no standard input")
     try:
         if STANDARD_INPUT not in _read:
-            _read[STANDARD_INPUT] = note_address(readable(_standard_input()), STANDARD_INPUT)
+            copy = _note_address(_new_folder() / "stdin", STANDARD_INPUT)
+            with copy.open("xb") as to:
+                shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
+            _read[STANDARD_INPUT] = _note_address(readable(copy), STANDARD_INPUT)
     except OSError as error:
         raise DataError(f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}") from error
     return _read[STANDARD_INPUT]
-
-
-def _standard_input() -> Path:
-    if sys.stdin is None:
-        raise DataError(f"{STANDARD_INPUT}: there is no standard input")
-    copy = new_folder() / "stdin"
-    with copy.open("xb") as to:
-        shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
-    return note_address(copy, STANDARD_INPUT)
 
 
 def fetched(address: str, known: dict[str, Path]) -> list[Path]:
@@ -375,12 +353,12 @@ def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web:
     if address in known:
         return known[address]
     shown = shown_address(address)
-    copy = new_folder() / (_name_of(shown.rstrip("/")) or "remote")
+    copy = _new_folder() / (_name_of(shown.rstrip("/")) or "remote")
     if not web and system.isdir(place):
         _copy_directory(system, place, copy, shown)
     else:
         system.get_file(place, str(copy))
-    known[address] = note_address(readable(note_address(copy, shown)), shown)
+    known[address] = _note_address(readable(_note_address(copy, shown)), shown)
     return known[address]
 
 

@@ -1,77 +1,42 @@
 """JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
-from gradestack.jsonio.files import (
-    SHARD_BYTES,
-    SPREAD,
-    Documents,
-    Line,
-    iter_lines,
-    line_blocks,
-    line_ranges,
-    open_regular,
-    read_regular,
-    whole_line,
-)
-from gradestack.jsonio.lists import Element, Member, Range, iter_list, iter_members, list_ranges
-from gradestack.jsonio.paths import Query, path_exists, path_steps, path_value
-from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges, whole_lines
-from gradestack.jsonio.values import (
-    JsonProblem,
-    as_count,
-    as_list,
-    as_map,
-    as_number,
-    as_text,
-    check_depth,
-    check_utf8,
-    compact,
-    decoded_at,
-    dumps,
-    is_number,
-    loads,
-    same,
-    standard_loads,
-)
-
-__all__ = [
-    "SHARD_BYTES",
-    "SPREAD",
-    "Documents",
-    "Element",
-    "JsonProblem",
-    "Layout",
-    "Line",
-    "Member",
-    "Query",
-    "Range",
-    "as_count",
-    "as_list",
-    "as_map",
-    "as_number",
-    "as_text",
-    "check_depth",
-    "check_utf8",
-    "compact",
-    "decoded_at",
-    "dumps",
-    "first_records",
-    "is_number",
-    "iter_lines",
-    "iter_list",
-    "iter_members",
-    "iter_records",
-    "line_blocks",
-    "line_ranges",
-    "list_ranges",
-    "loads",
-    "open_regular",
-    "path_exists",
-    "path_steps",
-    "path_value",
-    "read_regular",
-    "record_ranges",
-    "same",
-    "standard_loads",
-    "whole_line",
-    "whole_lines",
-]
+from gradestack.jsonio.files import SHARD_BYTES as SHARD_BYTES
+from gradestack.jsonio.files import SPREAD as SPREAD
+from gradestack.jsonio.files import Documents as Documents
+from gradestack.jsonio.files import Line as Line
+from gradestack.jsonio.files import iter_lines as iter_lines
+from gradestack.jsonio.files import line_blocks as line_blocks
+from gradestack.jsonio.files import line_ranges as line_ranges
+from gradestack.jsonio.files import open_regular as open_regular
+from gradestack.jsonio.files import read_regular as read_regular
+from gradestack.jsonio.files import whole_line as whole_line
+from gradestack.jsonio.lists import Element as Element
+from gradestack.jsonio.lists import Member as Member
+from gradestack.jsonio.lists import Range as Range
+from gradestack.jsonio.lists import iter_list as iter_list
+from gradestack.jsonio.lists import iter_members as iter_members
+from gradestack.jsonio.lists import list_ranges as list_ranges
+from gradestack.jsonio.paths import Query as Query
+from gradestack.jsonio.paths import path_exists as path_exists
+from gradestack.jsonio.paths import path_steps as path_steps
+from gradestack.jsonio.paths import path_value as path_value
+from gradestack.jsonio.records import Layout as Layout
+from gradestack.jsonio.records import first_records as first_records
+from gradestack.jsonio.records import iter_records as iter_records
+from gradestack.jsonio.records import record_ranges as record_ranges
+from gradestack.jsonio.records import whole_lines as whole_lines
+from gradestack.jsonio.values import JsonProblem as JsonProblem
+from gradestack.jsonio.values import as_count as as_count
+from gradestack.jsonio.values import as_list as as_list
+from gradestack.jsonio.values import as_map as as_map
+from gradestack.jsonio.values import as_number as as_number
+from gradestack.jsonio.values import as_text as as_text
+from gradestack.jsonio.values import check_depth as check_depth
+from gradestack.jsonio.values import check_utf8 as check_utf8
+from gradestack.jsonio.values import compact as compact
+from gradestack.jsonio.values import decoded_at as decoded_at
+from gradestack.jsonio.values import dumps as dumps
+from gradestack.jsonio.values import is_number as is_number
+from gradestack.jsonio.values import loads as loads
+from gradestack.jsonio.values import same as same
+from gradestack.jsonio.values import standard_loads as standard_loads

@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +51,23 @@ def _named_files(value: Any) -> Iterator[Path]:
     """Yield the paths among a component's options."""
     if isinstance(value, Path):
         yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _named_files(each)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _named_files(each)
+        return
+    inner: Iterable[Any] = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, Mapping):
+        inner = value.values()
     elif attrs.has(type(value)):
-        for field in attrs.fields(type(value)):
-            yield from _named_files(getattr(value, field.name))
+        inner = (getattr(value, field.name) for field in attrs.fields(type(value)))
+    for each in inner:
+        yield from _named_files(each)
+
+
+def _options(stage: Stage) -> dict[str, Any]:
+    return {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")}
 
 
 def _component(stage: Stage) -> dict[str, Any]:
     found: dict[str, Any] = {"name": stage.name, "version": stage.version, "distribution": stage.distribution}
-    found["options"] = {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")}
+    found["options"] = _options(stage)
     if attrs.has(type(stage.component)):
         found["files"] = [stamp for path in _named_files(stage.component) for stamp in _stamps(path)]
     if stage.extractor is not None:
@@ -133,17 +137,10 @@ MADE = "id_made"
 def _checksum(path: Path) -> dict[str, Any]:
     """Return path, size and SHA-256 of an input file; None for what cannot be had of one that is gone by now."""
     local = original(path)
-    found: dict[str, Any] = {
-        "path": name_of(path) if is_fetched(path) else str(local.resolve()),
-        "bytes": None,
-        "sha256": None,
-    }
-    try:
-        with local.open("rb") as file:
-            found["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-            found["bytes"] = file.tell()
-    except OSError:
-        return found
+    found = {"path": name_of(path) if is_fetched(path) else str(local.resolve()), "bytes": None, "sha256": None}
+    with suppress(OSError), local.open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+        return found | {"bytes": file.tell(), "sha256": checksum}
     return found
 
 
@@ -192,7 +189,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         "name": stage.name,
         "version": stage.version,
         "distribution": stage.distribution,
-        "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+        "options": _options(stage),
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
         **_bounds(stage),
@@ -249,7 +246,5 @@ def timed_out(suite: Suite, merged: Merged) -> dict[str, Any]:
         return {}
     many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
     limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
-    text = (
-        f"{many} {limit} and failed, or have no reasons: another machine may give other bytes; --resume does them again"
-    )
-    return {"timed_out": merged.timed_out, "warnings": [text]}
+    what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
+    return {"timed_out": merged.timed_out, "warnings": [f"{many} {limit} {what}"]}

@@ -18,8 +18,9 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
@@ -58,11 +59,6 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     return ShardResult(**found)
 
 
-class _Entry(NamedTuple):
-    line: bytes
-    native: Sequence[Path]
-
-
 class Journal:
     """What finished shards came to, written down while the run goes on.
 
@@ -78,7 +74,8 @@ class Journal:
         self._staging, self._mark = staging, mark
         self._to = os.open(staging.journal, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         self._rows_file: RowsFile | None = None
-        self._waiting: list[_Entry] = []
+        self._waiting: list[tuple[bytes, Sequence[Path]]] = []
+        """Lines, each with the native pieces that have to be on disk before it."""
         self._thread: threading.Thread | None = None
         self._error: OSError | None = None
         self._written = time.monotonic()
@@ -98,10 +95,13 @@ class Journal:
             first = _parsed(lines.readline())
             self.damaged = first is None
             if first is not None:
-                self._compare(first["fingerprint"])
+                if changed := differences(first["fingerprint"], self._mark):
+                    why = "cannot be continued, these are not the same as when it was begun"
+                    raise ConfigError(f"{self._staging.place}: {why}", *changed, _ANEW)
                 self.started = first["started"]
                 size = lines.tell()
-                room = self._rows_kept()
+                source = self._rows_source()
+                room = source.stat().st_size if source is not None else 0
                 for shard, line in zip(shards, lines, strict=False):
                     entry = _parsed(line)
                     if entry is None or self.rows + entry["rows"] > room or entry["timed_out"]:
@@ -110,18 +110,15 @@ class Journal:
                     if not all(path.is_file() for path in result.parts.native.values()):
                         break
                     if entry["mark"] != range_mark(shard):
-                        msg = f"{self._staging.place}: cannot be continued, {shard.input.shown} has changed"
-                        raise ConfigError(msg, _ANEW)
+                        why = f"cannot be continued, {shard.input.shown} has changed"
+                        raise ConfigError(f"{self._staging.place}: {why}", _ANEW)
                     yield result, self.rows
                     self.recorded, self.rows, size = self.recorded + 1, self.rows + entry["rows"], lines.tell()
-        os.ftruncate(self._to, size)
-        os.lseek(self._to, size, os.SEEK_SET)
-        self._restore_rows()
-
-    def _compare(self, old: Mapping[str, Any]) -> None:
-        if changed := differences(old, self._mark):
-            msg = f"{self._staging.place}: cannot be continued, these are not the same as when it was begun"
-            raise ConfigError(msg, *changed, _ANEW)
+                path = self._staging.path / ROWS
+                if self.rows and source is not None and source != path:
+                    with contextlib.closing(RowsFile(path)) as copy:
+                        copy.copy(source)
+        self._cut(size)
 
     def _rows_source(self) -> Path | None:
         """Return where the rows so far are: in the making, or in the place when the run was interrupted."""
@@ -133,18 +130,9 @@ class Journal:
         committed = json.loads(read_regular(place / HEADER)).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
-    def _rows_kept(self) -> int:
-        source = self._rows_source()
-        return source.stat().st_size if source is not None else 0
-
-    def _restore_rows(self) -> None:
-        source, path = self._rows_source(), self._staging.path / ROWS
-        if self.rows and source is not None and source != path:
-            copy = RowsFile(path)
-            try:
-                copy.copy(source)
-            finally:
-                copy.close()
+    def _cut(self, size: int) -> None:
+        os.ftruncate(self._to, size)
+        os.lseek(self._to, size, os.SEEK_SET)
 
     def begin(self, rows: RowsFile | None) -> None:
         """Start writing.
@@ -154,8 +142,7 @@ class Journal:
         """
         self._rows_file = rows
         if not self.recorded:
-            os.ftruncate(self._to, 0)
-            os.lseek(self._to, 0, os.SEEK_SET)
+            self._cut(0)
             self._put(_line({"fingerprint": self._mark, "started": self.started}))
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
@@ -165,9 +152,8 @@ class Journal:
         Raises:
             OSError: The disk is full, told by the write before.
         """
-        more = {"mark": range_mark(shard), "rows": rows_size}
-        line = _line({**to_json(result, self._staging.base), **more})
-        self._waiting.append(_Entry(line, list(result.parts.native.values())))
+        line = _line({**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size})
+        self._waiting.append((line, list(result.parts.native.values())))
         self._raise()
         if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
             self._start()
@@ -185,18 +171,17 @@ class Journal:
         if interruption.requested:
             raise KeyboardInterrupt
 
-    def _write(self, waiting: Sequence[_Entry]) -> None:
+    def _write(self, waiting: Sequence[tuple[bytes, Sequence[Path]]]) -> None:
         """Have rows and pieces on disk, then the lines."""
         try:
             if self._rows_file is not None:
                 self._rows_file.synchronise()
-            for entry in waiting:
-                for path in entry.native:
-                    synchronise(path)
+            for path in chain.from_iterable(native for _, native in waiting):
+                synchronise(path)
             if not self.recorded:
                 synchronise(self._staging.path)
                 synchronise(self._staging.base)
-            self._put(b"".join(entry.line for entry in waiting))
+            self._put(b"".join(line for line, _ in waiting))
             os.fsync(self._to)
             self._size = os.lseek(self._to, 0, os.SEEK_CUR)
             self.recorded += len(waiting)
@@ -233,8 +218,7 @@ class Journal:
             self._rows_file.synchronise()
         for path in self._staging.parts.glob("*.rows*"):
             path.unlink()
-        os.ftruncate(self._to, self._size)
-        os.lseek(self._to, self._size, os.SEEK_SET)
+        self._cut(self._size)
         self._error = None
 
     def close(self, *, failed: bool = False) -> int:

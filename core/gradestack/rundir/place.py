@@ -48,19 +48,14 @@ def default_place(name: str, now: datetime) -> Path:
 def check_place(path: Path) -> None:
     """Refuse a place that holds anything but nothing or an earlier run."""
     try:
-        _check_place(path)
+        if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
+            why = "holds the working directory, and a run directory is replaced whole"
+            raise ConfigError(f"{path}: {why}; name another with -o")
+        if path.is_dir() and any(path.iterdir()) and not is_run(path):
+            raise ConfigError(f"{path}: the directory is not empty and not a gradestack run; name another with -o")
+        check_directory(path, path.absolute().parent)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _check_place(path: Path) -> None:
-    if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
-        raise ConfigError(
-            f"{path}: holds the working directory, and a run directory is replaced whole; name another with -o"
-        )
-    if path.is_dir() and any(path.iterdir()) and not is_run(path):
-        raise ConfigError(f"{path}: the directory is not empty and not a gradestack run; name another with -o")
-    check_directory(path, path.absolute().parent)
 
 
 def check_directory(path: Path, parent: Path | None = None) -> None:

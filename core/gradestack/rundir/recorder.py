@@ -21,7 +21,7 @@ from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
-from gradestack.model import BadRecord, Grade, Sample, Source, Status
+from gradestack.model import BadRecord, Sample, Source, Status
 from gradestack.progress import ProgressCount
 from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
 from gradestack.run_files import ROWS
@@ -125,58 +125,49 @@ def _shown(size: float) -> str:
 
 
 class _InProcess:
-    """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other."""
+    """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other.
+
+    Nothing is written, no worker can be lost, and there is no earlier attempt; what takes grades overrides the rest.
+    """
 
     rows = True
 
     @property
     def pieces(self) -> Self:
-        """Itself."""
         return self
 
     def open(self, shard: Shard) -> Self:
-        """Return itself."""
         return self
 
     def recorded(self, samples: Sequence[Sample]) -> Any:
-        """Return None: nothing is written."""
+        return None
 
-    def add_rows(
-        self,
-        samples: Sequence[Sample],
-        recorded: Any,
-        columns: dict[str, list[Grade]],
-        texts: Mapping[str, Sequence[str | None]],
-    ) -> WrittenBlock:
-        """Leave out; what keeps grades overrides this."""
+    def add_rows(self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts) -> WrittenBlock:
         return WrittenBlock(samples, {})
 
     def native(self, artefact: str, text: str, separator: str) -> None:
-        """Leave out: there is nowhere to write it."""
+        pass
 
     def note(self, shard: Shard, position: int) -> None:
-        """Leave out: there is no worker to lose."""
+        pass
 
     def last_position(self, shard: Shard) -> tuple[int, float]:
-        """Return 0, noted just now."""
         return 0, 0.0
 
     def close(self) -> None:
-        """Keep what was taken."""
+        pass
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Yield nothing: there is no earlier attempt."""
         return iter(())
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Return 0: rows are where :meth:`add_rows` put them."""
         return 0
 
     def finish(self) -> None:
-        """Nothing is left to be done."""
+        pass
 
     def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
-        """Return None: rows are not read again."""
+        return None
 
 
 LARGEST_IN_MEMORY = 64 << 20
@@ -230,13 +221,7 @@ class _StreamRecorder(_InProcess):
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    def add_rows(
-        self,
-        samples: Sequence[Sample],
-        recorded: None,
-        columns: dict[str, list[Grade]],
-        texts: Mapping[str, Sequence[str | None]],
-    ) -> WrittenBlock:
+    def add_rows(self, samples: Sequence[Sample], recorded: None, columns: Columns, texts: Texts) -> WrittenBlock:
         for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
             self.ready.append((sample, dict(zip(columns, grades, strict=True))))
         return WrittenBlock(samples, {})
@@ -288,24 +273,20 @@ def _graded(
         more = True
         while more:
             with for_a_shard():
-                more = _next_block(blocks, grader, handed)
+                for block in blocks:
+                    grader.take(block)
+                    handed.bad += [record for record in block if isinstance(record, BadRecord)]
+                    if handed.ready or handed.bad:
+                        break
+                else:
+                    grader.grade()
+                    more = False
             yield from handed.ready
             yield from handed.bad
             handed.ready.clear()
             handed.bad.clear()
             if worker.plan.duplicates != "error":
                 result.keys.clear()
-
-
-def _next_block(blocks: Iterator[list[Sample | BadRecord]], grader: ShardGrader, handed: _StreamRecorder) -> bool:
-    """Grade until there is something to hand over; return whether there may be more."""
-    for block in blocks:
-        grader.take(block)
-        handed.bad += [record for record in block if isinstance(record, BadRecord)]
-        if handed.ready or handed.bad:
-            return True
-    grader.grade()
-    return False
 
 
 class DirectoryRecorder:

@@ -15,10 +15,9 @@ from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
+from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
 
 _ANSWERS: Final = ("response", "completion", "output", "message")
-_HTTP_ERROR: Final = 400
 _NAMES: Final = """
 messages model max_tokens system tools tool_choice temperature top_p top_k stop_sequences stream metadata service_tier
 thinking container context_management mcp_servers cache_control inference_geo output_config output_format speed betas
@@ -100,10 +99,7 @@ def _answer(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
             return {"role": "assistant", "content": given}, None
         if isinstance(given, str) and name != "message" and "messages" in _request(record):
             return {"role": "assistant", "content": given}, None
-        error = error or found.get("error")
-        code = given.get("status_code") if isinstance(given, dict) else None
-        if not error and isinstance(code, int) and code >= _HTTP_ERROR:
-            error = f"the request ended with status {code}"
+        error = error or found.get("error") or failed_status(given)
     if isinstance(record.get("content"), list) and "stop_reason" in record:
         return {**record, "role": "assistant"}, None
     return NOTHING, error or None
@@ -118,28 +114,20 @@ def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple
     tools = exchange.request.get("tools")
     if not isinstance(tools, list):
         return tuple(_tools(listed, talk)) if listed else None
-    offered = [each for each in tools if not listed or _kind(each) != "mcp_toolset"]  # what a server lists is known
+    offered = [each for each in tools if not listed or type_of(each) != "mcp_toolset"]  # what a server lists is known
     return tuple(_tools([*offered, *listed], talk))
-
-
-def _kind(raw: Any) -> Any:
-    return raw.get("type") if isinstance(raw, dict) else None
 
 
 def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
     for raw in raws:
         found = tool_spec(raw)
         if found is None:
-            talk.remark(kind_of("tool", _kind(raw)))
+            talk.remark(kind_of("tool", type_of(raw)))
             continue
         schema = raw.get("input_schema")
         if schema is not None:
             found = ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
         yield found
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def usage_of(raw: Any) -> Usage | None:
@@ -149,10 +137,10 @@ def usage_of(raw: Any) -> Usage | None:
     """
     if not isinstance(raw, dict):
         return None
-    new, said = _count(raw.get("input_tokens")), _count(raw.get("output_tokens"))
+    new, said = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
     if new is None and said is None:
         return None
-    read, written = _count(raw.get("cache_read_input_tokens")), _count(raw.get("cache_creation_input_tokens"))
+    read, written = count_of(raw.get("cache_read_input_tokens")), count_of(raw.get("cache_creation_input_tokens"))
     details = raw.get("output_tokens_details")
     return Usage(
         requests=1,
@@ -160,7 +148,7 @@ def usage_of(raw: Any) -> Usage | None:
         cached_input_tokens=read,
         cache_write_tokens=written,
         output_tokens=said,
-        reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+        reasoning_tokens=count_of(details.get("thinking_tokens")) if isinstance(details, dict) else None,
     )
 
 

@@ -14,11 +14,10 @@ from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
+from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
 from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
 
 _ANSWERS: Final = ("response", "completion", "output")
-_HTTP_ERROR: Final = 400
 _NAMES: Final = """
 messages input instructions tools functions model tool_choice parallel_tool_calls function_call temperature top_p n
 stream stream_options stop max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs
@@ -165,11 +164,8 @@ def _error(record: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
     for each in (response.get("error"), record.get("error")):
         if each:
             return each
-    given = record.get("response")
-    code = given.get("status_code") if isinstance(given, dict) else None
-    if isinstance(code, int) and code >= _HTTP_ERROR:
-        return f"the request ended with status {code}"
-    return "the answer failed" if response.get("status") == "failed" else None
+    failed = "the answer failed" if response.get("status") == "failed" else None
+    return failed_status(record.get("response")) or failed
 
 
 def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
@@ -189,18 +185,14 @@ def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple
         if isinstance(part.get("functions"), list) and part["functions"]:
             talk.remark("functions")
         if isinstance(part.get("tools"), list):
-            offered = [each for each in part["tools"] if not listed or _kind(each) != "mcp"]  # listed: it is known
+            offered = [each for each in part["tools"] if not listed or type_of(each) != "mcp"]  # listed: it is known
             return tuple(_tools([*offered, *listed], talk))
     return tuple(_tools(listed, talk)) if listed else None
 
 
-def _kind(raw: Any) -> Any:
-    return raw.get("type") if isinstance(raw, dict) else None
-
-
 def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
     for raw in raws:
-        kind = _kind(raw)
+        kind = type_of(raw)
         inside = raw.get("tools") if kind == "namespace" else None
         if isinstance(inside, list):
             yield from _tools(inside, talk)
@@ -227,10 +219,6 @@ def _tool(raw: Any) -> ToolSpec | None:
     return found
 
 
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def usage_of(raw: Any) -> Usage | None:
     """Return the usage of one request, None where none is recorded in a form of the API."""
     if not isinstance(raw, dict):
@@ -239,16 +227,16 @@ def usage_of(raw: Any) -> Usage | None:
     asked, said = ("prompt_tokens", "completion_tokens") if chat else ("input_tokens", "output_tokens")
     into, out = raw.get(f"{asked}_details"), raw.get(f"{said}_details")
     into, out = (into if isinstance(into, dict) else {}), (out if isinstance(out, dict) else {})
-    found = (_count(raw.get(asked)), _count(raw.get(said)))
+    found = (count_of(raw.get(asked)), count_of(raw.get(said)))
     if found == (None, None):
         return None
     return Usage(
         requests=1,
         input_tokens=found[0],
-        cached_input_tokens=_count(into.get("cached_tokens")),
-        cache_write_tokens=_count(into.get("cache_write_tokens")),
+        cached_input_tokens=count_of(into.get("cached_tokens")),
+        cache_write_tokens=count_of(into.get("cache_write_tokens")),
         output_tokens=found[1],
-        reasoning_tokens=_count(out.get("reasoning_tokens")),
+        reasoning_tokens=count_of(out.get("reasoning_tokens")),
     )
 
 

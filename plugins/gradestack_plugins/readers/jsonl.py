@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -29,18 +30,26 @@ from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_b
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
-from gradestack_plugins.readers.jsonl_sides import Wrong, side, texts, wrong
+from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
 _OWN = frozenset({"expected", "predicted", "messages", "turns"})
 """Those by one of which, beside the id, a record is known."""
 
 
-def _text(record: Mapping[str, Any], key: str) -> str | None:
+_PROVIDED = """
+model run input turns calls label text plan tools cluster expected recorded state ended trace
+children agent_id usage agent_usage facets
+"""
+
+
+def _field(record: Mapping[str, Any], key: str, form: Any = str | None, wanted: str = "text") -> Any:
+    """Return what a key holds, if it is of a form."""
     value = record.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise wrong(key, "text", value)
+    try:
+        return msgspec.convert(value, form)
+    except ValueError:  # of msgspec's own kind, or a lone surrogate
+        raise wrong(key, wanted, value) from None
 
 
 def _identified(value: Any, source: Source) -> tuple[str, Source]:
@@ -94,27 +103,6 @@ def _mapping(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     raise wrong(key, "an object", value)
 
 
-def _input(value: Any) -> str | tuple[str, ...] | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return tuple(value)
-    raise wrong("input", "text or a list of texts", value)
-
-
-def _run(value: Any) -> int | str | None:
-    if value is None or isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise wrong("run", "a whole number or text", value)
-
-
-def _trace(record: Mapping[str, Any]) -> dict[str, str]:
-    value = _mapping(record, "trace")
-    if all(isinstance(each, str) for each in value.values()):
-        return dict(value)
-    raise wrong("trace", "an object of texts", value)
-
-
 def _version_problem(record: Any) -> str | None:
     version = record.get("version", VERSIONS[0]) if isinstance(record, Mapping) else VERSIONS[0]
     if version in VERSIONS and not isinstance(version, bool):
@@ -139,30 +127,7 @@ class JsonLines(RecordReader):
     """
 
     version = "2"
-    provides = frozenset(
-        {
-            "model",
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "label",
-            "text",
-            "plan",
-            "tools",
-            "cluster",
-            "expected",
-            "recorded",
-            "state",
-            "ended",
-            "trace",
-            "children",
-            "agent_id",
-            "usage",
-            "agent_usage",
-            "facets",
-        }
-    )
+    provides = frozenset(_PROVIDED.split())
     stack = "jsonl"
     layout = "lines"
     behind_others = 0.0
@@ -283,14 +248,13 @@ def _sample(record: Any, source: Source) -> Sample:
         answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
         predicted["text"] = answers[-1] if answers else None
     answer = predicted.get("text")
-    children = record.get("children")
     identifier, place = _identified(record["id"], source)
     return Sample(
         id=identifier,
-        cluster=_text(record, "cluster"),
-        model=_text(record, "model"),
-        run=_run(record.get("run")),
-        input=_input(record.get("input")),
+        cluster=_field(record, "cluster"),
+        model=_field(record, "model"),
+        run=_field(record, "run", int | str | None, "a whole number or text"),
+        input=_field(record, "input", str | tuple[str, ...] | None, "text or a list of texts"),
         turns=turns,
         calls=predicted.get("calls"),
         label=predicted.get("label"),
@@ -302,10 +266,10 @@ def _sample(record: Any, source: Source) -> Sample:
         status=Status.OK if error is None else Status.FAILED,
         error=error,
         state=record.get("state"),
-        ended=_text(record, "ended"),
-        trace=_trace(record),
-        children=() if children is None else texts(children, "children"),
-        agent_id=_text(record, "agent_id"),
+        ended=_field(record, "ended"),
+        trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts"),
+        children=_field(record, "children", tuple[str, ...] | None, "a list of texts") or (),
+        agent_id=_field(record, "agent_id"),
         usage=jsonl_fast.usage_of(record.get("usage")),
         agent_usage=record.get("usage"),
         facets=_mapping(record, "facets"),

@@ -110,7 +110,7 @@ def test_ctrl_c_comes_after_a_thread_has_begun(tmp_path, monkeypatch):
     monkeypatch.setattr(journal.threading, "Thread", Late)
     staging = Staging(tmp_path / "out")
     kept = journal.Journal(staging, {}, "now")
-    kept._waiting.append(journal._Entry(b"{}\n", []))
+    kept._waiting.append((b"{}\n", []))
     with pytest.raises(KeyboardInterrupt):
         kept._start()
     assert kept.close() == 1

@@ -36,27 +36,11 @@ _HEAD: Final = 64 * 1024
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
-PROVIDES: Final = frozenset(
-    {
-        "cluster",
-        "model",
-        "run",
-        "input",
-        "turns",
-        "calls",
-        "text",
-        "tools",
-        "usage",
-        "agent_usage",
-        "ended",
-        "trace",
-        "facets",
-        "remarks",
-        "status",
-        "error",
-        "source",
-    }
-)
+_HTTP_ERROR: Final = 400
+_PROVIDED: Final = """
+cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source
+"""
+PROVIDES: Final = frozenset(_PROVIDED.split())
 
 
 def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
@@ -220,6 +204,22 @@ def _listed(value: Any) -> list[Any]:
     """Return the records that a page of a listing holds (``object: list``); none of anything else."""
     data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
     return data if isinstance(data, list) else []
+
+
+def type_of(raw: Any) -> Any:
+    """Return what an entry says it is; None of what is no object."""
+    return raw.get("type") if isinstance(raw, dict) else None
+
+
+def count_of(value: Any) -> int | None:
+    """Return a whole number of at least 0 as it is, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def failed_status(response: Any) -> str | None:
+    """Return that a request failed, where the status of its response says so."""
+    code = response.get("status_code") if isinstance(response, dict) else None
+    return f"the request ended with status {code}" if isinstance(code, int) and code >= _HTTP_ERROR else None
 
 
 def _certainty(found: dialect.Dialect | None) -> float:

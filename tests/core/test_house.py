@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_085,
     "plugins": 37_226,
-    "tests": 51_004,
+    "tests": 50_664,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

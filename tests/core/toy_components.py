@@ -240,6 +240,7 @@ class Numbers(Reader):
 
 
 def numbers_stack() -> dict[str, Any]:
+    """Return the stack of the numbers format."""
     return {
         "graders": {"number": {"kind": "toy", "limit": 5}},
         "metrics": {"average": {"kind": "mean"}},
@@ -249,6 +250,7 @@ def numbers_stack() -> dict[str, Any]:
 
 
 def counting_stack(inputs: Inputs | None = None) -> dict[str, Any]:
+    """A grader for each input, and a gate about the first."""
     names = ["toy"] if inputs is None else [each.name for each in inputs.data]
     gate = {"metric_key": names[0], "op": "gte", "value": 0.5}
     return {"graders": {name: {"kind": "toy"} for name in names}, "gate": gate, "warnings": ["counted"]}
@@ -267,10 +269,12 @@ class Adapting(Toy):
 
 
 def raising_stack() -> dict[str, Any]:
+    """Raise instead of returning a stack."""
     raise LookupError("no stack here")
 
 
 def listed_stack() -> list[str]:
+    """Return something that is no stack."""
     return ["toy"]
 
 
@@ -293,6 +297,8 @@ class Forgetful(Grader):
 
 
 def offer(*components: Component) -> object:
+    """Return a plugin object with the given components."""
+
     class Plugin:
         @hookimpl
         def gradestack_components(self) -> tuple[Component, ...]:
@@ -302,6 +308,7 @@ def offer(*components: Component) -> object:
 
 
 def component(kind: str, name: str, target: str) -> Component:
+    """Return a component of this module."""
     return Component(kind=kind, name=name, target=f"gradestack_toys:{target}", summary=f"A {kind} for tests")
 
 
@@ -324,10 +331,12 @@ def make_registry(*more: Component) -> Registry:
 
 
 def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
+    """Return a plugin that offers further components."""
     return dataclasses.replace(plugin, components=(*plugin.components, *components))
 
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:
+    """Return the content of every file below a directory, by relative path."""
     found = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
     return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in but}
 

@@ -1,11 +1,15 @@
-"""Exit codes and messages, and never a traceback without --debug."""
+"""Exit codes of runs, of signals and processes."""
 
+import json
 import re
+import socket
 
 import pytest
+import yaml
 
 import gradestack
 from gradestack import Registry
+from gradestack.cli.commands import main
 from gradestack.registry import Plugin
 from tests.core.outcomes import clean
 
@@ -165,3 +169,301 @@ def test_debug_shows_the_traceback_and_keeps_the_exit_code(command, here):
         assert said.code == 2
         assert "Traceback (most recent call last)" in said.err
         assert "error: gone.yaml: no such file" in said.err
+
+
+RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
+
+
+@pytest.fixture
+def failing(here, write_lines, record):
+    """The working directory, with runs that all fail but for one the grader does not apply to."""
+    write_lines([record("z", **SKIP), record("a", **RAISE), record("b", error="timed out"), record("c", **RAISE)])
+    return here
+
+
+LINE = "error: all 3 grades failed, so nothing was graded; the first: runs.jsonl:2, grader quality: ZeroDivisionError: "
+
+
+@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
+@pytest.mark.parametrize("gate", ["null", "{op: gte, value: 0.5}", "{op: gte, value: 0.5, on_no_data: pass}"])
+def test_exit_3_goes_before_1(command, failing, gate, quiet):
+    got = command("run", "suite.yaml", "-o", "out", "--set", f"gate={gate}", *quiet)
+    assert got.code == 3
+    assert got.err.splitlines()[-1].startswith(LINE)
+    assert sum("error:" in text for text in got.err.splitlines()) == 1
+    assert "PASSED\n" not in got.out.replace("): PASSED", "")
+    assert ("✗ FAILED" in got.out) is (gate != "null")
+    report = gradestack.load_report("out")
+    assert (report.exit_code, report.states["quality"]["failed"]) == (3, 3)
+    assert len(list(report.rows())) == 4
+
+
+@pytest.mark.parametrize(("gate", "code"), [("null", 0), ("{op: gte, value: 0.5}", 1)])
+def test_it_can_be_switched_off(command, failing, gate, code):
+    for options in (["--allow-all-failed"], ["--set", "allow_all_failed=true"]):
+        got = command("run", "suite.yaml", "-o", "out", "-q", "--set", f"gate={gate}", *options)
+        assert (got.code, got.err) == (code, "")
+        assert gradestack.load_report("out").all_failed is None
+    assert command("grade", "runs.jsonl", "--grader", "toy", "--allow-all-failed", "-o", "out", "-q").code == 0
+
+
+@pytest.mark.parametrize("records", [[RAISE, {"recorded": {"score": 0.0}}], [SKIP]])
+def test_one_grade_is_enough(command, here, write_lines, record, records):
+    """A score, however low; and where the grader applies to nothing, nothing failed."""
+    write_lines([record(str(number), **fields) for number, fields in enumerate(records)])
+    assert command("grade", "runs.jsonl", "--grader", "toy", "-o", "out", "-q").code == 0
+
+
+def test_every_grader_must_have_failed(run_lines, record):
+    graders = {"quality": "toy", "said": {"kind": "exact_match"}}
+    records = [record("a", expected="x", **RAISE), record("b", expected="x", **RAISE)]
+    report = run_lines(records, graders=graders)
+    assert (report.states["quality"]["failed"], report.states["said"]["graded"]) == (2, 2)
+    assert (report.all_failed, report.exit_code) == (None, 0)
+
+
+def test_upstream_has_no_such_rule(run_lines, record):
+    report = run_lines([record("a", **RAISE)], profile="upstream", gate={"op": "lte", "value": 1})
+    assert (report.all_failed, report.exit_code) == (None, 0)
+
+
+@pytest.mark.parametrize("rows", ["full", "slim", "none"])
+def test_the_reason_is_known_however_little_is_kept(run_lines, record, rows):
+    report = run_lines([record("a", **RAISE)], rows=rows)
+    assert report.all_failed.startswith("the only grade failed, so nothing was graded; the first: ")
+    assert "grader quality: ZeroDivisionError: cannot grade" in report.all_failed
+
+
+def test_a_long_reason_is_one_line(run_lines, record):
+    report = run_lines([record("a", error="no\nanswer\n" * 200)])
+    assert report.all_failed.startswith(
+        "the only grade failed, so nothing was graded; the first: runs.jsonl:1, grader "
+    )
+    assert "no answer no answer" in report.all_failed
+    assert ("\n" in report.all_failed, len(report.all_failed) < 500) == (False, True)
+
+
+def test_in_python_nothing_is_raised(registry, toys):
+    with gradestack.grade([{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry) as report:
+        assert report.exit_code == 3
+        assert "grader q: ZeroDivisionError: cannot grade" in report.all_failed
+
+
+def test_pages_say_so(command, failing):
+    suite = ["--set", "gate={op: lte, value: 0.5, on_no_data: pass}", "--set", "reports=[html, markdown]"]
+    assert command("run", "suite.yaml", "-o", "out", *suite).code == 3
+    for name in ("report.html", "report.md"):
+        text = (failing / "out" / name).read_text(encoding="utf-8")
+        assert "all 3 grades failed" in text
+    assert "# airline: ✗ FAILED" in text
+
+
+TASKS = 24
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Return a function that grades a file of right and wrong answers and returns exit code, output and gate."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(right, out, gate=None, suite="suite", **fields):
+        lines = [
+            {"id": f"t{task}", "expected": "x", "predicted": "x" if right(task) else "y"} | fields
+            for task in range(TASKS)
+        ]
+        (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        content = {
+            "name": suite,
+            "target": {"paths": ["runs.jsonl"]},
+            "graders": {"exact": "exact_match"},
+            "reports": [],
+            **({"gate": gate} if gate else {}),
+        }
+        (tmp_path / "suite.yaml").write_text(yaml.safe_dump(content))
+        capsys.readouterr()
+        try:
+            main(["run", "suite.yaml", "-o", out])
+            code = 0
+        except SystemExit as done:
+            code = done.code
+        said = capsys.readouterr()
+        found = tmp_path / out / "summary.json"
+        gates = json.loads(found.read_text())["gates"] if code in (0, 1) else None
+        return code or 0, said.out + said.err, gates and gates[0]
+
+    return call
+
+
+def two_in_three(task):
+    return task % 3 > 0
+
+
+GATE = {"metric_key": "exact", "baseline": "before", "not_worse_than": 0.15}
+
+
+@pytest.mark.parametrize(
+    ("right", "code", "outcome", "word"),
+    [
+        (two_in_three, 0, "passed", "PASSED"),
+        (lambda task: task % 3 > 1, 1, "failed", "FAILED"),
+        (lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), 1, "undecided", "UNDECIDED"),
+    ],
+    ids=["passed", "failed", "undecided"],
+)
+def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word):
+    """By the one-sided bounds of the paired difference; the line has difference, bounds and flips."""
+    assert run(two_in_three, "before")[0] == 0
+    found, said, gate = run(right, "after", GATE)
+    assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
+    assert f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, " in said
+    assert "with 95% confidence each" in said
+    fixed, broken = gate["flips"]["fixed"], gate["flips"]["broken"]
+    assert f"{fixed} run{'' if fixed == 1 else 's'} fixed, {broken} broken" in said
+    low, high = gate["bounds"]
+    assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
+    assert ("tasks would be needed" in said) == (outcome == "undecided")
+
+
+def test_an_improvement_is_required_and_flips_are_limited(run):
+    """Nothing better is undecided; a run that broke too many is failed whatever the mean says."""
+    run(two_in_three, "before")
+    better = GATE | {"require": "improvement", "not_worse_than": None}
+    assert run(lambda task: True, "a", better)[2]["outcome"] == "passed"
+    assert run(two_in_three, "b", better | {"on_undecided": "warn"})[0] == 0
+    gate = {"metric_key": "exact", "baseline": "before", "max_flips": 1}
+    code, said, found = run(lambda task: task not in (1, 2), "c", gate)
+    assert (code, found["flips"]) == (1, {"fixed": 8, "broken": 2})
+    assert "Gate (exact runs broken since before <= 1): FAILED" in said
+
+
+def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run, tmp_path):
+    """None yet passes with a warning; runs of other suites are none; its digest is in the header."""
+    gate = GATE | {"baseline": "latest"}
+    code, said, _ = run(two_in_three, "first", gate)
+    assert code == 0
+    assert "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite to compare with" in said
+    run(lambda task: True, "other", suite="other")
+    assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
+    header = json.loads((tmp_path / "second/header.json").read_text())
+    assert [entry["path"] for entry in header["baselines"]] == [str(tmp_path / "first")]
+    assert len(header["baselines"][0]["sha256"]) == 64
+
+
+@pytest.mark.parametrize("break_it", ["gone", "incomplete", "rows", "version", "expected"])
+def test_a_baseline_that_cannot_be_compared_with_ends_the_run(run, tmp_path, break_it):
+    run(two_in_three, "before", **({"expected": "z"} if break_it == "expected" else {}))
+    before = tmp_path / "before"
+    if break_it == "gone":
+        before.rename(tmp_path / "moved")
+    elif break_it in ("incomplete", "rows"):
+        name, more = (
+            ("summary", {"incomplete": "it was interrupted"})
+            if break_it == "incomplete"
+            else ("header", {"rows": False})
+        )
+        path = before / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | more))
+    elif break_it == "version":
+        path = before / "header.json"
+        path.write_text(path.read_text().replace('"version": "', '"version": "0'))
+    code, said, _ = run(two_in_three, "after", GATE)
+    assert code == 3
+    assert "baseline" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "after").exists()
+
+
+@pytest.fixture
+def stranger():
+    """A port of this machine that waits for connections, and the address of the scheduler it could be."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server, f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def suite(here, stranger):
+    (here / "far.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\ngraders: {q: toy}\nreports: []\n"
+        f"engine:\n  kind: dask\n  patience: 0.2\n  address: {stranger[1]}\n"
+    )
+    return "far.yaml"
+
+
+REFUSED = (
+    "error: far.yaml: 1 problem in the configuration\n"
+    "  - far.yaml:7: engine.address: what is named here can run code on this machine; "
+    "name it on the command line, --set engine.address=..., or pass --allow-code if you trust this suite\n"
+)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("validate",), ("run",), ("run", "--engine", "dask"), ("run", "--set", "engine.patience=0.1")],
+    ids=" ".join,
+)
+def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
+    said = command(arguments[0], suite, *arguments[1:])
+    assert (said.code, said.out, said.err) == (2, "", REFUSED)
+    with pytest.raises(BlockingIOError):
+        stranger[0].accept()
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [
+        {"engine": {"kind": "dask", "address": "tcp://127.0.0.1:9"}},
+        {"engine": {"kind": "dask", "address": ["tcp://127.0.0.1:9"]}},
+    ],
+)
+def test_an_address_of_a_mapping_is_refused(here, registry, suite):
+    whole = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
+    with pytest.raises(gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"):
+        gradestack.run(whole, output="out", registry=registry)
+    assert not (here / "out").exists()
+
+
+NOBODY = "tcp://127.0.0.1:9"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "far.yaml", "--set", f"engine.address={NOBODY}"),
+        ("run", "far.yaml", "--set", f"engine={{kind: dask, address: '{NOBODY}'}}"),
+        ("run", "near.yaml", "--allow-code"),
+        ("grade", "runs.jsonl", "--engine", "dask", "--set", f"engine.address={NOBODY}"),
+    ],
+    ids=["option", "engine", "allowed", "grade"],
+)
+def test_an_address_of_the_command_line_is_connected_to(command, suite, stranger, here, arguments):
+    (here / "near.yaml").write_text((here / suite).read_text().replace(stranger[1], NOBODY))
+    said = command(*arguments, "--set", "engine.patience=0.2")
+    assert said.code == 2
+    assert f"error: engine: no dask scheduler answers at {NOBODY}" in said.err
+
+
+def test_another_engine_needs_no_address(command, suite, here):
+    assert command("run", suite, "--engine", "serial", "-o", "out").code == 0
+    assert (here / "out/summary.json").exists()
+
+
+def test_an_address_in_a_run_directory_is_not_connected_to(command, suite, here, stranger):
+    """Graded again, reported or compared, a run's header names an engine for people to read."""
+    for out in ("out", "twin"):
+        assert command("run", suite, "--engine", "serial", "-o", out).code == 0
+    header = json.loads((here / "out/header.json").read_text())
+    (engine,) = (each for each in header["components"] if each["kind"] == "engine")
+    engine |= {"name": "dask", "options": {"address": stranger[1]}}
+    (here / "out/header.json").write_text(json.dumps(header))
+    for arguments in (
+        ("grade", "out", "-o", "again"),
+        ("run", suite, "--engine", "serial", "--cached", "out", "-o", "cached"),
+        ("report", "out"),
+        ("compare", "out", "twin"),
+        ("show", "out", "a"),
+        ("index", "."),
+    ):
+        assert command(*arguments).code == 0, arguments
+    with pytest.raises(BlockingIOError):
+        stranger[0].accept()

@@ -1,15 +1,19 @@
-"""Figures that are no means of scores, compared: pseudo-values of the difference, by leaving out a task of both."""
+"""Figures of a comparison: directions, pairs, values under a null hypothesis."""
 
+import itertools
 import json
 import math
+import os
 import random
 import statistics
+from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import gradestack
-from gradestack import ConfigError, DataError, Grade, Grader, compare, figures
-from gradestack.comparison.paired import difference
+from gradestack import ConfigError, DataError, Grade, Grader, compare, figures, load_report
+from gradestack.comparison.paired import detectable, difference, holm, mcnemar, power, sign_flips, t_test, tasks_needed
 
 T_39 = 2.0226909200367604
 """The 0.975 quantile of Student's t with 39 degrees of freedom."""
@@ -321,3 +325,262 @@ def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_ar
     assert figure["difference"] == pytest.approx(medians[1] - medians[0])
     assert (reason is None) == (figure["p"] is not None)
     assert reason is None or figure["interval"]["reason"].endswith(reason)
+
+
+FEW = {str(task): [0.0, 0.0] for task in range(20)}
+MANY = {str(task): [1.0, 1.0 if task < 15 else 0.0] for task in range(20)}
+
+
+def grader(better, verdict=None):
+    class Recorded(Grader):
+        def grade(self, sample):
+            score = sample.recorded["score"]
+            return Grade(score=score, passed=None if verdict is None else verdict(score))
+
+    Recorded.better = better
+    return Recorded
+
+
+def graded(out, scores, of, *, gate=None, models=None):
+    samples = [
+        {"id": task, "run": run, "recorded": {"score": score}, **({"model": model} if model else {})}
+        for model, tasks in (models or {None: scores}).items()
+        for task, runs in tasks.items()
+        for run, score in enumerate(runs)
+    ]
+    gradestack.grade(samples, {"g": of}, gate=gate, output=out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("better", "word", "flips", "tasks", "outcome"),
+    [
+        ("higher", "better", (35, 0), (20, 0), "better"),
+        ("lower", "worse", (0, 35), (0, 20), "worse"),
+        ("neither", "higher", (0, 0), (None, None), None),
+    ],
+)
+def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flips, tasks, outcome):
+    a, b = (graded(tmp_path / name, scores, grader(better)) for name, scores in (("a", FEW), ("b", MANY)))
+    data = compare(a, b, output=tmp_path / "out").data
+    assert data["metrics"]["g"]["verdict"] == word
+    assert (data["metrics"]["g"]["better"], data["metrics"]["g"]["worse"]) == tasks
+    assert (data["flips"]["fixed"], data["flips"]["broken"]) == flips
+    assert data["outcome"]["verdict"] == (outcome or data["outcome"]["verdict"])
+    assert f"b is {word} than a on g by 0.875" in data["sentence"]
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text()) == data
+    said = command("compare", str(a), str(b)).out
+    assert f"  {word}  " in said
+    assert ("35 trials fixed, 0 broken" in said, "0 trials fixed, 35 broken" in said) == (
+        better == "higher",
+        better == "lower",
+    )
+    for page in ("comparison.html", "comparison.md"):
+        assert word in (tmp_path / "out" / page).read_text(encoding="utf-8")
+
+
+def test_tasks_that_changed_alike_are_listed_losing_ones_first(tmp_path):
+    scores = {"fell": [0.0], "rose": [1.0], "same": [1.0]}
+    before = {"fell": [1.0], "rose": [0.0], "same": [1.0]}
+    for better, first in (("higher", "fell"), ("lower", "rose")):
+        runs = [graded(tmp_path / f"{better}{n}", each, grader(better)) for n, each in enumerate((before, scores))]
+        assert compare(*runs).data["flips"]["tasks"][0]["task"] == first
+
+
+def test_a_verdict_of_its_own_decides_whatever_the_direction(tmp_path):
+    of = grader("lower", verdict=lambda score: score < 0.75)
+    half = {task: [0.5, 0.5] for task in FEW}
+    a, b, c = (graded(tmp_path / name, each, of) for name, each in (("a", FEW), ("b", half), ("c", MANY)))
+    assert compare(a, b).data["flips"]["broken"] == 0
+    assert compare(a, c).data["flips"]["broken"] == 35
+
+
+def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
+    models = {"many": MANY, "few": FEW, "more": {task: [1.0, 1.0] for task in FEW}}
+    for better, order in (("higher", ["more", "many", "few"]), ("lower", ["few", "many", "more"])):
+        board = compare(graded(tmp_path / better, None, grader(better), models=models)).data["groups"]
+        assert [each["name"].rpartition("::")[2] for each in board] == order
+        assert board[0 if better == "lower" else 2]["ranks"] == ([1, 1] if better == "lower" else [3, 3])
+
+
+@pytest.mark.parametrize(
+    ("better", "flips", "margin"),
+    [("higher", "passed", "passed"), ("lower", "failed", "failed"), ("neither", "undecided", "passed")],
+)
+def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
+    before = graded(tmp_path / "before", FEW, grader(better))
+    for name, rule, outcome in (("flips", {"max_flips": 0}, flips), ("margin", {"not_worse_than": 0.05}, margin)):
+        gate = {"metric_key": "g", "baseline": str(before), **rule}
+        graded(tmp_path / name, MANY, grader(better), gate=gate)
+        assert load_report(tmp_path / name).gates[0]["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("better", "passed", "rule"),
+    [("higher", 35, "g score >= 1"), ("lower", 5, "g score <= 0"), ("neither", 0, "verdict of g")],
+)
+def test_a_run_counts_successes_by_the_direction(tmp_path, better, passed, rule):
+    report = load_report(graded(tmp_path / "run", MANY, grader(better)))
+    assert (report.summary["outcome"]["passed"], report.summary["outcome"]["rule"]) == (passed, rule)
+    assert sum(row["passed"] is True for row in report.rows()) == passed
+
+
+class Failing(Grader):
+    """Fails of tasks whose score is negative."""
+
+    better: ClassVar = "lower"
+
+    def grade(self, sample):
+        if sample.recorded["score"] < 0:
+            msg = "broken"
+            raise ValueError(msg)
+        return Grade(score=sample.recorded["score"])
+
+
+def test_crashing_more_does_not_win_where_lower_is_better(tmp_path):
+    """A failed trial counts as the worst share there is."""
+    a = graded(tmp_path / "a", {"1": [0.5], "2": [0.5]}, Failing)
+    b = graded(tmp_path / "b", {"1": [-1.0], "2": [0.5]}, Failing)
+    metric = compare(a, b).data["metrics"]["g"]
+    assert (metric["difference"], metric["worse"]) == (0.25, 1)
+
+
+REWARDS = [-0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0]
+"""Differences of a reward between trials 0-1 and 2-3 of fifty tasks of one model, in ascending order; 33 more are 0."""
+
+
+def test_the_same_model_against_itself_differs_by_chance():
+    """Half of its trials against the other half: no evidence, and what such a comparison could have shown."""
+    found = difference([*REWARDS, *[0.0] * 33])
+    assert (found.better, found.worse, found.same, found.tasks) == (7, 10, 33, 50)
+    assert (round(found.difference, 3), round(found.low, 3), round(found.high, 3)) == (-0.02, -0.111, 0.071)
+    assert (round(found.p, 3), round(found.p_exact, 3)) == (0.659, 0.825)
+    assert round(detectable(found.stderr * math.sqrt(50), 50), 3) == 0.129
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_t_test_is_that_of_scipy(seed):
+    stats = pytest.importorskip("scipy.stats")
+    rng = random.Random(seed)  # noqa: S311 - test data
+    values = [rng.gauss(0.1, 0.3) for _ in range(rng.randrange(2, 60))]
+    found, oracle = difference(values, bounded=False), stats.ttest_1samp(values, 0)
+    assert found.p == pytest.approx(oracle.pvalue, rel=1e-9)
+    ends = oracle.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("df", [1, 2, 5, 30, 199, 5000])
+@pytest.mark.parametrize("t", [0.0, 1e-6, 0.3, 1.0, 2.5, 12.0, 60.0])
+def test_tails_are_those_of_scipy(df, t):
+    stats = pytest.importorskip("scipy.stats")
+    assert t_test(t, df) == pytest.approx(max(2 * float(stats.t.sf(t, df)), 5e-324), rel=1e-9)
+    assert t_test(1e200, df) > 0
+
+
+@pytest.mark.parametrize(("effect", "tasks"), [(0.05, 3), (0.2, 10), (0.5, 50), (1.0, 5), (0.1, 1000), (3.0, 2)])
+def test_power_is_that_of_the_noncentral_t(effect, tasks):
+    stats = pytest.importorskip("scipy.stats")
+    critical, shift = stats.t.ppf(0.975, tasks - 1), effect * math.sqrt(tasks)
+    oracle = stats.nct.sf(critical, tasks - 1, shift) + stats.nct.cdf(-critical, tasks - 1, shift)
+    assert power(effect, tasks) == pytest.approx(float(oracle), abs=1e-8)
+
+
+def test_what_could_be_seen_has_that_power():
+    assert power(detectable(2.0, 30) / 2.0, 30) == pytest.approx(0.8, abs=1e-7)
+    needed = tasks_needed(1.0, 0.2)
+    assert power(0.2, needed - 1) < 0.8 <= power(0.2, needed)
+    assert (detectable(1.0, 1), tasks_needed(0.0, 0.2), tasks_needed(1.0, 0.0)) == (None, None, None)
+    assert tasks_needed(1.0, 1e-6) is None
+
+
+def test_all_sign_patterns_are_tried():
+    """Against every pattern written out; zeros have no sign, and beyond twenty there is no such figure."""
+    values = [0.5, -0.25, 1.0, 0.125, 0.0]
+    sums = [
+        sum(sign * each for sign, each in zip(signs, values, strict=True))
+        for signs in itertools.product((1, -1), repeat=5)
+    ]
+    observed = abs(sum(values))
+    assert sign_flips(values) == sum(abs(each) >= observed for each in sums) / 32
+    assert sign_flips([0.5] * 21) is None
+    assert sign_flips([0.0, 0.0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [([], "no task in common"), ([0.5], "one task"), ([0.25, 0.25, 0.25], "every task differs by the same")],
+)
+def test_what_has_no_test_says_why(values, reason):
+    """And has no p that would look like certainty."""
+    found = difference(values)
+    assert (found.p, found.low, found.high, found.reason) == (None, None, None, reason)
+
+
+def test_no_difference_at_all_is_not_certainty():
+    """P is 1, and the interval is that of a share of 0 over as many tasks."""
+    found = difference([0.0] * 50)
+    q = 2.0095752371292397
+    assert (found.difference, found.p) == (0.0, 1.0)
+    assert (found.low, found.high) == pytest.approx((-q * q / (50 + q * q), q * q / (50 + q * q)))
+
+
+def test_an_interval_of_bounded_scores_is_cut():
+    assert difference([1.0, 0.0]).high == 1.0
+    assert difference([1.0, 0.0], bounded=False).high > 1.0
+
+
+def test_several_metrics_are_adjusted():
+    """Holm: the smallest times their number, the next times one less, never falling, at most 1; None does not count."""
+    assert holm([0.01, None, 0.04, 0.03]) == pytest.approx([0.03, None, 0.06, 0.06])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(("fixed", "broken"), [(0, 1), (3, 3), (13, 15), (1, 9), (40, 10)])
+def test_mcnemar_is_the_binomial_test(fixed, broken):
+    stats = pytest.importorskip("scipy.stats")
+    assert mcnemar(fixed, broken) == pytest.approx(stats.binomtest(fixed, fixed + broken).pvalue)
+    assert mcnemar(0, 0) is None
+
+
+def test_a_tasks_mean_is_the_same_on_every_python():
+    """Scores are added from left to right, each sum rounded, which Python's own does until 3.11."""
+    runs = [gradestack.grade([{"id": "1", "run": n} for n in range(10)], {"g": lambda _: 0.1}) for _ in range(2)]
+    assert gradestack.compare(*runs).data["metrics"]["g"]["a"] == 0.09999999999999999
+
+
+@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
+    """Trials 0 and 1 against 2 and 3: the known figures, no more is said, and gates do not know, or pass."""
+    file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
+    records = json.loads(file.read_text(encoding="utf-8"))
+    runs = []
+    for name, trials in (("a", (0, 1)), ("b", (2, 3))):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps([each for each in records if each["trial"] in trials]), encoding="utf-8")
+        runs.append(gradestack.grade_files(path, output=tmp_path / name))
+    found = gradestack.compare(*runs)
+    rounded = {
+        key: tuple(round(each[name], 3) for name in ("a", "b", "difference", "p", "mde80"))
+        for key, each in found.data["metrics"].items()
+    }
+    assert rounded == {"reward": (0.43, 0.41, -0.02, 0.659, 0.129), "partial": (0.597, 0.596, -0.001, 0.978, 0.109)}
+    reward, partial = (found.data["metrics"][key] for key in ("reward", "partial"))
+    assert [[round(end, 3) for end in each["ci95"]] for each in (reward, partial)] == [[-0.111, 0.071], [-0.078, 0.076]]
+    assert [(each["better"], each["worse"], each["same"]) for each in (reward, partial)] == [(7, 10, 33), (18, 16, 16)]
+    assert (round(reward["p_exact"], 3), partial["p_exact"], reward["p_holm"], partial["p_holm"]) == (0.825, None, 1, 1)
+    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (13, 15)
+    assert found.sentence == (
+        "no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more"
+    )
+    said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
+    assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"] == found.data["metrics"]
+    for key in ("reward", "partial"):
+        for margin, code, outcome in ((0.05, 1, "undecided"), (0.1, 0, "passed")):
+            gate = {"metric_key": key, "baseline": "a", "not_worse_than": margin}
+            suite = {"name": "null", "target": {"paths": ["b.json"]}, "stack": "tau-bench", "gate": gate, "reports": []}
+            (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+            place = tmp_path / f"{key}-{margin}"
+            assert command("run", str(tmp_path / "suite.yaml"), "-o", str(place)).code == code
+            assert gradestack.load_report(place).gates[0]["outcome"] == outcome

@@ -1,7 +1,8 @@
-"""Several recorded runs of the same tasks: each with its own figures and gate, and statistics over them."""
+"""Outcomes of runs, and their headline."""
 
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,6 +10,9 @@ import gradestack
 from gradestack import DataError
 from gradestack.cli.console import results
 from gradestack.outcome.runs import enough, statistics
+from gradestack.outcome.summary import headline_figures
+from gradestack.suites.spec import Figure, Headline
+from tests.core.outcomes import data
 
 TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
 
@@ -190,3 +194,13 @@ def test_the_uncertainty_of_the_score_stands_beside_the_deviation_over_runs(run)
     assert f"  run to run 0.250 to 1.000 (sd 0.382), same tasks; {words}" in results(report).splitlines()
     without = results(run())
     assert "same tasks; uncertainty of the score: not computed" in without
+
+
+DATA = data(__file__, "headline.yaml")
+
+
+@pytest.mark.parametrize(("metric", "name", "entry"), DATA["figures"])
+def test_a_figure_is_found_or_it_is_said_why_not(metric, name, entry):
+    suite = SimpleNamespace(headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),)))
+    (found,) = headline_figures(suite, {"g": DATA["metrics"]}, {"g": {"avg_score_attempted": 0.25}})
+    assert found == {"label": "It", "figure": ".".join(filter(None, ("g", metric, name))), **entry}

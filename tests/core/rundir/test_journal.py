@@ -1,21 +1,31 @@
-"""What is on record of an unfinished run, and the hidden directory it is kept in."""
+"""A run directory: journal, header, staging, what it takes in memory."""
 
+import errno
 import json
 import os
+import platform
+import re
+import resource
 import signal
 import threading
+from datetime import UTC, datetime
+from pathlib import Path
 
 import attrs
 import msgspec
 import pytest
 
-from gradestack import ConfigError, Input, Shard
+import gradestack
+from gradestack import ConfigError, Input, Shard, is_run
 from gradestack.grading.result import ShardResult
-from gradestack.rundir import journal, place
+from gradestack.outcome.pages import Pages
+from gradestack.run_files import GENERATOR, HEADER
+from gradestack.rundir import journal, place, recorder
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json
 from gradestack.rundir.pieces import Parts
-from gradestack.rundir.place import Staging
+from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
+from tests.core.outcomes import data
 
 
 def test_a_result_survives_its_record(tmp_path):
@@ -143,3 +153,226 @@ def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
     (old / "header.json").write_text(json.dumps({"generator": "gradestack"}))
     Staging(tmp_path / "out").discard()
     assert (tmp_path / "out/header.json").is_file()
+
+
+@pytest.fixture
+def suite(write_lines, record, tmp_path):
+    (tmp_path / "d").mkdir()
+    one, two = write_lines([record("a", 1.0)], "d/one.jsonl"), write_lines([record("b", 1.0)], "d/two.jsonl")
+    paths = [str(one), str(two)]
+    return {"name": "x", "target": {"paths": paths}, "graders": {"q": "toy"}, "reader": "jsonl", "reports": []}
+
+
+def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
+    def progress(found):
+        if found.phase == "native files":
+            Path(suite["target"]["paths"][1]).unlink()
+
+    report = gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=progress)
+    assert report.metrics["total"] == 2
+    assert [each["sha256"] is None for each in report.header["inputs"]] == [False, True]
+
+
+def test_timings_and_memory(suite, tmp_path, registry):
+    """Seconds in all and by part, per grader, and the most memory; none of it where bytes are promised."""
+    found = gradestack.run(suite, output=tmp_path / "out", registry=registry).header
+    assert set(found["timings"]) == {"seconds", "grading", "merging", "native", "graders"}
+    assert 0 <= found["timings"]["merging"] <= found["timings"]["grading"] <= found["timings"]["seconds"]
+    assert set(found["timings"]["graders"]) <= {"q"}
+    assert found["peak_memory"]["main"] > 1_000_000
+    assert found["rows"] is True
+
+
+NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)
+
+
+def make_run(path, **files):
+    path.mkdir(parents=True)
+    (path / HEADER).write_text(json.dumps({"generator": GENERATOR}))
+    for name, text in files.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("header", [None, "", "[]", "{", '{"generator": "other"}', "[" * 10_000])
+def test_only_our_own_directories_are_runs(tmp_path, header):
+    if header is not None:
+        (tmp_path / HEADER).write_text(header)
+    assert not is_run(tmp_path)
+    assert is_run(make_run(tmp_path / "run"))
+    assert not is_run(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("airline", "airline"),
+        ("a b/c:d", "a-b-c-d"),
+        ("../..", "run"),
+        ("", "run"),
+        ("été", "été"),
+        ("x" * 300, "x" * 100),
+    ],
+)
+def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
+    monkeypatch.chdir(tmp_path)
+    assert default_place(name, NOON).as_posix() == f"gradestack-runs/{folder}/20310203T120005Z"
+
+
+def test_two_runs_within_a_second_both_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    default_place("x", NOON).mkdir(parents=True)
+    assert default_place("x", NOON).name == "20310203T120005Z-2"
+    default_place("x", NOON).mkdir()
+    assert default_place("x", NOON).name == "20310203T120005Z-3"
+
+
+def test_free_places(tmp_path):
+    (tmp_path / "empty").mkdir()
+    make_run(tmp_path / "run")
+    for name in ("new", "deep/er/new", "empty", "run"):
+        check_place(tmp_path / name)
+
+
+def test_a_directory_that_may_not_be_written(tmp_path, monkeypatch):
+    """Said before any work is done (the check is simulated: root may write anywhere)."""
+    monkeypatch.setattr("gradestack.rundir.place.os.access", lambda *_: False)
+    with pytest.raises(ConfigError, match="can be written to"):
+        check_place(tmp_path / "new")
+
+
+def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
+    staging = Staging(tmp_path / "out/run")
+    (staging.parts / "piece").touch()
+    staging.write_json("x.json", {"b": 1, "a": "é"})
+    assert not (tmp_path / "out/run").exists()
+    assert staging.commit() == tmp_path / "out/run"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
+    assert [path.name for path in (tmp_path / "out/run").iterdir()] == ["x.json"]
+    assert (tmp_path / "out/run/x.json").read_bytes() == '{\n  "a": "é",\n  "b": 1\n}\n'.encode()
+    assert (tmp_path / "out/run").stat().st_mode & 0o777 == 0o755
+
+
+def test_latest_points_at_the_last_run(tmp_path):
+    for name in ("one", "two"):
+        link_latest(make_run(tmp_path / name))
+    assert (tmp_path / "latest").resolve() == tmp_path / "two"
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest").mkdir()
+    link_latest(tmp_path / "one")
+    assert (tmp_path / "latest").is_dir()
+    assert not (tmp_path / "latest").is_symlink()
+
+
+@pytest.fixture
+def run(tmp_path, write_lines, record, registry, monkeypatch):
+    """Return a function that grades 500 samples in shards of about ten, with an engine of this process."""
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 600)
+    path = write_lines([record(f"task number {number}", 1.0) for number in range(500)])
+    suite = {"name": "x", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": [], "reader": "jsonl"}
+
+    def call(**more):
+        return gradestack.run(suite | more, output=tmp_path / "out", registry=registry, engine="serial")
+
+    return call
+
+
+def test_what_fits_is_graded(run, monkeypatch):
+    monkeypatch.setattr(recorder, "free_memory", lambda: 10**9)
+    assert run().metrics["total"] == 500
+    monkeypatch.setattr(recorder, "free_memory", lambda: None)
+    assert run().metrics["total"] == 500
+
+
+def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(recorder, "free_memory", lambda: 20_000)
+    with pytest.raises(ConfigError) as caught:
+        run()
+    message, *advice = str(caught.value).splitlines()
+    said = r"the grades of about 5\d\d samples need 0\.\d\d MiB more memory for their figures, and 0\.02 MiB are free"
+    assert re.fullmatch(said, message)
+    assert "metrics that look at items, reasons or metadata" in advice[0]
+    assert "--set max_samples=N" in advice[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_the_advice_helps(run, monkeypatch):
+    """Another metric in its place, which looks at scores alone, takes less."""
+    monkeypatch.setattr(recorder, "free_memory", lambda: 105_000)
+    with pytest.raises(ConfigError):
+        run()
+    report = run(metrics={"toy_count": {"kind": "mean", "of": "q"}})
+    assert report.aggregates["q"]["toy_count"]["mean"] == 1.0
+
+
+@pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])
+def test_available_memory(tmp_path, monkeypatch, files, expected):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(recorder, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(recorder, "_GROUPS", tmp_path / "group")
+    assert recorder.free_memory() == expected
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only this library gives memory back when asked")
+def test_memory_that_was_let_go_of_is_given_back():
+    texts = [f"{number} {'x' * 3000}" for number in range(10_000)]
+    kept = texts[::100]
+    del texts
+    before = _resident()
+    recorder.give_back_memory()
+    assert _resident() < before - 20_000_000
+    assert len(kept) == 100
+
+
+def test_pages_are_written_without_what_grading_has_let_go_of(run, monkeypatch):
+    happened = []
+    monkeypatch.setattr("gradestack.runner.give_back_memory", lambda: happened.append("given back"))
+    monkeypatch.setattr("gradestack.runner.write_pages", lambda *_: happened.append("pages") or Pages())
+    run()
+    assert happened == ["given back", "pages"]
+
+
+def _resident():
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+def test_errors_name_files_where_they_were_going_to_be(tmp_path):
+    """Not by the name of a directory that is gone when it is read."""
+    with pytest.raises(OSError, match="No space") as full, filling(tmp_path) as new:
+        raise OSError(errno.ENOSPC, "No space left on device", str(new / "tables" / "samples.csv"))
+    assert full.value.filename == str(tmp_path / "tables" / "samples.csv")
+    with pytest.raises(ValueError, match="wrong") as wrong, filling(tmp_path) as new:
+        raise ValueError(f"{new}/report.html is wrong")
+    assert str(wrong.value) == f"{tmp_path}/report.html is wrong"
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_written_before_an_error_is_not_put_there(tmp_path):
+    (tmp_path / "page").write_text("before")
+
+    def fill():
+        with filling(tmp_path) as new:
+            (new / "page").write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fill()
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"page": "before"}
+
+
+def test_files_have_the_rights_of_any_new_file(tmp_path):
+    """The directory they are written in is nobody else's, they are not."""
+    (tmp_path / "usual").write_text("")
+    with filling(tmp_path) as new:
+        assert new.stat().st_mode & 0o077 == 0
+        (new / "page").write_text("")
+    assert (tmp_path / "page").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_folder_in_the_place_of_a_page_is_left_alone(tmp_path):
+    (tmp_path / "page").mkdir()
+    with pytest.raises(IsADirectoryError) as there, filling(tmp_path) as new:
+        (new / "page").write_text("")
+    assert there.value.filename2 == str(tmp_path / "page")

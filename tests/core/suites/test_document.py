@@ -1,9 +1,18 @@
-"""YAML with places, and values set on the command line."""
+"""Suite files: places, schema, strictness."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+import jsonschema
 import pytest
+import yaml
 
 from gradestack import ConfigError
 from gradestack.suites.document import Document, apply_override, parse_yaml, read_yaml, show_place
+from gradestack.suites.schema import class_schema, options, suite_schema, type_schema
+from gradestack.suites.strict import Problems, structure
 from tests.core.outcomes import data
 
 TEXT = """\
@@ -151,3 +160,208 @@ def test_a_problem_with_an_override_is_placed_on_the_command_line():
     apply_override(document, "gone.deeper.key=x")
     assert document.where(("gone",)) == "--set gone"
     assert document.where(("gone", "deeper", "other")) == "--set gone.deeper.other"
+
+
+SUITE = """\
+name: x
+profile: upstream
+target: {kind: recorded, paths: [a.jsonl], reader: jsonl}
+graders:
+  q: {kind: toy, factor: 0.5, weights: {a: 1}, names: [b], mode: loud, limit: null}
+  r: toy
+metrics:
+  average: {kind: mean, of: q, confidence: 0.9}
+  count: toy_count
+gate: {op: gte, value: 0.5, metric_key: q}
+reports: [html, {kind: dump, title: t}]
+engine: serial
+duplicates: last
+"""
+
+
+@pytest.fixture(scope="module")
+def schema(registry):
+    """The schema of suites with the toys installed."""
+    found = suite_schema(registry)
+    jsonschema.Draft202012Validator.check_schema(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (bool, {"type": "boolean"}),
+        (float, {"type": "number"}),
+        (Path, {"type": "string"}),
+        (Any, {}),
+        (Literal["a", 3], {"enum": ["a", 3]}),
+        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        (tuple[str, ...], {"type": "array", "items": {"type": "string"}}),
+        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
+        (Mapping[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (object, {}),
+    ],
+)
+def test_types(kind, expected):
+    assert type_schema(kind) == expected
+
+
+def test_classes(toys):
+    @attrs.frozen(kw_only=True)
+    class Needy:
+        wanted: str
+        inner: toys.Dump = attrs.field(factory=toys.Dump)
+        places: tuple[Path, ...] = (Path("a"),)
+        names: frozenset[str] = frozenset({"b", "a"})
+        place: Path = Path("x/y")
+
+    found = class_schema(Needy)
+    assert found["required"] == ["wanted"]
+    assert found["additionalProperties"] is False
+    assert found["properties"]["inner"]["default"] == {"title": "dump", "breaks": False}
+    assert found["properties"]["names"]["default"] == ["a", "b"]
+    assert found["properties"]["place"]["default"] == "x/y"
+    assert found["properties"]["places"]["default"] == ["a"]
+    assert [option.default for option in options(Needy)][:2] == [attrs.NOTHING, {"title": "dump", "breaks": False}]
+    assert options(int) == []
+
+
+def test_a_sound_suite_is_valid(schema):
+    jsonschema.validate(yaml.safe_load(SUITE), schema)
+
+
+@pytest.mark.parametrize("line", data(__file__, "schema.yaml")["valid"])
+def test_every_other_form_is_valid_too(schema, line):
+    jsonschema.validate(yaml.safe_load(line), schema)
+
+
+@pytest.mark.parametrize(("old", "new"), data(__file__, "schema.yaml")["mistakes"])
+def test_mistakes_are_not(schema, old, new):
+    """An editor marks what the loader would refuse."""
+    assert SUITE.count(old) == 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(yaml.safe_load(SUITE.replace(old, new)), schema)
+
+
+def test_a_component_that_cannot_be_loaded_is_left_to_the_loader(make_registry_, toys):
+    found = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
+    jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, found)
+
+
+@attrs.frozen(kw_only=True)
+class Inner:
+    """A nested options class."""
+
+    share: float = 0.5
+    names: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """Every supported form of annotation."""
+
+    flag: bool = False
+    number: int = 0
+    ratio: float = 0.0
+    text: str = ""
+    choice: Literal["strict", "skip", 3] = "strict"
+    maybe: int | None = None
+    either: str | dict[str, Any] = ""
+    texts: tuple[str, ...] = ()
+    weights: dict[str, float] = attrs.field(factory=dict)
+    mapping: Mapping[str, int] = attrs.field(factory=dict)
+    path: Path | None = None
+    inner: Inner = attrs.field(factory=Inner)
+    inners: tuple[Inner, ...] = ()
+    named: dict[str, Inner] = attrs.field(factory=dict)
+    anything: Any = None
+
+    def __attrs_post_init__(self):
+        if self.number < 0:
+            msg = "number must not be negative"
+            raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class Needy:
+    """Has an option without a default."""
+
+    wanted: str
+
+
+def problems(given, kind=Options):
+    with pytest.raises(Problems) as caught:
+        structure(given, kind)
+    return caught.value.found
+
+
+def test_right_values_are_taken_as_they_are():
+    given = {
+        "flag": True,
+        "number": 3,
+        "ratio": 2,
+        "text": "x",
+        "choice": 3,
+        "maybe": 4,
+        "either": {"a": [1]},
+        "texts": ["a", "b"],
+        "weights": {"a": 1, "b": 0.5},
+        "mapping": {"a": 1},
+        "inner": {"share": 1, "names": ["x"]},
+        "inners": [{}, {"share": 0}],
+        "named": {"x": {}},
+        "anything": {"deep": [None]},
+    }
+    made = structure(given, Options)
+    assert made.ratio == 2.0
+    assert type(made.ratio) is float
+    assert made.inner == Inner(share=1.0, names=("x",))
+    assert made.inners == (Inner(), Inner(share=0.0))
+    assert made.named == {"x": Inner()}
+    assert (made.texts, made.weights, made.either, made.anything) == (
+        ("a", "b"),
+        {"a": 1.0, "b": 0.5},
+        {"a": [1]},
+        {"deep": [None]},
+    )
+    assert structure({}, Options) == Options()
+
+
+@pytest.mark.parametrize(("given", "place", "message"), data(__file__, "wrong_options.yaml"))
+def test_wrong_values_are_refused_with_their_place(given, place, message):
+    """Nothing is coerced: what the default converter would bend is told instead."""
+    assert problems(given) == [(tuple(place), message)]
+
+
+def test_everything_wrong_is_told_at_once():
+    found = problems({"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0})
+    assert {place for place, _ in found} == {
+        ("numbr",),
+        ("zzz",),
+        ("ratio",),
+        ("texts", 0),
+        ("texts", 2),
+        ("inner", "share"),
+    }
+    told = dict(found)
+    assert told["numbr",] == "unknown key (did you mean 'number'?)"
+    assert told["zzz",].startswith("unknown key; known: flag, number")
+
+
+def test_keys_that_are_no_text_are_unknown_keys():
+    """YAML reads 1 and yes as a number and a truth value; mixed kinds of keys are told like any others."""
+    assert problems({1: "a", "zz": "c", None: "d"}, Inner) == [
+        (("1",), "unknown key; known: share, names"),
+        (("None",), "unknown key; known: share, names"),
+        (("zz",), "unknown key; known: share, names"),
+    ]
+
+
+def test_a_missing_option_is_named():
+    assert problems({}, Needy) == [(("wanted",), "missing")]
+
+
+def test_relative_paths_are_taken_from_the_base(tmp_path):
+    assert structure({"path": "a/b"}, Options, tmp_path).path == tmp_path / "a/b"
+    assert structure({"path": "/a"}, Options, tmp_path).path == Path("/a")
+    assert structure({"path": "a"}, Options).path == Path("a")

@@ -1,25 +1,24 @@
-"""Verdicts per sample, row by row of the rules, in both profiles."""
+"""Grades of DeepFabric replies: options, errors, turns."""
 
+import json
+import math
 import pickle
 
 import attrs
 import pytest
 
-from gradestack import (
-    Expectation,
-    Fault,
-    Outcome,
-    Sample,
-    Status,
-    ToolCall,
-    ToolSpec,
-    testing,
-)
+import gradestack
+import gradestack_plugins.deepfabric as family
+from gradestack import DataError, Expectation, Fault, Message, Outcome, Sample, Status, ToolCall, ToolSpec, testing
+from gradestack.suites.strict import Problems, structure
+from gradestack_plugins.deepfabric import evaluate
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
+from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.schemas import convert, values_equal
+from gradestack_plugins.deepfabric.options import resolve
+from gradestack_plugins.deepfabric.schemas import convert, pointer, values_equal
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
-
 # (situation, expected call, call made, verdicts documented, verdicts upstream); the tools are f(a: string, required),
 # g(n: integer, required) and h without parameters.
 SITUATIONS = [
@@ -116,8 +115,6 @@ def test_reasons(df, tools, profile, expected, made, reasons):
     assert (grade.gold, grade.label) == (expected and expected[0], made and made[0])
 
 
-# Samples of other formats
-
 CALL = ToolCall(name="f", arguments={"a": "x"})
 SPECS = (
     ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}, "required": ["a"]}),
@@ -180,3 +177,444 @@ def test_contract(profile):
     copy = pickle.loads(pickle.dumps(grader))  # noqa: S301  our own bytes
     assert copy == grader
     assert attrs.asdict(copy) == attrs.asdict(grader)
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+    "required": ["n"],
+}
+INNER = [
+    ({"o": {"n": 1, "tags": ["x"]}}, []),
+    ({"o": {"n": "1"}}, [("wrong_type", "/o/n")]),
+    ({"o": {"n": True}}, [("wrong_type", "/o/n")]),
+    ({"o": {}}, [("missing_argument", "/o/n")]),
+    ({"o": {"n": 1, "tags": ["x", 2]}}, [("wrong_type", "/o/tags/1")]),
+    ({"o": {"n": 1, "more": 1}}, []),
+    ({"u": 1}, []),
+    ({"u": "x"}, []),
+    ({"u": [1]}, [("no_branch_fits", "/u")]),
+    ({"free": {"anything": [1]}}, []),
+]
+
+
+@pytest.mark.parametrize(("arguments", "reasons"), INNER)
+def test_nested(df, arguments, reasons):
+    """Nested objects, list items and alternatives are checked only on request."""
+    tools = [df.tool("f", o=NESTED, u={"anyOf": [{"type": "integer"}, {"type": "string"}]}, free={"type": "object"})]
+    record, reply = df.record(("f", {"o": {}}), tools), df.reply(("f", arguments))
+    assert df.verdict(df.grade(record, reply)) == (1, 1, 1)
+    grade = df.grade(record, reply, nested=True)
+    assert [(reason.code, reason.pointer) for reason in grade.reasons] == reasons
+    assert df.verdict(grade) == (1, int(not reasons), int(not reasons))
+
+
+def test_nested_depth_is_limited(df):
+    """Schemas and values nested hundreds of levels deep are graded without an error."""
+    schema, value = {"type": "integer"}, "x"
+    for _ in range(300):
+        schema, value = {"type": "object", "properties": {"a": schema}}, {"a": value}
+    record = df.record(("f", {"o": {}}), [df.tool("f", o=schema)])
+    assert df.verdict(df.grade(record, df.reply(("f", {"o": value})), nested=True)) == (1, 1, 1)
+
+
+def test_pointer():
+    """Pointers escape tildes and slashes and count list items."""
+    assert pointer() == ""
+    assert pointer("a/b", 0, "c~d") == "/a~1b/0/c~0d"
+
+
+BAD_WEIGHTS = [
+    ({"tool_selection": 0.5, "accuracy": 0.5}, "unknown weights 'accuracy'"),
+    ({"tool_selection": 1.5, "parameter_accuracy": -0.5}, "at least 0"),
+    ({"tool_selection": float("nan")}, "finite"),
+    ({"tool_selection": 0.5}, "sum to 1, they sum to 0.5; set normalize: true"),
+    ({}, "sum to 1"),
+    ({"tool_selection": "1"}, "must be a number, got '1'"),
+    ({"tool_selection": True}, "must be a number, got True"),
+    ({"tool_selection": None}, "must be a number, got None"),
+    ({1: 1.0}, "named by text"),
+    ([1], "must be a mapping"),
+    (dict.fromkeys(["tool_selection", "parameter_accuracy", "execution_success"], 1e308), "they sum to inf"),
+]
+
+
+@pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS)
+def test_documented_refuses_bad_weights(weights, message):
+    """Documented wants known names, finite numbers of at least 0, and the sum 1; the message says what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        DeepFabric(weights=weights)
+
+
+def test_the_sum_may_be_off_by_rounding():
+    """A sum within 1e-9 of 1 is 1, beyond it is not."""
+    near = {"tool_selection": 0.4, "parameter_accuracy": 0.6 + 5e-10}
+    assert DeepFabric(weights=near).resolved_weights == (0.4, 0.6 + 5e-10, 0.0, 0.0)
+    with pytest.raises(ValueError, match="sum to 1"):
+        DeepFabric(weights={**near, "execution_success": 2e-9})
+
+
+@PROFILES
+def test_normalize(profile):
+    """Weights can be divided by their sum, unless that is 0."""
+    grader = DeepFabric(profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
+    assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
+    for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
+        with pytest.raises(ValueError, match="cannot be normalized"):
+            DeepFabric(profile=profile, weights=weights, normalize=True)
+    infinite = {"tool_selection": float("inf"), "parameter_accuracy": -float("inf")}
+    with pytest.raises(ValueError, match="sum to nan cannot be normalized"):
+        DeepFabric(profile="upstream", weights=infinite, normalize=True)
+
+
+UPSTREAM_WEIGHTS = [
+    ({}, (0.0, 0.0, 0.0, 0.0)),
+    ({"accuracy": 0.5, "f1_score": 0.5}, (0.0, 0.0, 0.0, 0.0)),
+    ({"tool_selection": 5, "parameter_accuracy": -1.5}, (5.0, -1.5, 0.0, 0.0)),
+    ({"tool_selection": "0.25", "execution_success": True, "response_quality": 2}, (0.25, 0.0, 1.0, 2.0)),
+    ({"tool_selection": " 1_0 ", "execution_success": "-inf", "other": "1e3"}, (10.0, 0.0, -math.inf, 0.0)),
+    ({"tool_selection": 1e308, "parameter_accuracy": 1e308, "execution_success": 1e308}, (1e308, 1e308, 1e308, 0.0)),
+    ({"tool_selection": -math.inf, "parameter_accuracy": math.inf}, (-math.inf, math.inf, 0.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("weights", "resolved"), UPSTREAM_WEIGHTS)
+def test_upstream_takes_weights_as_they_are(weights, resolved):
+    """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
+    assert DeepFabric(profile="upstream", weights=weights).resolved_weights == resolved
+    assert structure({"profile": "upstream", "weights": weights}, DeepFabric).resolved_weights == resolved
+
+
+def test_upstream_takes_nan():
+    """From a suite, too."""
+    weights = {"tool_selection": math.nan, "parameter_accuracy": "nan"}
+    found = structure({"profile": "upstream", "metric_weights": weights}, DeepFabric).resolved_weights
+    assert [math.isnan(weight) for weight in found] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("weight", [True, "1", math.nan, math.inf, None, "x"])
+def test_documented_refuses_from_a_suite_what_is_no_finite_number(weight):
+    """The class of the option is wide for upstream's sake; documented still takes numbers alone."""
+    with pytest.raises(Problems, match=r"weight of tool_selection must be a (finite )?number"):
+        structure({"weights": {"tool_selection": weight}}, DeepFabric)
+
+
+BAD_UPSTREAM = [{"tool_selection": None}, {"tool_selection": "x"}, {"x": []}, {1: 1.0}, {"x": "١"}, {"x": ""}, [1], 3]
+
+
+@pytest.mark.parametrize("weights", BAD_UPSTREAM)
+def test_upstream_still_refuses_what_is_no_number(weights):
+    """Null, words, lists, digits of other scripts and names that are no text are refused in both profiles."""
+    with pytest.raises(ValueError, match=r"must be a number|named by text|must be a mapping"):
+        resolve(weights, "upstream")
+
+
+READ, ADD = ("read", {"path": "a"}), ("add", {"a": 1})
+
+
+@pytest.fixture
+def record(df):
+    tools = [df.tool("read", ["path"], path="string"), df.tool("add", ["a"], a="integer"), df.tool("free")]
+    found = df.record(tools=tools)
+    found["tool_context"] = {"executions": [df.execution(*READ), df.execution(*ADD), df.execution("add", {"b": 2})]}
+    return found
+
+
+def turn(*calls, content=""):
+    return {"content": content, "tool_calls": [{"name": name, "arguments": given} for name, given in calls]}
+
+
+END = turn(content="end")
+PATH, A = {"path": "b"}, {"a": 2}
+
+
+def verdict(df, grade):
+    return (*df.verdict(grade), grade.parts["response_quality"])
+
+
+ODD = [
+    # calls of the only turn, what upstream says: verdicts, None for a processing error
+    ([{}], (0, 1, 1)),
+    ([{"name": None, "arguments": {}}], (0, 1, 1)),
+    ([{"name": "read", "arguments": "{}"}], (0, 0, 1)),
+    ([{"name": "read"}], (0, 0, 1)),
+    ([{"name": "read", "arguments": PATH}, {"name": 5}], (0, 1, 1)),
+    ([{"name": 5}], None),
+    ([{"name": "read", "arguments": PATH}, {"name": ["x"]}], None),
+    ([{"name": "read", "arguments": PATH}, {"name": {}}], None),
+]
+
+
+@pytest.mark.parametrize(("calls", "wanted"), ODD)
+def test_odd_calls(df, record, calls, wanted):
+    """A call without a name matches nothing, arguments that are no object have no names; a name must have a hash."""
+    for fields in ({"tool_call": None}, {}):
+        reply = {"turns": [{"content": "", "tool_calls": calls, **fields}, END]}
+        grade = df.grade(record, reply, "upstream", multi_turn=True)
+        assert (None if grade.fault is not None else df.verdict(grade)) == wanted
+
+
+def test_null_content_of_the_prompt(df, record):
+    """An error when one reply is asked for, and none over several turns."""
+    record["messages"].insert(0, {"role": "system", "content": None})
+    reply = {"turns": [turn(("read", PATH), ("add", A)), END]}
+    assert df.grade(record, reply, "upstream").fault.code == "processing_error"
+    assert df.grade(record, reply, "upstream", multi_turn=True).passed is True
+    (shown,) = evaluate([{"sample": record, "recorded": reply}], profile="upstream", multi_turn=True).predictions
+    assert (shown.error, shown.predicted_tool, shown.predicted_answer) == (None, "read", "end")
+
+
+def test_the_result_record(df, record):
+    """It shows the first execution, the first call, the last content and the coverage."""
+    reply = {"turns": [turn(("add", A), content="first"), {"role": "tool", "content": "3"}, END]}
+    sample = df.sample(record, reply, "upstream")
+    grade = DeepFabric(profile="upstream", multi_turn=True).grade(sample)
+    shown = prediction(sample, grade)
+    assert (shown.expected_tool, shown.expected_parameters) == READ
+    assert (shown.predicted_tool, shown.predicted_parameters, shown.predicted_answer) == ("add", A, "end")
+    assert shown.response_score == 0.5
+    assert grade.metadata == {"multi_turn": True, "max_turns": 10}
+
+
+def called(name, **arguments):
+    return ToolCall(name=name, arguments=arguments)
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_recorded_assistant_turns_of_other_formats(df, record, profile):
+    """The assistant messages of any sample are its turns; calls that no message holds are one reply."""
+    sample = df.sample(record, df.reply(), profile)
+    spoken = (
+        Message(role="assistant", tool_calls=(called("read", path="x"),)),
+        Message(role="tool", content="ok"),
+        Message(role="assistant", content="so", tool_calls=(called("add", a=1),)),
+        Message(role="assistant", content="end"),
+    )
+    calls = tuple(call for message in spoken for call in message.tool_calls)
+    common = {"id": "s", "tools": sample.tools, "expected": Expectation(calls=(called("read"), called("add", a=1)))}
+    grader = DeepFabric(profile=profile, multi_turn=True, max_turns=2)
+    talked = Sample(turns=(spoken,), calls=calls, **common)
+    assert verdict(df, grader.grade(talked)) == (1, 1, 1, 1.0)
+    assert grader.grade(Sample(calls=calls, text="end", **common)).passed is True
+    short = DeepFabric(profile=profile, multi_turn=True, max_turns=1)
+    assert verdict(df, short.grade(talked))[3] == 0.5
+    assert grader.grade(Sample(**common)).outcome is Outcome.SKIPPED
+
+
+@pytest.fixture
+def lines(df):
+    """A right record, one with a broken rule, and one whose inference failed."""
+    tools = [df.tool("f", ["a"], a="integer")]
+    record = df.record(("f", {"a": 1}), tools)
+    broken = {**record, "metadata": {"conversation_type": "chat"}}
+    return [
+        {"sample": record, "recorded": df.reply(("f", {"a": 1}))},
+        {"sample": broken, "recorded": df.reply(("f", {"a": 1}))},
+        {"sample": record, "recorded": {"kind": "exception", "message": "out of memory"}},
+    ]
+
+
+def graded(df, tmp_path, lines, profile="documented", **options):
+    path = df.write(tmp_path / "joined.jsonl", *lines)
+    overrides = [f"graders.tools.{name}={json.dumps(value)}" for name, value in options.items()]
+    return gradestack.grade_files([path], output=tmp_path / "run", profile=profile, overrides=overrides)
+
+
+@PROFILES
+def test_states_rows_and_figures(df, tmp_path, lines, profile):
+    """States, attempted and rows call them failed; native file and aggregator count them as the original does."""
+    report = graded(df, tmp_path, lines, profile)
+    metrics = report.summary["metrics"]
+    assert metrics["states"]["tools"] == {"graded": 1, "skipped": 0, "failed": 2, "missing": 0}
+    assert (metrics["total"], metrics["total_attempted"]) == (3, 1)
+    assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (1.0, pytest.approx(1 / 3))
+    rows = list(report.rows())
+    assert [row["state"] for row in rows] == ["graded", "failed", "failed"]
+    assert [row["grade"]["fault"]["code"] for row in rows[1:]] == ["processing_error"] * 2
+    assert "out of memory (see whether the model answered" in rows[2]["grade"]["rationale"]
+    figures = metrics["aggregates"]["tools"]["deepfabric"]
+    native = json.loads((report.path / "native/deepfabric.json").read_bytes())
+    for found in (figures, native["metrics"]):
+        assert found["tool_selection_accuracy"] == pytest.approx(1 / 3)
+        assert (found["samples_evaluated"], found["samples_processed"], found["processing_errors"]) == (3, 1, 2)
+    assert [record["error"] for record in native["predictions"]][::2] == [None, "out of memory"]
+
+
+@PROFILES
+def test_the_loud_line(df, tmp_path, lines, profile):
+    """Summary and pages say how many there are and name the first; without any, nothing is said."""
+    report = graded(df, tmp_path, lines[1:], profile)
+    said = [text for text in report.summary["warnings"] if "processing errors" in text]
+    (line,) = said
+    assert line.startswith("grader 'tools': 2 of 2 records are processing errors, first: 0: metadata.conversation_type")
+    assert "2 of 2 records are processing errors" in (report.path / "report.md").read_text(encoding="utf-8")
+    assert graded(df, tmp_path / "fine", lines[:1], profile).summary["warnings"] == []
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path):
+    (tmp_path / "fine").mkdir()
+
+
+def test_records_on_which_the_original_ends(df, tmp_path, lines):
+    """A second line says that the original would have written nothing; ``on_stop: stop`` ends the run there."""
+    silent = {"sample": {"messages": [{"role": "system", "content": "s"}]}, "recorded": df.reply()}
+    report = graded(df, tmp_path, [lines[0], silent], "upstream")
+    assert report.summary["warnings"][-1] == (
+        "grader 'tools': on 1 of these records the original ends and writes no result at all"
+    )
+    rows = list(report.rows())
+    assert rows[1]["grade"]["fault"]["code"] == "run_stops"
+    with pytest.raises(DataError, match=r"joined.jsonl:2: DeepFabric 4.13 ends on this record: No user query"):
+        graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop")
+    old = graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop", upstream_version="4.3")
+    assert not any("writes no result" in text for text in old.summary["warnings"])
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_the_run_ends_under_every_engine(df, tmp_path, lines, engine):
+    silent = {"sample": {"messages": [{"role": "system", "content": "s"}]}, "recorded": df.reply()}
+    path = df.write(tmp_path / "joined.jsonl", lines[0], silent)
+    stop = ["graders.tools.on_stop=stop"]
+    with pytest.raises(DataError, match="ends on this record"):
+        gradestack.grade_files([path], output=tmp_path / "run", profile="upstream", overrides=stop, engine=engine)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_first_error_is_the_first_in_input_order(df, lines):
+    grader = DeepFabric()
+    grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
+    long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
+    (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])["warnings"]
+    assert said.startswith("3 of 4 records are processing errors, first: 1: metadata.conversation_type")
+    assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400
+
+
+def test_the_version_reaches_the_result_file(df, tmp_path, lines):
+    lines[1]["sample"]["metadata"] = {"conversation_type": "cot"}
+    new = graded(df, tmp_path, lines[:2], "upstream")
+    old = graded(df, tmp_path / "fine", lines[:2], "upstream", upstream_version=4.3)
+    files = [json.loads((report.path / "native/deepfabric.json").read_bytes()) for report in (new, old)]
+    assert [file["metrics"]["processing_errors"] for file in files] == [0, 1]
+    assert ["available_tools" in file["predictions"][0] for file in files] == [True, False]
+    assert [file["predictions"][1]["query"] for file in files] == ["the query", ""]
+    assert ["multi_turn" in file["config"] for file in files] == [True, False]
+    row = next(iter(old.rows()))
+    assert row["grade"]["metadata"]["upstream_version"] == "4.3"
+
+
+def test_inspecting_failures(df, capsys):
+    """The loop over failed predictions runs as the document has it."""
+    tools = [df.tool("f"), df.tool("g")]
+    records = [df.record(("f", {}), tools), df.record(("g", {}), tools)]
+    results = evaluate(records, [df.reply(("f", {})), df.reply(("f", {}))])
+    for p in results.predictions:
+        if not p.tool_selection_correct:
+            print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop
+    assert capsys.readouterr().out == "the query g f\n"
+    assert [p.sample_id for p in results.predictions] == [0, 1]
+    assert results.predictions[0].error is None
+    assert results.metrics.tool_selection_accuracy == 0.5
+    assert results.metrics.samples_evaluated == 2
+    assert results.metrics.interpretation["band"] == "fair"
+
+
+@PROFILES
+def test_files_and_lines_give_the_same(df, tmp_path, profile):
+    tools = [df.tool("f", ["a"], a="integer")]
+    records = [df.record(("f", {"a": n + 1}), tools) for n in range(5)]
+    replies = [df.reply(("f", {"a": 1})), df.reply(("g", {})), df.reply(), {"kind": "exception"}, None]
+    joined = [{"sample": record, "recorded": reply} for record, reply in zip(records, replies, strict=True)]
+    found = [
+        evaluate(records, replies, profile=profile),
+        evaluate(joined, profile=profile),
+        evaluate(df.write(tmp_path / "joined.jsonl", *joined), profile=profile),
+        evaluate(
+            str(df.write(tmp_path / "dataset.jsonl", *records)),
+            df.write(tmp_path / "replies.jsonl", *replies[:4]),
+            profile=profile,
+        ),
+    ]
+    assert [result.metrics for result in found] == [found[0].metrics] * 4
+    assert [result.predictions for result in found] == [found[0].predictions] * 4
+    assert found[0].metrics.processing_errors == 2
+    assert found[0].metrics.samples_missing == 1
+    assert [p.state for p in found[0].predictions] == ["graded"] * 3 + ["failed", "missing"]
+
+
+def test_options_reach_the_grader(df):
+    record = {**df.record(("f", {"a": 1}), [df.tool("f", a="integer")]), "extra": 1}
+    line = {"sample": record, "recorded": df.reply(("f", {"a": 1, "b": 2}))}
+    assert evaluate([line]).metrics.processing_errors == 1
+    assert evaluate([line], validation="lenient").metrics.overall_score == 1.0
+    strict = DeepFabric(unknown_arguments="wrong", weights={"tool_selection": 1.0})
+    result = evaluate([line], validation="lenient", grader=strict)
+    assert (result.metrics.overall_score, result.metrics.parameter_accuracy) == (1.0, 0.0)
+    assert json.loads(result.to_json())["config"]["unknown_arguments"] == "wrong"
+    with pytest.raises(ValueError, match="sum to 1"):
+        evaluate([line], weights={"tool_selection": 2.0})
+
+
+def test_surplus_replies_are_bad_records(df):
+    """Decoded replies beyond the last record are told, as lines of a file are; None is no reply."""
+    records, replies = [df.record(("f", {}), [df.tool("f")])] * 2, [df.reply(("f", {}))] * 2
+    assert evaluate(records, [*replies, None]).bad_records == ()
+    result = evaluate(records, iter([*replies, None, replies[0]]))
+    assert len(result.predictions) == 2
+    (bad,) = result.bad_records
+    assert (bad.source.ordinal, bad.reason) == (3, "the dataset has no row at this line")
+    assert [bad.source.ordinal for bad in evaluate([], replies).bad_records] == [0, 1]
+
+
+def test_weights_are_written_as_the_numbers_they_are_read_as(df):
+    """As the original keeps them: order and unknown names stay, and every weight is a float."""
+    line = {"sample": df.record(("f", {}), [df.tool("f")]), "recorded": df.reply(("f", {}))}
+    weights = {"other": 2, "parameter_accuracy": True, "tool_selection": "0.50", "execution_success": math.nan}
+    text = evaluate([line], profile="upstream", weights=weights).to_json()
+    figures = ['"other": 2.0', '"parameter_accuracy": 1.0', '"tool_selection": 0.5', '"execution_success": null']
+    assert '"metric_weights": {\n      ' + ",\n      ".join(figures) + "\n    }" in text
+    documented = DeepFabric(metric_weights={"tool_selection": 1})
+    assert '"metric_weights": {\n      "tool_selection": 1.0\n    }' in evaluate([line], grader=documented).to_json()
+
+
+def test_weights_beyond_the_largest_sum(df):
+    """Upstream never adds weights up, so nothing overflows but a score."""
+    line = {"sample": df.record(("f", {"a": 1}), [df.tool("f")]), "recorded": df.reply(("g", {}))}
+    weights = dict.fromkeys(("tool_selection", "parameter_accuracy", "execution_success"), 1e308)
+    result = evaluate([line], profile="upstream", weights=weights)
+    assert (result.metrics.tool_selection_accuracy, result.metrics.overall_score) == (0.0, 0.0)
+
+
+def test_sources_that_do_not_fit_together(df, tmp_path):
+    """A file takes its replies from a file, decoded records take decoded ones; a missing file is named."""
+    path = df.write(tmp_path / "x.jsonl", df.record())
+    with pytest.raises(ValueError, match="replies from a file"):
+        evaluate(path, [df.reply()])
+    with pytest.raises(ValueError, match="decoded replies"):
+        evaluate([df.record()], path)
+    with pytest.raises(DataError, match=r"gone\.jsonl"):
+        evaluate(tmp_path / "gone.jsonl")
+
+
+def test_bad_records_are_kept_apart(df, tmp_path):
+    """Lines that are no samples are listed, and have no prediction."""
+    path = df.write(tmp_path / "x.jsonl", {"sample": df.record(), "recorded": df.reply()}, "{bad")
+    result = evaluate(path)
+    assert len(result.predictions) == 1
+    assert result.bad_records[0].source.line == 2
+
+
+def test_the_package_loads_its_api_on_demand():
+    """Names are found on first use; others are an AttributeError."""
+    assert family.evaluate is evaluate
+    assert family.Prediction is not None
+    assert {component.kind for component in family.gradestack_components()} == {
+        "reader",
+        "grader",
+        "aggregator",
+        "exporter",
+        "panel",
+        "stack",
+    }
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        family.nothing  # noqa: B018

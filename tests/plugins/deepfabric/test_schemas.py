@@ -1,15 +1,19 @@
-"""Tool schemas: both forms, what is checked of them, and making each once."""
+"""Schemas, parsers and replies."""
 
 import itertools
 import json
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import ToolSpec
+from gradestack import Status, ToolSpec
 from gradestack_plugins.deepfabric import schemas
+from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
+from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, text_calls
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, signature
 
 NAN = float("nan")
@@ -151,9 +155,6 @@ def _tool(name, word, pad=""):
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
 
 
-# Each distinct tool once
-
-
 @pytest.mark.parametrize("profile", ["documented", "4.3", "4.13"])
 def test_a_tool_is_made_once(profile, monkeypatch):
     """Records whose lists of tools all differ share the tools they are made of, each converted once."""
@@ -232,3 +233,321 @@ def test_shared_tools_are_those_made_anew(given_tools, profile):
                 convert(given_tools, profile)
     else:
         assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]
+
+
+F = '{"name": "f", "arguments": {"a": 1}}'
+G = '{"name": "g", "arguments": {}}'
+P = '{"name": "p", "parameters": {"a": 1}}'
+ROWS = [
+    # text; names found by generic, qwen (hermes the same), llama, mistral; name found by 4.3
+    (f"<tool_call>\n{F}\n</tool_call>", "f", "f", "", "", "f"),
+    (f"<tool_call>{F}</tool_call> and <tool_call>{G}</tool_call>", "fg", "fg", "", "", "f"),
+    (f"<tool_call>bad</tool_call><tool_call>{F}</tool_call>", "f", "f", "", "", "f"),
+    (f"<tool_call>[{F}]</tool_call>", "f", "", "", "f", "f"),
+    (f"[TOOL_CALLS] [{F}]", "f", "", "", "f", "f"),
+    (f"[TOOL_CALLS] [{F}, {G}]", "fg", "", "", "fg", "f"),
+    ('[TOOL_CALLS] [{"name": "f", "arguments": {"a": [1]}}]', "f", "", "", "f", "f"),
+    (f"[{G}] or [{F}]", "gf", "", "", "gf", "g"),
+    (P, "p", "", "p", "", ""),
+    ('{ "name" : "p" , "parameters" : {} }', "p", "", "p", "", ""),
+    ('{"parameters": {}, "name": "p"}', "p", "", "", "", ""),
+    ('{"name": "p", "parameters": {"a": {"b": 1}}}', "p", "", "", "", ""),
+    ('{"type": "function", "function": {"name": "k"}}', "k", "", "k", "", ""),
+    ('{"type": "function", "function": {"name": "k", "arguments": {}}}', "", "", "", "", ""),
+    (F, "f", "", "", "", "f"),
+    (f'{{"x": 1}} {F}', "f", "", "", "", ""),
+    (f"{F} {G}", "fg", "", "", "", "f"),
+    ('{"name": "f", "arguments": "{\\"a\\": 1}"}', "f", "", "", "", "f"),
+    ('{"name": "f", "arguments": {"a": "}"}}', "", "", "", "", "f"),
+    (f"}} {F}", "", "", "", "", "f"),
+    (f"<think>{{</think> {F}", "", "", "", "", ""),
+    ('{"name": 5, "arguments": {}}', "", "", "", "", ""),
+    ('{"name": "f", "arguments": [1]}', "", "", "", "", ""),
+    ('{"name": "f", "arguments": "[1]"}', "", "", "", "", ""),
+    ("f(a=1)", "", "", "", "", ""),
+    ("plain words", "", "", "", "", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "generic", "qwen", "llama", "mistral", "old"), ROWS, ids=[row[0][:50] for row in ROWS]
+)
+def test_calls_found(text, generic, qwen, llama, mistral, old):
+    """Each parser finds every call in the form of its models, and generic tries one after the other."""
+    wanted = {"generic": generic, "qwen": qwen, "hermes": qwen, "llama": llama, "mistral": mistral}
+    assert {parser: "".join(call.name for call in text_calls(text, parser)) for parser in wanted} == wanted
+    call = heard(text, Reading("4.3"), with_tools=True)[0].call
+    assert (call.name if call is not None else "") == old
+
+
+def test_the_grader_chooses_the_parser(df):
+    """``tool_call_parser`` decides which calls of a text reply count, and the result file follows."""
+    record = df.record(("p", {"a": 1}), [df.tool("p", a="integer")])
+    for parser, right in (("generic", 1), ("llama", 1), ("qwen", 0), ("mistral", 0)):
+        grade = df.grade(record, {"text": P}, "upstream", tool_call_parser=parser)
+        assert df.verdict(grade) == (right,) * 3
+    assert df.verdict(df.grade(record, {"text": P}, "4.3")) == (0, 0, 0)
+    without = df.record(("p", {"a": 1}))
+    assert df.verdict(df.grade(without, {"text": P}, "upstream")) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("text", ["<tool_call>" + "[" * 100_000 + "</tool_call>", f"[TOOL_CALLS] [{'9' * 5000}]"])
+def test_text_the_program_fails_on(df, text):
+    """JSON that is nested too deeply, or a number with too many digits, fails the inference."""
+    parser = "qwen" if text.startswith("<") else "mistral"
+    with pytest.raises(ReplyProblem):
+        text_calls(text, parser)
+    record = df.record(("f", {}), [df.tool("f")])
+    grade = DeepFabric(profile="upstream", tool_call_parser=parser).grade(df.sample(record, {"text": text}, "upstream"))
+    assert grade.fault.code == "processing_error"
+
+
+HOSTILE = [
+    "<tool_call>",
+    "[{",
+    '{"name":"a","parameters":{',
+    "{",
+    "[TOOL_CALLS] [",
+    "}",
+    '{"type":"function","function":{',
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("ending", ["", "}", "}]", "</tool_call>"])
+def test_repeated_beginnings_take_time_in_proportion(piece, ending):
+    """A text of nothing but beginnings is read in a few passes: 20,000 of them within seconds."""
+    text = piece * 20_000 + ending
+    started = time.perf_counter()
+    for parser in ("qwen", "mistral", "llama"):
+        try:
+            text_calls(text, parser)
+        except ReplyProblem:
+            continue
+    assert time.perf_counter() - started < 5
+
+
+def test_calls_of_documented_text(df):
+    """The document's reading keeps further blocks for graders that look at all calls; the first still decides."""
+    text = f"<tool_call>{F}</tool_call><tool_call>bad</tool_call><tool_call>{G}</tool_call>"
+    sample = df.sample(df.record(("f", {"a": 1}), [df.tool("f", a="integer"), df.tool("g")]), {"text": text})
+    assert [call.name for call in sample.calls] == ["f", "g"]
+    assert DeepFabric().grade(sample).score == 1.0
+    assert json.loads(F)["name"] == DeepFabric().grade(sample).label
+
+
+RULES = ["documented", "4.3", "4.13"]
+PROFILES = pytest.mark.parametrize("profile", RULES)
+CALL = {"name": "f", "arguments": {"a": 1}}
+TEXT = json.dumps(CALL)
+
+
+def call_of(raw, profile="4.3", *, with_tools=True):
+    """Return (name, arguments) of the first call, None for none, or the error's text."""
+    try:
+        (response,) = heard(raw, Reading(profile), with_tools=with_tools)
+    except ReplyProblem as error:
+        return f"error: {error}"
+    return None if response.call is None else (response.call.name, response.call.arguments)
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"kind": "tool_call", "content": "c", "tool_call": CALL},
+        {"content": "c", "tool_call": CALL},
+        {"kind": "chat", "content": "c", "tool_calls": [CALL]},
+        {"kind": "chat", "content": "c", "tool_calls": [{"id": "1", "type": "function", "function": CALL}]},
+        {"content": "c", "tool_calls": [CALL]},
+        {"kind": "text", "text": f"so: <tool_call>\n{TEXT}\n</tool_call> ."},
+        {"text": f"so: {TEXT}"},
+        TEXT,
+    ],
+    ids=lambda reply: json.dumps(reply)[:40],
+)
+def test_every_kind_gives_the_call(profile, reply):
+    """Structured, chat and text replies give the same call, with or without their kind."""
+    assert call_of(reply, profile) == ("f", {"a": 1})
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"kind": "tool_call", "content": "c", "tool_call": None},
+        {"kind": "tool_call", "content": "c", "tool_call": {}},
+        {"kind": "tool_call", "content": "c"},
+        {"kind": "chat", "content": "c", "tool_calls": []},
+        {"kind": "chat", "content": None, "tool_calls": None},
+        {"content": "c"},
+        {"kind": "text", "text": "plain words"},
+    ],
+    ids=json.dumps,
+)
+def test_no_call(profile, reply):
+    """Null, an empty object, an empty list and prose are "no call", not errors."""
+    assert call_of(reply, profile) is None
+
+
+@PROFILES
+def test_a_failed_inference_is_a_processing_error(df, profile):
+    """The message of an exception becomes the error's text; an empty one is still an error."""
+    for message in ("boom", ""):
+        read = "documented" if profile == "documented" else "upstream"
+        sample = df.sample(df.record(("f", {})), {"kind": "exception", "message": message}, read)
+        assert (sample.status, sample.error.message, sample.error.category) == (Status.FAILED, message, "target")
+        assert sample.input == "the query"
+    assert call_of({"error": "bare"}, profile) == "error: bare"
+    assert call_of({"kind": "exception"}, profile) == "error: "
+    assert call_of({"kind": "exception", "message": {"code": 3}}, profile) == 'error: {"code": 3}'
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": 3, "arguments": {}},
+        {"name": ["f"], "arguments": {}},
+        {"name": "f", "arguments": [1]},
+        {"name": "f", "arguments": "not json"},
+        {"name": "f", "arguments": "[1]"},
+        "f",
+        [CALL],
+        3,
+    ],
+    ids=json.dumps,
+)
+def test_a_broken_structured_call_is_a_processing_error(profile, call):
+    """A name that is no text and arguments that are no object cannot be processed."""
+    assert str(call_of({"kind": "tool_call", "content": "", "tool_call": call}, profile)).startswith("error: ")
+    assert str(call_of({"kind": "chat", "content": "", "tool_calls": [call]}, profile)).startswith("error: ")
+
+
+@pytest.mark.parametrize("kind", ["tool_call", "chat"])
+@pytest.mark.parametrize(
+    ("arguments", "documented"), [('{"a": 1}', ("f", {"a": 1})), (None, ("f", {}))], ids=["text", "null"]
+)
+def test_argument_text_is_decoded_by_documented_only(kind, arguments, documented):
+    """JSON text and null as arguments are errors upstream; documented reads them."""
+    call = {"name": "f", "arguments": arguments}
+    reply = {"kind": kind, "content": "", "tool_call": call, "tool_calls": [call]}
+    assert call_of(reply, "documented") == documented
+    for version in RULES[1:]:
+        assert call_of(reply, version).startswith("error: the arguments of a call must be an object")
+
+
+@PROFILES
+def test_missing_arguments_are_none_and_a_missing_name_is_no_name(profile):
+    """A structured call may lack its arguments or its name without being an error."""
+    assert call_of({"content": "", "tool_call": {"name": "f"}}, profile) == ("f", {})
+    for name in ({}, {"name": None}):
+        assert call_of({"content": "", "tool_call": {**name, "arguments": {"a": 1}}}, profile) == (None, {"a": 1})
+    assert call_of({"content": "", "tool_call": {"name": "", "arguments": {}}}, profile) == ("", {})
+
+
+def test_content_is_required_upstream():
+    """A structured reply without text content is an error upstream, save in the chat form."""
+    for content in ({}, {"content": None}):
+        reply = {"kind": "tool_call", "tool_call": CALL, **content}
+        assert call_of(reply, "documented") == ("f", {"a": 1})
+        for version in RULES[1:]:
+            assert call_of(reply, version).startswith("error: the content of a reply must be text")
+            assert call_of({"kind": "chat", "tool_calls": [CALL], **content}, version) == ("f", {"a": 1})
+    assert call_of({"kind": "tool_call", "tool_call": CALL, "content": 3}, "documented").startswith("error: ")
+    parts = {"kind": "chat", "content": [{"type": "text", "text": "hi"}], "tool_calls": [CALL]}
+    for version in RULES[1:]:
+        assert call_of(parts, version).startswith("error: ")
+    assert heard(parts, DOCUMENTED, with_tools=True)[0].content == "hi"
+
+
+@PROFILES
+@pytest.mark.parametrize("calls", ["x", {"a": 1}, [None], [{}]], ids=json.dumps)
+def test_odd_lists_of_calls_are_errors(profile, calls):
+    """tool_calls must be a list whose first entry names a call."""
+    assert str(call_of({"kind": "chat", "content": "", "tool_calls": calls}, profile)).startswith("error: ")
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "reply", [3, None, [], {"kind": "telepathy"}, {"kind": 3}, {}, {"kind": "text"}], ids=json.dumps
+)
+def test_what_is_no_reply_is_an_error(profile, reply):
+    """Anything but an object of a known kind, or text, cannot be processed."""
+    assert str(call_of(reply, profile)).startswith("error: ")
+
+
+TEXTS = [
+    # a text, the call that 4.3 finds, and whether documented reports an error instead
+    (f"<tool_call>{{bad</tool_call> {TEXT}", None, True),
+    (f"<tool_call>prose</tool_call> {TEXT}", ("f", {"a": 1}), False),
+    (f"<tool_call>{TEXT}</tool_call><tool_call>{{}}</tool_call>", ("f", {"a": 1}), False),
+    (f'<tool_call>"x"</tool_call>{TEXT}', ("f", {"a": 1}), False),
+    (f"<tool_call>[]</tool_call>{TEXT}", ("f", {"a": 1}), False),
+    ("<tool_call>{bad</tool_call>", None, True),
+    ("<tool_call>{bad}</tool_call>", None, True),
+    (f"<tool_call>{TEXT[:-3]}", None, True),
+    (TEXT[:-1], None, True),
+    ("{bad}", None, True),
+    ("{'name': 'f', 'arguments': {}}", None, True),
+    ("words {bad} words", None, False),
+    ("words { words", None, False),
+    (f'{{"a": 1}} {TEXT}', None, False),
+    (f"[{TEXT}]", ("f", {"a": 1}), False),
+    (f"{TEXT} {TEXT}", ("f", {"a": 1}), False),
+    ('{"name": "f", "parameters": {}}', None, False),
+    ('{"tool_calls": [{"name": "f", "arguments": {}}]}', None, False),
+    ("f(a=1)", None, False),
+    ('{"name": "f", "arguments": "{\\"a\\": 1}"}', ("f", {"a": 1}), False),
+    ('{"name": "f", "arguments": "[1]"}', None, False),
+    ('{"name": "f", "arguments": "{bad"}', None, True),
+    ('{"name": "f", "arguments": [1]}', None, False),
+    ('{"name": "f", "arguments": null}', None, False),
+    ('{"name": 3, "arguments": {}}', None, False),
+    ('{"name": "f", "arguments": {"a": "}"}}', ("f", {"a": "}"}), False),
+    ('{"name": "f", "arguments": {"a": "\\"}"}, "id": 7}', ("f", {"a": '"}'}), False),
+]
+
+
+@pytest.mark.parametrize(("text", "call", "broken"), TEXTS, ids=[text[:40] for text, _, _ in TEXTS])
+def test_calls_in_text(text, call, broken):
+    """4.3 reads text it cannot parse as no call; documented reports a call that is not valid JSON as an error."""
+    assert call_of(text, "4.3") == call
+    documented = call_of(text, "documented")
+    assert str(documented).startswith("error: ") if broken else documented == call
+
+
+def test_argument_text_that_holds_text_is_an_error():
+    assert call_of('{"name": "f", "arguments": "\\"x\\""}').startswith(
+        "error: the arguments of a call must be an object"
+    )
+
+
+@PROFILES
+def test_text_too_deeply_nested_is_an_error(profile):
+    """JSON the interpreter cannot read is no "no call": the original fails on it."""
+    assert call_of("<tool_call>" + "[" * 100_000 + "</tool_call>", profile) == "error: nested too deeply"
+
+
+def test_text_is_parsed_only_with_tools_upstream():
+    """Upstream reads no call out of the text of a sample without tools."""
+    assert [call_of(TEXT, version, with_tools=False) for version in RULES[1:]] == [None, None]
+    assert call_of(TEXT, "documented", with_tools=False) == ("f", {"a": 1})
+
+
+def test_first_object_is_string_aware():
+    """Braces in strings do not count, an escape protects the next character, an unbalanced object is none."""
+    assert first_object('x {"a": "}{"} {}') == '{"a": "}{"}'
+    assert first_object("a \\{b} c") == "{b}"
+    assert first_object("{\\} x}") == "{\\} x}"
+    assert first_object('{"a') is None
+    assert first_object("none") is None
+
+
+def test_kinds():
+    """A kind is taken at its word; without one the keys decide, calls before text."""
+    assert kind_of({"kind": "text", "tool_calls": []}) == "text"
+    assert kind_of({"kind": None, "tool_calls": [], "text": ""}) == "chat"
+    assert kind_of({"message": "x"}) == "exception"
+    assert kind_of({"messages": []}) is None
+    assert kind_of({"kind": []}) is None

@@ -1,15 +1,21 @@
-"""Reader ``tau_bench``."""
+"""Readers of tau-bench: results, recognition, reference data."""
 
 from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
-from gradestack import BadRecord, DataError, Input, Inputs, Sample, Status
+from gradestack import BadRecord, DataError, Input, Inputs, Sample, Status, testing
+from gradestack_plugins import tau_bench
+from gradestack_plugins.tau_bench.__main__ import main
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.records import TauRecord
+from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 
 def test_fields_of_a_sample(tau, tmp_path):
@@ -230,3 +236,210 @@ def test_odd_values_survive(tau, tmp_path):
     (sample,) = tau.read(path)
     assert (sample.input, sample.recorded["reward"]) == ("\ud800 \x00", 10**30)
     assert sample.native.record["info"]["task"]["user_id"] != sample.native.record["info"]["task"]["user_id"]
+
+
+HEAD = 64 * 1024
+
+
+def sniff(value, indent=None):
+    text = value if isinstance(value, str) else json.dumps(value, indent=indent)
+    return TauBench.sniff(Path("x.json"), text.encode()[:HEAD])
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_result_files_are_recognised(tau, indent):
+    error = {"task_id": 1, "reward": 0.0, "info": {"error": "x", "traceback": "}]"}, "traj": [], "trial": 0}
+    assert sniff([tau.record()], indent) > 0.9
+    assert sniff([error, tau.record()], indent) > 0.9
+    assert sniff([{"task_id": 1, "reward": 0, "traj": []}], indent) > 0.9
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_long_first_records_are_recognised(tau, indent):
+    long = tau.record(traj=[{"role": "system", "content": 'brackets ] } " in text ' * 10_000}])
+    assert sniff([long], indent) > 0.9
+    backwards = dict(reversed(long.items()))
+    assert 0 < sniff([backwards], indent) < 0.9
+
+
+def test_escapes_and_byte_order_marks_do_not_confuse(tau):
+    record = tau.record(info={"a": 'x\\" ]}', "b": "\\"})
+    assert sniff("\ufeff \n" + json.dumps([record])) > 0.9
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {},
+        [1, 2],
+        [[]],
+        [{}],
+        [{"id": 1, "prediction": "a"}],
+        [{"task_id": 1, "reward": 1}],
+        [{"task_id": 1, "traj": []}, {"info": {}}],
+        [{"x": {"task_id": 1, "reward": 1, "info": {}}}],
+        {"simulations": [{"task_id": "1", "reward_info": {"reward": 1}}]},
+        {"task_id": 1, "reward": 1, "info": {}, "traj": []},
+        "",
+        "[",
+        "]",
+        '{"task_id": 1, "reward": 1, "info": {}}\n{"task_id": 1}',
+        '["task_id", "reward", "info"]',
+        "\x00\x01",
+    ],
+)
+def test_other_files_are_not(value):
+    """Lists of other records, objects, JSON Lines and garbage are not claimed."""
+    assert sniff(value) == 0.0
+
+
+def test_bad_first_records_do_not_hide_the_format(tau):
+    """Among the first five elements one record is enough."""
+    assert sniff([{"x": 1}, [], tau.record()]) > 0.9
+    assert sniff([{"x": 1}] * 5 + [tau.record()]) == 0.0
+
+
+def test_directories_are_not_claimed(tmp_path):
+    assert TauBench.sniff(tmp_path, b"") == 0.0
+
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+
+
+@pytest.fixture(scope="module")
+def samples(tau, reference_file):
+    return tau.read(reference_file)
+
+
+def test_the_file_is_recognised(reference_file):
+    """The first 64 KiB are enough."""
+    assert TauBench.sniff(reference_file, reference_file.read_bytes()[: 64 * 1024]) > 0.9
+
+
+def test_shape(samples):
+    """Two hundred records, 1,164 calls, 632 expected calls, 28 records that expect nothing, 5 cut off."""
+    assert len(samples) == 200
+    assert sum(len(sample.calls) for sample in samples) == 1164
+    assert sum(len(sample.expected.calls) for sample in samples) == 632
+    assert sum(not sample.expected.calls for sample in samples) == 28
+    assert sum(sample.recorded["judged"] is False for sample in samples) == 5
+
+
+@PROFILES
+def test_partial_scores(tau, samples, profile):
+    """Average, histogram, binary figures and lists are the published ones; every score is the independent scorer's."""
+    grades = [TauPartial(profile=profile).grade(sample) for sample in samples]
+    assert [grade.score for grade in grades] == [tau.ref_score(sample.native.record) for sample in samples]
+    out = tau.fold(PartialStatistics(), grades, samples)
+    assert abs(out["average"] - 0.59634117965368) < 1e-12
+    assert (out["min"], out["max"]) == (0.0, 1.0)
+    assert [entry["count"] for entry in out["histogram"]] == [53, 8, 24, 20, 44, 51]
+    assert (out["binary"]["successes"], out["binary"]["n"], out["binary"]["average"]) == (84, 200, 0.42)
+    high, low = out["binary_fail_high_partial"], out["binary_success_low_partial"]
+    assert (high["total"], low["total"]) == (65, 43)
+    assert [(case["id"], f"{case['score']:.2f}") for case in high["first"]] == [
+        ("0", "0.95"),
+        ("2", "0.77"),
+        ("7", "0.93"),
+    ]
+    assert [(case["id"], case["score"]) for case in low["first"]] == [("12", 0.0), ("18", 0.0), ("24", 0.0)]
+
+
+def test_without_records_that_expect_nothing(tau, samples):
+    """Leaving out the 28 records that expect nothing gives the average 0.6818."""
+    grades = [TauPartial(no_expected="skip").grade(sample) for sample in samples]
+    out = tau.fold(PartialStatistics(), grades, samples)
+    assert (out["n"], round(out["average"], 4)) == (172, 0.6818)
+
+
+@PROFILES
+def test_rewards(tau, samples, profile):
+    """84 successes; pass^1 to pass^4 and the successes per task are the published ones."""
+    grades = [TauReward(profile=profile).grade(sample) for sample in samples]
+    assert tau.fold(Binary(), grades, samples)["success_rate"] == 0.42
+    out = tau.fold(PassHatK(), grades, samples)
+    assert out["pass_hat_k"] == {"1": 0.42, "2": 41 / 150, "3": 0.22, "4": 0.2}
+    assert out["tasks_by_successes"] == {"0": 14, "1": 12, "2": 10, "3": 4, "4": 10}
+    assert tau.fold(PassHatK(trials="task"), grades, samples)["pass_hat_k"] == out["pass_hat_k"]
+
+
+def test_script(tau, reference_file, tmp_path, capsys):
+    """The script's output file is the standard library's text of the scored records; the block shows the figures."""
+    target = tmp_path / "out.json"
+    assert main([str(reference_file), "-o", str(target)]) == 0
+    records = json.loads(reference_file.read_bytes())
+    scored = [record | {"partial_score": tau.ref_score(record)} for record in records]
+    assert target.read_text() == json.dumps(scored, indent=2)
+    out = capsys.readouterr().out
+    assert "Success rate: 84/200 (42.0%)\n  Average: 0.420\n\nPartial Scoring:\n  Average: 0.596\n" in out
+    assert "  [0.8-1.0):  44 tasks ( 22.0%)\n  [1.0]:  51 tasks ( 25.5%)\n" in out
+    assert "  Binary fail but partial > 0.7: 65 tasks\n    Task 0: partial=0.95\n" in out
+
+
+COMPONENTS = {f"{component.kind} {component.name}": component for component in tau_bench.gradestack_components()}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_are_sound(name):
+    """Every component loads, is documented and has plain options."""
+    testing.check_component(COMPONENTS[name])
+
+
+def test_components_are_complete():
+    """The family offers what its page describes."""
+    assert set(COMPONENTS) == {
+        "reader tau_bench",
+        "grader tau_partial",
+        "grader tau_reward",
+        "aggregator binary",
+        "aggregator partial_statistics",
+        "aggregator pass_hat_k",
+        "aggregator pass_at_k",
+        "exporter tau_bench",
+        "panel reliability",
+        "stack tau-bench",
+    }
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [TauPartial(), TauPartial(profile="upstream", no_expected="skip"), TauReward(), TauReward(profile="upstream")],
+)
+def test_graders_keep_the_contract(tau, grader):
+    """Graders are deterministic, pure, frugal and never raise."""
+    own = [
+        tau.record([("a", {"x": 1})], [tau.call("a", {"x": 2})], reward=1.0),
+        tau.record([("a", {"x": float("nan")})], [tau.call(None, "[]")]),
+        tau.record(info=None, reward=None),
+        tau.record(info={"error": "x"}, traj=[]),
+        tau.record([], []),
+    ]
+    testing.check_grader(grader, [tau.sample(record) for record in own])
+
+
+@pytest.mark.parametrize("aggregator", [Binary(), PartialStatistics(), PassHatK(), PassHatK(trials="task"), PassAtK()])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_aggregators_keep_the_laws(aggregator, seed):
+    """Merging is associative and exact over grades of every kind."""
+    testing.check_aggregator(aggregator, seed=seed)
+
+
+def test_reader_keeps_the_contract(tau, tmp_path):
+    """The reader is repeatable and sound on broken files."""
+    path, scratch = tmp_path / "r.json", tmp_path / "scratch"
+    scratch.mkdir()
+    path.write_text(json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2))
+    testing.check_reader(TauBench(), path, scratch=scratch)
+
+
+def test_stack():
+    """The stack grades partially first, so that this is the headline, then by the reward."""
+    from gradestack_plugins.tau_bench import stack
+
+    assert list(stack()["graders"].items()) == [
+        ("partial", {"kind": "tau_partial"}),
+        ("reward", {"kind": "tau_reward"}),
+    ]
+    assert TauPartial.aggregators == ("mean", "partial_statistics")
+    assert TauReward.aggregators == ("mean", "binary", "pass_hat_k", "pass_at_k")

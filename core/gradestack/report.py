@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import io
 import itertools
@@ -10,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 import attrs
 import msgspec
 from msgspec import defstruct
 
-from gradestack.api import Direction
+from gradestack.api import Contract, Direction
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
+from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
 from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
@@ -350,3 +352,28 @@ def load_report(path: str | Path) -> Report:
     if report.has_rows and not (path / ROWS).is_file():
         raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")
     return report
+
+
+class Reporter(Contract):
+    """Writes pages or files from the report of a finished run. Same report, same bytes.
+
+    Attributes:
+        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of its own; those that
+            an earlier page has left there are removed.
+    """
+
+    contract: ClassVar[Kind] = "reporter"
+    beside: ClassVar[tuple[str, ...]] = ()
+
+    @abc.abstractmethod
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write into ``out``, an empty directory, and return the files written; they are moved to where they belong."""
+
+    def comparison(self, data: Mapping[str, JSON], registry: Any = None) -> Mapping[str, str]:
+        """Return the page of a comparison: file name -> text; none where it has no such page.
+
+        Args:
+            data: Content of comparison.json; and ``flipped``, the first tasks that changed with a row of each side.
+            registry: Where what plugins show on pages comes from.
+        """
+        return {}

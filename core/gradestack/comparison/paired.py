@@ -111,9 +111,8 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 def power(effect: float, tasks: int, level: float = 0.05) -> float:
     """Return the power of the two-sided paired t test."""
-    df = tasks - 1
-    critical, shift = t_quantile(1 - level / 2, df), effect * math.sqrt(tasks)
-    step, points = _spreads(df)
+    critical, shift = t_quantile(1 - level / 2, tasks - 1), effect * math.sqrt(tasks)
+    step, points = _spreads(tasks - 1)
     total = 0.0
     for spread, weight, density in points:
         beyond = _normal(shift - critical * spread) + _normal(-shift - critical * spread)
@@ -121,18 +120,24 @@ def power(effect: float, tasks: int, level: float = 0.05) -> float:
     return total * step / 3
 
 
+def _normal(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
 @lru_cache(maxsize=4)
 def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
     """Return the step of the integral over the sample's spread, and its points: spread, weight and density."""
-    low, high = _spread_range(df)
+    low, high = max(0.0, 1 - 9 / math.sqrt(df)), 1 + 9 / math.sqrt(df)  # but for 1e-15 of all cases
     count, half = _POINTS if df < _SMOOTH else _FEW_POINTS, df / 2
     step = (high - low) / count
     constant = math.log(2) + half * math.log(half) - math.lgamma(half)
     points = []
     for at in range(count + 1):
         spread = low + at * step
-        weight = 1 if at in (0, count) else 4 if at % 2 else 2
-        points.append((spread, weight, _spread_density(spread, df, constant)))
+        density = math.sqrt(2 / math.pi) if df == 1 else 0.0
+        if spread:
+            density = math.exp(constant + (df - 1) * math.log(spread) - df / 2 * spread * spread)
+        points.append((spread, 1 if at in (0, count) else 4 if at % 2 else 2, density))
     return step, points
 
 
@@ -168,22 +173,6 @@ def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | Non
         middle = (low + high) // 2
         low, high = (middle, high) if power(size, middle) < wanted else (low, middle)
     return high
-
-
-def _normal(x: float) -> float:
-    return math.erfc(-x / math.sqrt(2)) / 2
-
-
-def _spread_range(df: int) -> tuple[float, float]:
-    """Return where the sample's standard deviation over the true one lies, but for 1e-15 of all cases."""
-    width = 9 / math.sqrt(df)
-    return max(0.0, 1 - width), 1 + width
-
-
-def _spread_density(s: float, df: int, constant: float) -> float:
-    if s == 0:
-        return math.sqrt(2 / math.pi) if df == 1 else 0.0
-    return math.exp(constant + (df - 1) * math.log(s) - df / 2 * s * s)
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:

@@ -82,14 +82,14 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
     grader, metric, rest = gate.path
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
-    extent = scores.extent(grader)
+    actual = interval = None
     try:
         made = scores.aggregates[grader][metric]
         actual, interval = number_at(made, rest, (metric, gate.component), f"{grader}.{metric}")
+        wrong = {}
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
-        found = _compared(gate, None, "graded", extent, profile, scores)
-        return {**rule, **found, "passed": False, "reason": str(error)}
-    return {**rule, **_compared(gate, actual, "graded", extent, profile, scores, interval)}
+        wrong = {"passed": False, "reason": str(error)}
+    return {**rule, **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval), **wrong}
 
 
 def _compared(
@@ -107,29 +107,30 @@ def _compared(
         known |= {"over": over, "counted": extent[0], "of": extent[1]}
     if actual is None:
         return {**known, **_no_data(gate)}
-    holds = OPERATORS[gate.op][1](actual, gate.value)
-    if profile == "upstream" or scores.bounds is None:
-        return {**known, **_outcome(passed=holds)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
-    interval = scores.interval(gate, actual, beside)
-    ends = _ends(interval, scale)
-    known["interval"] = interval
+
+    def holds(number: float) -> bool:
+        return OPERATORS[gate.op][1](number, gate.value)
+
+    def at_ends(interval: Interval) -> set[bool]:
+        """Return the verdicts at both ends, none where there is no interval."""
+        return set() if "reason" in interval else {holds(scale * interval["low"]), holds(scale * interval["high"])}
+
+    passed = holds(actual)
+    if profile == "upstream" or scores.bounds is None:
+        return {**known, **_outcome(passed=passed)}
+    interval = known["interval"] = scores.interval(gate, actual, beside)
     if gate.confidence is None or interval.get("reason") == "quantile":
-        sure = None if ends is None or gate.op == "eq" else {OPERATORS[gate.op][1](end, gate.value) for end in ends}
-        return {**known, "sure": None if sure is None else sure == {holds}, **_outcome(passed=holds)}
+        verdicts = set() if gate.op == "eq" else at_ends(interval)
+        return {**known, "sure": verdicts == {passed} if verdicts else None, **_outcome(passed=passed)}
     # the one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
     bounds = again(interval, actual / scale, 2 * gate.confidence - 1)
-    sides = _ends(bounds, scale)
-    verdicts = set() if sides is None else {OPERATORS[gate.op][1](end, gate.value) for end in sides}
+    verdicts = at_ends(bounds)
     known |= {"confidence": gate.confidence, "on_undecided": gate.on_undecided}
-    known |= {"bounds": None if sides is None else [end / scale for end in sides]}
+    known["bounds"] = None if "reason" in bounds else [scale * bounds[end] / scale for end in ("low", "high")]
     if len(verdicts) == 1:
         return {**known, "sure": True, **_outcome(passed=verdicts.pop())}
     return {**known, "sure": False, "passed": gate.on_undecided != "fail", "outcome": "undecided"}
-
-
-def _ends(interval: Interval, scale: int) -> tuple[float, float] | None:
-    return None if "reason" in interval else (scale * interval["low"], scale * interval["high"])
 
 
 def _rounded(value: Fraction | float | None, profile: Profile) -> float | None:
@@ -190,8 +191,7 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
         "missing": counts[key].states[Outcome.MISSING],
         "of": of,
         "actual": actual,
-        "passed": passed,
-        "outcome": "passed" if passed else "failed",
+        **_outcome(passed=passed),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _APART = "the run cannot be compared with its baseline"
-_OTHERS = ("incomplete", "all_failed")
-"""Keys of the summary of a run that is no baseline."""
 
 
 @attrs.define
@@ -63,44 +62,38 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
     return Baselines(found)
 
 
+def _unusable(report: Report) -> str | None:
+    """Return why a run is no baseline."""
+    why = next((str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))), None)
+    return why if why or report.has_rows else "the run keeps no rows (rows: none)"
+
+
 def _named(baseline: str, suite: Suite) -> Report:
     base = suite.origin.parent if suite.origin is not None else None
+    advice = "name another run directory, or latest"
     try:
         report = load_report(local_path_of(baseline, base))
     except ValueError as error:
-        raise ConfigError(f"the baseline cannot be used: {error}", "name another run directory, or latest") from error
+        raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
     except DataError as error:
-        raise DataError(
-            f"the baseline cannot be used: {error.args[0]}", "name another run directory, or latest"
-        ) from error
-    for key in _OTHERS:
-        if report.summary.get(key):
-            raise DataError(f"the baseline cannot be used: {baseline}: {report.summary[key]}")
-    if not report.has_rows:
-        raise DataError(f"the baseline cannot be used: {baseline}: the run keeps no rows (rows: none)")
+        raise DataError(f"the baseline cannot be used: {error.args[0]}", advice) from error
+    if why := _unusable(report):
+        raise DataError(f"the baseline cannot be used: {baseline}: {why}")
     return report
 
 
 def _latest(suite: Suite, place: Path | None) -> Report | None:
     """Return the newest complete run of the suite beside this one, or in its place."""
     runs = []
-    for path in _runs_beside(place):
-        try:
-            report = load_report(path)
-        except DataError:  # damaged, or being removed: no run to compare with
+    folder = None if place is None else place.absolute().parent
+    for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else ():
+        if path.is_symlink() or path.name.startswith(".") or not is_run(path):
             continue
-        usable = report.has_rows and not any(report.summary.get(key) for key in _OTHERS)
-        if usable and report.header.get("suite_name") == suite.name:
-            runs.append((str(report.header.get("timestamp")), path.name, report))
+        with suppress(DataError):  # damaged, or being removed: no run to compare with
+            report = load_report(path)
+            if report.header.get("suite_name") == suite.name and not _unusable(report):
+                runs.append((str(report.header.get("timestamp")), path.name, report))
     return max(runs, key=lambda run: run[:2])[2] if runs else None
-
-
-def _runs_beside(place: Path | None) -> Iterator[Path]:
-    if place is None or not place.absolute().parent.is_dir():
-        return
-    for path in sorted(place.absolute().parent.iterdir()):
-        if path.is_dir() and not path.is_symlink() and not path.name.startswith(".") and is_run(path):
-            yield path
 
 
 def digests(baselines: Baselines) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from gradestack.interpreter import collected_seldom
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
-from gradestack.report import Report
-from gradestack.reporter import Reporter
+from gradestack.report import Report, Reporter
 from gradestack.run_files import is_run
 from gradestack.rundir.place import filling
 from gradestack.suites.strict import Problems, structure

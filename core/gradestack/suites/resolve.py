@@ -206,18 +206,15 @@ def parts_of(
     seconds = _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     return {
-        "description": spec.description,
-        "profile": spec.profile,
+        **{name: getattr(spec, name) for name in ("description", "profile", "allow_all_failed", "num_runs")},
         "metrics": tuple(metrics),
         "gates": gates,
         "rule": gates[0] if gates else None,
         "facets": tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
         "max_failed": limit,
-        "allow_all_failed": spec.allow_all_failed,
         "main": main,
         "success": success,
         "headline": headline,
-        "num_runs": spec.num_runs,
         "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         "max_samples": spec.max_samples or 0,
         "sample_tags": frozenset(spec.sample_tags),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 import msgspec
 
 from gradestack.api import Inputs, Profile
-from gradestack.errors import ConfigError, suggest
+from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
 from gradestack.jsonio.values import json_data
@@ -19,6 +19,7 @@ from gradestack.model import JSON
 from gradestack.registry import Registry
 from gradestack.rows.success import Success
 from gradestack.suites.code import LocalFiles, short
+from gradestack.suites.strict import Problems, structure
 
 if TYPE_CHECKING:
     from gradestack.progress import ProgressCallback
@@ -33,11 +34,10 @@ def as_rows(value: object) -> Rows | None:
     """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite."""
     if value is None or isinstance(value, bool):
         return None if value is None else "full" if value else "none"
-    for word in get_args(Rows):
-        if value == word:
-            return word  # type: ignore[no-any-return]
-    known = get_args(Rows)
-    raise ConfigError(f"rows: expected one of {', '.join(known)}; got {value!r}{suggest(value, known)}")
+    try:
+        return structure(value, Rows)  # type: ignore[arg-type]
+    except Problems as problems:
+        raise ConfigError(f"rows: {problems}") from problems
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

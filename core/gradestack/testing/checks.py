@@ -23,8 +23,7 @@ from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
 from gradestack.registry import discover, flaw
-from gradestack.report import Report
-from gradestack.reporter import Reporter
+from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
 from gradestack.suites.schema import class_schema

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack import Progress, Report
-from gradestack.cli import console, progress_line
+from gradestack.cli import console
 from gradestack.cli.console import share
 from tests.core.outcomes import data
 
@@ -213,7 +213,7 @@ def test_where_the_files_are(tmp_path):
 
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(progress_line, "_PLAIN_EVERY", -1.0)
+    monkeypatch.setattr(console, "_PLAIN_EVERY", -1.0)
     with console.progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
         watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
@@ -230,8 +230,8 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
 def test_rate_and_remaining_time(monkeypatch):
     """The rate is this attempt's alone, the remaining time goes by the share of the input in finished ranges."""
     clock = [0.0]
-    monkeypatch.setattr(progress_line.time, "monotonic", lambda: clock[0])
-    found = progress_line.Meter()
+    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    found = console.Meter()
     taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
     clock[0] = 5.0
     found.note(taken_up)
@@ -249,7 +249,7 @@ def test_rate_and_remaining_time(monkeypatch):
     ("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")]
 )
 def test_durations(seconds, text):
-    assert progress_line._duration(seconds) == text
+    assert console._duration(seconds) == text
 
 
 def test_progress_when_quiet(capsys):

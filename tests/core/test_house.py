@@ -76,7 +76,7 @@ BUDGETS = {
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 223,
     "plugins/gradestack_plugins/bfcl": 1_244,
-    "plugins/gradestack_plugins/deepfabric": 3_066,
+    "plugins/gradestack_plugins/deepfabric": 3_053,
     "plugins/gradestack_plugins/end_states": 814,
     "plugins/gradestack_plugins/engines": 1_662,
     "plugins/gradestack_plugins/extractors": 352,
@@ -96,8 +96,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_031,
-    "plugins": 37_226,
-    "tests": 50_662,
+    "plugins": 37_213,
+    "tests": 50_657,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, ClassVar, Final, Literal, cast
 
@@ -70,6 +70,7 @@ TIPS: Final = {
 """What may help against a processing error, by the category of its fault."""
 
 
+@lru_cache(maxsize=64)
 def figures(verdict: Verdict, weights: Weights, *, processed: bool, quality: float = 0.0) -> Figures:
     """Return score, parts and counts of a verdict under these weights."""
     selection, parameters, execution = verdict
@@ -379,8 +380,6 @@ class DeepFabric(Grader):
         rules: Rules = "documented" if documented else self.reading.version
         signature = find(tools, made.name, rules) if made.name or documented else None
         if signature is not None:
-            if signature.accepts(arguments) and not self._strict.any:
-                return ()
             return islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS)
         if documented:
             message = "the called tool is not in the snapshot"

@@ -71,18 +71,6 @@ class Signature(NamedTuple):
         word = declared.get("type") if isinstance(declared, Mapping) else None
         return " or ".join(map(str, word)) if isinstance(word, list) else str(word)
 
-    def accepts(self, arguments: Mapping[str, JSON]) -> bool:
-        """Return whether every required name is there and every known argument has its declared type."""
-        for name in self.required:
-            if name not in arguments:
-                return False
-        classes = self.classes
-        for name, value in arguments.items():
-            accepted = classes.get(name)
-            if accepted is not None and type(value) not in accepted and not fits(accepted, value):
-                return False
-        return True
-
 
 def fits(accepted: frozenset[type], value: JSON) -> bool:
     """Return whether a value is of an accepted class; values that are not plain JSON count by their base class."""

@@ -67,7 +67,7 @@ BUDGETS = {
     "core/gradestack/gates": 976,
     "core/gradestack/grading": 2_200,
     "core/gradestack/jsonio": 1_327,
-    "core/gradestack/outcome": 1_240,
+    "core/gradestack/outcome": 1_235,
     "core/gradestack/output": 132,
     "core/gradestack/rows": 774,
     "core/gradestack/rundir": 1_390,
@@ -95,7 +95,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_752,
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 19_031,
+    "core": 19_026,
     "plugins": 37_213,
     "tests": 50_657,
 }

@@ -35,21 +35,16 @@ def _order(run: Any) -> tuple[int, int, str]:
     return (1, 0, text)
 
 
-def _found_runs(path: Path) -> dict[str, list[Any]]:
-    """Return model -> runs seen, sorted."""
-    found: dict[str, dict[Any, None]] = {}
+def _runs(path: Path, asked: int) -> list[Any]:
+    """Return the runs that rows are of, in order; each model must have all that are asked for."""
+    models: dict[str, set[Any]] = {}
     for _, row in iter_rows(path):
         if row["status"] != Status.MISSING:
-            found.setdefault(row["model_name"] or "", {})[row["run"]] = None
-    return {model: sorted(runs, key=_order) for model, runs in found.items()}
-
-
-def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
-    """Return all runs in order."""
-    everything = sorted({run for runs in found.values() for run in runs}, key=_order)
+            models.setdefault(row["model_name"] or "", set()).add(row["run"])
+    everything = sorted(set().union(*models.values()), key=_order)
     lacking = [
         f"model {model or '(unnamed)'} lacks run {run}"
-        for model, runs in found.items()
+        for model, runs in models.items()
         for run in everything
         if run not in runs
     ]
@@ -157,7 +152,7 @@ def write_runs(
     One run asked for writes no folder; it only checks that there is one.
     """
     path = staging.path / ROWS
-    runs = _check(_found_runs(path), suite.num_runs or 1)
+    runs = _runs(path, suite.num_runs or 1)
     if len(runs) == 1:
         return summary
     verdicts: list[bool | None] = []

@@ -54,7 +54,6 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(set(FORMATS) - {"records"}))  # which in JSON is named, not recognised
 def test_a_format_is_recognised(bench, name, tmp_path):
-    """Its reader is surer than any other."""
     data = written(bench, name, tmp_path / "files").data
     head = b"" if data.is_dir() else data.read_bytes()[:65536]
     registry = discover()
@@ -75,7 +74,6 @@ def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
 
 
 def test_the_command_writes_a_format(tmp_path):
-    """It names the files it wrote."""
     command = [sys.executable, str(SCRIPT), "when2call", str(tmp_path / "new"), "--records", "3"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.split() == [str(tmp_path / "new" / name) for name in ("judge_decisions.jsonl", "dataset.jsonl")]

@@ -25,7 +25,6 @@ def test_a_figure_meets_the_aim_the_must_or_neither(frame, measured, lower, verd
 
 
 def test_without_a_figure_the_reason_is_told(frame):
-    """It is that of the side that failed, and no bound is met."""
     found = frame.reached("x", 1, 2, None, runs(frame, 1.0), frame.Runs(failed="exit code 1"))
     assert found.verdict == "not measured: exit code 1"
     assert not found.met(1)

@@ -65,7 +65,6 @@ def test_the_profile_names_functions_without_their_places(tmp_path):
 
 
 def test_a_script_prints_its_table(tmp_path):
-    """Without a file to write to, it is for people."""
     command = [sys.executable, str(BENCHMARKS / "startup.py"), "--rounds", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "gradestack --version" in done.stdout

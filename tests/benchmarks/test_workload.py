@@ -137,7 +137,6 @@ def test_every_record_can_be_a_task_of_its_own(workload):
 
 
 def test_the_command_writes_the_file(workload, tmp_path):
-    """It tells how many records of each kind there are."""
     path = tmp_path / "recording.jsonl"
     command = [sys.executable, str(SCRIPT), "--records", "40", "--seed", "3", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -11,5 +11,4 @@ REGISTRY = discover()
 
 @pytest.mark.parametrize("case", testing.cases(Path(__file__).parent), ids=str)
 def test_case(case):
-    """Grades and figures are those that stand in the case."""
     testing.check_case(case, registry=REGISTRY)

@@ -105,7 +105,6 @@ def test_what_else_is_wrong_with_a_case(checked, change, line):
 
 
 def test_all_that_failed_is_listed(checked):
-    """One error for a whole folder."""
     with pytest.raises(AssertionError, match=r"few.yaml: half: .*\n.*few.yaml: more \(upstream\): .*"):
         checked(CASE | {"grades": {"score": 1}}, CASE | {"name": "more", "profile": "upstream", "grades": {"score": 1}})
 
@@ -124,13 +123,11 @@ def test_all_that_failed_is_listed(checked):
     ],
 )
 def test_files_that_hold_no_cases_are_refused(checked, cases, message):
-    """Each in one sentence, before anything is run."""
     with pytest.raises(ConfigError, match=message):
         checked(*cases)
 
 
 def test_what_cannot_be_read_is_refused(checked, tmp_path):
-    """What is no YAML, and a folder without any."""
     with pytest.raises(ConfigError, match="holds no case"):
         testing.check_cases(tmp_path)
     with pytest.raises(ConfigError, match=r"deep/few\.yaml: cannot be read: "):

@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_026,
     "plugins": 37_213,
-    "tests": 50_657,
+    "tests": 50_545,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -206,7 +206,6 @@ def test_each_file_imports_only_what_stands_above_it():
 
 
 def test_no_two_modules_import_each_other():
-    """Neither directly nor over others."""
     modules = {}
     for path in sorted(KERNEL.rglob("*.py")):
         parts = path.relative_to(KERNEL).with_suffix("").parts
@@ -245,7 +244,6 @@ def test_no_file_is_larger_than_one_duty():
 
 
 def test_no_folder_grows():
-    """Each has a budget, and none that is gone has one still."""
     sizes = {}
     for package in (KERNEL, FAMILIES):
         sizes[shown(package)] = sum(map(lines_of, package.glob("*.py")))
@@ -353,7 +351,6 @@ def test_each_root_holds_one_package(root, package):
 
 @pytest.mark.parametrize("package", [KERNEL, FAMILIES], ids=["kernel", "plugins"])
 def test_code_packages_are_typed(package):
-    """py.typed is shipped."""
     assert (package / "py.typed").is_file()
 
 
@@ -371,7 +368,6 @@ def test_installed_entry_points_are_those_of_the_project():
 
 
 def test_every_plugin_package_is_an_entry_point():
-    """No family is forgotten in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = set(project["entry-points"]["gradestack"].values())
     hooked = {

@@ -250,7 +250,6 @@ def test_general_options_and_exit_codes_are_described():
 
 
 def test_every_built_in_component_is_mentioned(registry):
-    """No built-in component is left out of the documentation."""
     words = set()
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

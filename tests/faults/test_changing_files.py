@@ -78,7 +78,6 @@ def test_a_file_cut_short_meanwhile_ends_the_run(lines, tmp_path, engine, share,
 
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
 def test_a_file_removed_meanwhile_ends_the_run(lines, tmp_path, engine, meanwhile):
-    """The message names it."""
     meanwhile(lines.unlink)
     with pytest.raises(DataError, match=r"runs\.jsonl: No such file or directory"):
         _run(lines, engine, tmp_path, "removed")

@@ -64,7 +64,6 @@ def test_a_record_that_ends_the_process_once(recording, tmp_path):
 
 
 def test_in_a_strict_run_it_is_an_error(recording):
-    """The message says which record it is."""
     recording.do({97: "exit"})
     with pytest.raises(PluginError, match=r"03\.jsonl: grading record 7 ends its worker process"):
         recording.run(POOL, strict=True)

@@ -32,7 +32,6 @@ def test_a_fragment_is_named_by_its_kind_and_holds_whole_sentences(path):
 
 
 def test_fragments_come_to_a_section():
-    """Every one of them, each under its kind."""
     draft = " ".join(_tool("towncrier", "build", "--draft", "--version", "1.2.3").split())
     assert "## [1.2.3] - " in draft
     for path in FRAGMENTS:
@@ -42,7 +41,6 @@ def test_fragments_come_to_a_section():
 
 
 def test_the_changelog_has_a_place_for_them():
-    """Above the sections that are there."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     above, _, below = text.partition(PROJECT["tool"]["towncrier"]["start_string"])
     assert "\n## " not in above

@@ -53,7 +53,6 @@ def imported(path, package):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_two_modules_of_a_package_import_each_other(package):
-    """Neither directly nor over others."""
     edges = {name: imported(path, package) - {name} for name, path in modules_of(package).items() if name}
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
 

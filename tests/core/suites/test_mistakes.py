@@ -21,7 +21,6 @@ CASES = [
 
 @pytest.mark.parametrize(("text", "overrides", "told"), CASES)
 def test_what_is_wrong_is_told_with_its_place(load, with_echo, text, overrides, told):
-    """These problems and no others."""
     wanted = [told] if isinstance(told, str) else told
     found = [each.removeprefix("suite.yaml:").strip() for each in refused(load, text, *overrides, using=with_echo)]
     assert len(found) == len(wanted), found

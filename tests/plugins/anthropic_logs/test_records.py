@@ -133,7 +133,5 @@ def test_bad_records_are_placed(tmp_path):
 
 
 def test_reader_keeps_the_contract(tmp_path):
-    """Lazy, the same twice, sound on what is cut off or garbled."""
     path = written(tmp_path, [{**ASKED, "response": message(SAID, CALL)}, message(SAID)])
-    (tmp_path / "scratch").mkdir()
-    testing.check_reader(AnthropicLogs(), path, scratch=tmp_path / "scratch")
+    testing.check_reader(AnthropicLogs(), path, scratch=tmp_path)

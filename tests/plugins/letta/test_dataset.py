@@ -35,9 +35,7 @@ def test_reader_keeps_the_contract(letta, tmp_path, name):
         path = written(tmp_path / name, CSV)
     else:
         path = letta.write(tmp_path / name, [{"input": "a", "ground_truth": "b"}, {"input": "c"}])
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    testing.check_reader(LettaDataset(), path, scratch=scratch)
+    testing.check_reader(LettaDataset(), path, scratch=tmp_path)
 
 
 def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):

@@ -130,6 +130,4 @@ def test_sniffing(directory, tmp_path):
 
 
 def test_the_reader_keeps_the_contract(directory, tmp_path):
-    """The conformance kit finds nothing."""
-    (tmp_path / "scratch").mkdir()
-    testing.check_reader(ScenarioReader(), directory / "9.yaml", scratch=tmp_path / "scratch")
+    testing.check_reader(ScenarioReader(), directory / "9.yaml", scratch=tmp_path)

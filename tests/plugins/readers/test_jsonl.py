@@ -224,7 +224,6 @@ def test_the_schema_refuses_them_too(parse, record):
 
 @pytest.mark.parametrize("value", [None, 5, "x", [], [[]]])
 def test_a_record_that_is_no_object(value):
-    """Is told as such."""
     found = JsonLines().record(value, file="f", ordinal=2)
     assert (found.reason, found.source) == (
         f"record: expected an object, got {json.dumps(value)}",
@@ -310,11 +309,9 @@ def test_a_long_first_line_is_recognised(tmp_path):
 
 
 def test_the_reader_keeps_the_contract(tmp_path):
-    """Recognised, repeatable, lazy in files, sound on files cut off or garbled."""
     path = tmp_path / "x.jsonl"
     path.write_text('{"id": "a", "expected": [], "predicted": "é"}\n{"id": "b", "predicted": null}\n', encoding="utf-8")
-    (tmp_path / "scratch").mkdir()
-    testing.check_reader(JsonLines(), path, scratch=tmp_path / "scratch")
+    testing.check_reader(JsonLines(), path, scratch=tmp_path)
 
 
 def test_the_schema_is_sound_and_names_every_key():
@@ -325,7 +322,6 @@ def test_the_schema_is_sound_and_names_every_key():
 
 
 def test_the_default_stack_exists():
-    """Partial credit for calls."""
     assert default_stack()["graders"] == {"partial": {"kind": "tau_partial"}}
     assert JsonLines.stack == "jsonl"
 
@@ -376,7 +372,6 @@ def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
 
 
 def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
-    """Also where others come after a thousand of them."""
     late = [*(NOTHING | {"id": str(at)} for at in range(1000)), CALLING]
     for given in ([NOTHING], [NOTHING | {"expected": None}], [Sample(id="a", calls=(CALL,))], late):
         report = gradestack.grade(given)
@@ -385,7 +380,6 @@ def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
 
 
 def test_a_grader_without_any_grade_says_why(tmp_path):
-    """The warning holds the first sample's reason."""
     path = tmp_path / "runs.jsonl"
     path.write_text('{"id": "a", "expected": "x", "predicted": "x"}\n', encoding="utf-8")
     report = gradestack.grade_files([path], graders=["tau_partial"], output=tmp_path / "out")
@@ -450,7 +444,6 @@ def test_details_of_another_kind_are_left_out_in_the_first_version(read, key, va
 
 @pytest.mark.parametrize(("key", "value"), ODD)
 def test_details_of_another_kind_are_refused_in_the_second_version(read, key, value):
-    """With the place they stand at."""
     found = read(version=2, id="a", predicted=[{"name": "g"}, {"name": "f", key: value}])
     assert isinstance(found, BadRecord)
     assert found.reason.startswith(f"predicted[1].{key}: ")
@@ -655,14 +648,12 @@ def test_usage_in_the_forms_keys_is_typed(read):
 
 @pytest.mark.parametrize("recorded", [{"tokens": 5}, {"requests": 1, "tokens": 5}, {"requests": "1"}, [1], 5, {}, "x"])
 def test_usage_in_any_other_form_is_kept_as_it_is(read, recorded):
-    """It is no error."""
     sample = read(version=2, id="a", usage=recorded)
     assert (sample.usage, sample.agent_usage) == (None, recorded)
 
 
 @pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
 def test_messages_may_hold_reasoning(read, key):
-    """Under either name."""
     sample = read(id="a", messages=[{"role": "assistant", "content": "x", key: "because"}])
     assert sample.turns == ((Message(role="assistant", content="x", reasoning="because"),),)
 

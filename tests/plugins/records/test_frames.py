@@ -137,7 +137,6 @@ def test_frames_of_the_libraries_are_read():
 
 
 def test_parquet_is_read_as_its_table(tmp_path):
-    """Lists of objects too."""
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     path = tmp_path / "runs.parquet"
     parquet.write_table(

@@ -250,7 +250,6 @@ def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
 
 @pytest.mark.parametrize("place", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"])
 def test_brackets_and_quotes_within_texts_are_no_mistakes(place):
-    """They end nothing."""
     pytest.importorskip("jsonpath")
     assert len(path_steps(place)) == 2
 
@@ -289,7 +288,6 @@ def test_a_path_that_finds_nothing_is_refused(read):
 
 
 def test_a_path_leads_through_json_in_a_cell():
-    """And to nothing where there is nothing."""
     record = {"log": '{"messages": [[1, 2]]}', "n": 1}
     assert path_value(record, path_steps("$.log.messages[0][-1]")) == 2
     for nowhere in ("$.log.messages[1]", "$.log.messages.x", "$.n.x", "$.x.y", "$.log.messages[0][2]"):
@@ -380,7 +378,6 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
 
 
 def test_parquet_without_its_library_says_what_to_install(read, monkeypatch):
-    """The extra is named."""
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     assert "pip install 'gradestack[tables]'" in refusal(read, b"PAR1....PAR1", name="t.parquet")
 

@@ -112,7 +112,6 @@ def test_labels_can_be_set_aside_for_pass_and_fail():
 
 
 def test_with_value_label_a_score_alone_is_no_value():
-    """Nothing is made up."""
     assert stability([scored("a", 1.0)], value="label")["n_items_without_runs"] == 1
 
 
@@ -165,7 +164,6 @@ def test_the_order_of_runs_is_the_recorded_one():
     ],
 )
 def test_bad_options_are_refused_with_a_message(options, said):
-    """Options that make no sense are configuration errors."""
     with pytest.raises(Problems, match=said):
         structure(options, Stability)
 
@@ -203,7 +201,6 @@ def test_every_rate_lies_between_zero_and_one(given_sweeps):
 
 @given(sweeps, st.randoms(use_true_random=False))
 def test_the_order_of_tasks_does_not_matter(given_sweeps, shuffler):
-    """Tasks in any order give exactly the same means."""
     shuffled = list(given_sweeps)
     shuffler.shuffle(shuffled)
     one, two = (stability(graded_of(each), labels=LABELS) for each in (given_sweeps, shuffled))
@@ -245,7 +242,6 @@ runs_of = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)
 
 
 def test_the_mode_is_the_most_frequent_label():
-    """With its multiplicity."""
     assert mode(PARTS) == ("a", 3)
 
 

@@ -81,7 +81,6 @@ def test_the_docs_page_shows_these_very_figures(example):
 
 
 def test_the_docs_page_names_every_option():
-    """Options of reader and aggregator are all described."""
     page = (ROOT / "docs" / "stability.md").read_text()
     for component in (StabilityReader, Stability):
         for field in attrs.fields(component):

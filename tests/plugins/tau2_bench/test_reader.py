@@ -173,7 +173,6 @@ def test_tools_are_read_where_they_are_defined(tau2):
 
 
 def test_members_may_come_in_any_order(tau2):
-    """Simulations before the tasks are read all the same."""
     whole = tau2.results(tau2.simulation("t"), tasks=[tau2.task("t", tau2.action("f"))])
     path = tau2.write()
     path.write_text(json.dumps(dict(reversed(whole.items()))))
@@ -183,7 +182,6 @@ def test_members_may_come_in_any_order(tau2):
 
 
 def test_any_split_reads_the_same(tau2, monkeypatch):
-    """Where the list of simulations is cut changes nothing."""
     path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(6)))
     whole = read(Tau2(), path)
     monkeypatch.setattr("gradestack_plugins.tau2_bench.reader.SHARD_BYTES", 1)
@@ -249,10 +247,8 @@ def test_a_file_cut_off_gives_what_it_holds(tau2):
 
 
 def test_the_reader_keeps_the_contract(tau2, tmp_path):
-    """Same samples twice, and sound on files cut off or garbled."""
     path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(3)))
-    (tmp_path / "scratch").mkdir()
-    testing.check_reader(Tau2(), path, scratch=tmp_path / "scratch")
+    testing.check_reader(Tau2(), path, scratch=tmp_path)
 
 
 def test_ticks_are_read_where_there_are_no_messages(tau2):
@@ -277,7 +273,6 @@ def test_ticks_are_read_where_there_are_no_messages(tau2):
 
 
 def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
-    """By kind, with the first place, as of every other reader."""
     path = tau2.write(tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1]))
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.summary["remarks"]["message_not_an_object"]["count"] == 3

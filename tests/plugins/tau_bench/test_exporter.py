@@ -101,7 +101,6 @@ def test_partial_file_is_byte_for_byte(tau, tmp_path):
 
 
 def test_skipped_scores_are_null(tau, tmp_path):
-    """A sample left out by an option has a null score in the file."""
     path = tmp_path / "r.json"
     path.write_text(json.dumps([tau.record([], [])]))
     (record,) = json.loads(export(path, no_expected="skip")["r_partial.json"])
@@ -172,7 +171,6 @@ def test_statistics_block_character_for_character(tau, tmp_path):
 
 
 def test_empty_lists_of_cases_have_no_line(tau):
-    """Without interesting cases the block ends with their heading."""
     block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})]))
     assert block.endswith("  [1.0]:   1 tasks (100.0%)\n\nInteresting Cases:\n")
 

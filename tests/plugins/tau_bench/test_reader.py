@@ -295,7 +295,6 @@ def test_other_files_are_not(value):
 
 
 def test_bad_first_records_do_not_hide_the_format(tau):
-    """Among the first five elements one record is enough."""
     assert sniff([{"x": 1}, [], tau.record()]) > 0.9
     assert sniff([{"x": 1}] * 5 + [tau.record()]) == 0.0
 
@@ -380,14 +379,7 @@ def test_script(tau, reference_file, tmp_path, capsys):
 COMPONENTS = {f"{component.kind} {component.name}": component for component in tau_bench.gradestack_components()}
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_components_are_sound(name):
-    """Every component loads, is documented and has plain options."""
-    testing.check_component(COMPONENTS[name])
-
-
 def test_components_are_complete():
-    """The family offers what its page describes."""
     assert set(COMPONENTS) == {
         "reader tau_bench",
         "grader tau_partial",
@@ -407,7 +399,6 @@ def test_components_are_complete():
     [TauPartial(), TauPartial(profile="upstream", no_expected="skip"), TauReward(), TauReward(profile="upstream")],
 )
 def test_graders_keep_the_contract(tau, grader):
-    """Graders are deterministic, pure, frugal and never raise."""
     own = [
         tau.record([("a", {"x": 1})], [tau.call("a", {"x": 2})], reward=1.0),
         tau.record([("a", {"x": float("nan")})], [tau.call(None, "[]")]),
@@ -421,16 +412,13 @@ def test_graders_keep_the_contract(tau, grader):
 @pytest.mark.parametrize("aggregator", [Binary(), PartialStatistics(), PassHatK(), PassHatK(trials="task"), PassAtK()])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_aggregators_keep_the_laws(aggregator, seed):
-    """Merging is associative and exact over grades of every kind."""
     testing.check_aggregator(aggregator, seed=seed)
 
 
 def test_reader_keeps_the_contract(tau, tmp_path):
-    """The reader is repeatable and sound on broken files."""
-    path, scratch = tmp_path / "r.json", tmp_path / "scratch"
-    scratch.mkdir()
+    path = tmp_path / "r.json"
     path.write_text(json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2))
-    testing.check_reader(TauBench(), path, scratch=scratch)
+    testing.check_reader(TauBench(), path, scratch=tmp_path)
 
 
 def test_stack():

@@ -74,7 +74,6 @@ def test_errors_are_printed_and_leave_nothing_behind(tmp_path, capsys, text, pro
 
 
 def test_existing_output_survives_an_error(results, capsys):
-    """A failed run leaves an older output as it was."""
     target = results.with_name("run_partial.json")
     target.write_text("old")
     results.write_text("[nope]")

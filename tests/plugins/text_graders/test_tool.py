@@ -144,7 +144,6 @@ def test_functions_see_the_reference_as_letta_writes_it(functions):
 
 
 def test_functions_survive_pickling(functions):
-    """A grader sent to another process imports its function again."""
     grader = PythonFunction(file=functions, name="truth")
     again = pickle.loads(pickle.dumps(grader))  # noqa: S301
     assert again == grader
@@ -152,7 +151,6 @@ def test_functions_survive_pickling(functions):
 
 
 def test_functions_of_a_module():
-    """A function may live in an importable module."""
     grader = PythonFunction(module="operator", name="eq")
     assert grader.grade(sample("a")).score == 0.0
 

@@ -117,7 +117,6 @@ def check_laws(expected, made, data):
 @FEW
 @given(WEIGHTS)
 def test_assignments(weights):
-    """Assignments are those that trying all of them finds."""
     check_assignments(weights)
 
 
@@ -132,7 +131,6 @@ def test_laws(expected, made, data):
 @MANY
 @given(WEIGHTS)
 def test_more_assignments(weights):
-    """The same on many more."""
     check_assignments(weights)
 
 
@@ -140,7 +138,6 @@ def test_more_assignments(weights):
 @MANY
 @given(CALLS, CALLS, st.data())
 def test_laws_of_more_calls(expected, made, data):
-    """The same on many more."""
     check_laws(expected, made, data)
 
 

@@ -61,7 +61,6 @@ def test_a_model_without_a_price_has_no_cost(priced, tmp_path):
 
 
 def test_without_a_price_file_the_recorded_cost_stands():
-    """No price is known here."""
     assert RunUsage(score="cost_usd").grade(sample(cost_usd=0.5)).score == 0.5
     assert RunUsage(score="cost_usd").grade(sample(input_tokens=1, output_tokens=1)).score is None
 

@@ -119,6 +119,5 @@ def test_scores_are_hopeless_when_all_are_minus_infinity():
 
 @given(st.text())
 def test_any_text_gives_a_digit_or_nothing(text):
-    """No text breaks the parsers."""
     assert mcq_digit(text) in (None, 0, 1, 2, 3)
     assert judge_label(text) is None or isinstance(judge_label(text), str)

@@ -35,6 +35,10 @@ def _part(name: str, label: str, about: str, better: Literal["higher", "lower"] 
     return Figure(name, label, better=better, about=about, optional=True)
 
 
+CALLS_AT_BEST = _part("fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values")
+PLAN_AT_BEST = _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact")
+
+
 @attrs.frozen(kw_only=True)
 class _PerFile(Aggregator):
     """Computed from all trials, by model and file (facet ``file``, else the task id).
@@ -137,7 +141,7 @@ class OrchestrationCalls(_PerFile):
 
     figures: ClassVar = (
         CALLS,
-        _part("fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values"),
+        CALLS_AT_BEST,
         _part("function_name_accuracy", "Function names, F1", "mean over files"),
         _part("arguments_key_score", "Names of arguments, F1", "mean over files"),
         _part("arguments_value_score_not_count_rejection", "Values of arguments, F1", "mean over files"),
@@ -163,7 +167,7 @@ class OrchestrationPlans(_PerFile):
 
     figures: ClassVar = (
         PLAN,
-        _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact"),
+        PLAN_AT_BEST,
         _part("workflow_evaluation_with_failure", "Similarity of plans", "mean over files"),
         _part("workflow_evaluation_without_failure", "Similarity of plans that could be read", "mean over files"),
         _part("workflow_evaluation_upper_bound", "Similarity of plans, at best", "mean over files"),
@@ -192,9 +196,7 @@ class OrchestrationBenchFigures(_PerFile):
         Figure("average", "Average", about="mean of call_rejection_accuracy, fc and plan"),
         DECISIONS,
         CALLS,
-        PLAN,
-        _part("fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values"),
-        _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact"),
+        *(PLAN, CALLS_AT_BEST, PLAN_AT_BEST),
     )
 
     _names: ClassVar = ("average", *AVERAGE_PARTS, "fc_upper_bound", "plan_upper_bound", "trials")

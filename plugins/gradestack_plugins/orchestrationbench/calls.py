@@ -226,12 +226,13 @@ def decided(result: KeyResult, verdict: Verdict | None, profile: Profile) -> Key
     return msgspec.structs.replace(result, tp=kept + verdict.tp, fp=verdict.fp, fn=verdict.fn, reason="judged")
 
 
-def at_best(result: KeyResult) -> KeyResult:
-    """Return an undecided key as the most lenient judge could leave it: as many leftovers matched as can be."""
+def at_best(result: KeyResult, profile: Profile = "documented") -> KeyResult:
+    """Return an undecided key as the most lenient judge could leave it; what ``upstream`` lost stays lost."""
     if result.reason != "undecided":
         return result
     pairs = min(len(result.predicted), len(result.gold))
-    return msgspec.structs.replace(result, tp=result.confirmed + pairs, fp=result.fp - pairs, fn=result.fn - pairs)
+    kept = result.confirmed if profile == "documented" else 0
+    return msgspec.structs.replace(result, tp=kept + pairs, fp=result.fp - pairs, fn=result.fn - pairs)
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -367,17 +368,9 @@ def _pair(step: Step, results: tuple[KeyResult, ...], rules: CallRules) -> Pair:
         name=set_f1(step.bag.names if step.bag else (), step.gold_bag.names if step.gold_bag else ()),
         key=set_f1(ours, theirs),
         value=value_f1(results, rules.profile),
-        best_value=value_f1([_best(result, rules.profile) for result in results], rules.profile),
+        best_value=value_f1([at_best(result, rules.profile) for result in results], rules.profile),
         keys=results,
     )
-
-
-def _best(result: KeyResult, profile: Profile) -> KeyResult:
-    """Return the most lenient outcome of an undecided key; what ``upstream`` lost stays lost."""
-    best = at_best(result)
-    if profile == "documented" or result.reason != "undecided":
-        return best
-    return msgspec.structs.replace(best, tp=best.tp - result.confirmed)
 
 
 def calls_of(sample: Sample, steps: Iterable[Step], profile: Profile) -> CallFigures:

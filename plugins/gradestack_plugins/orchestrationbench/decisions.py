@@ -372,7 +372,9 @@ def _documented(trial: Trial) -> Arguments | Fault:
     faults = {step: golds[step][3] for step in _missing(label, steps)}
     steps += tuple(Step(id=step, fault=fault) for step, fault in faults.items() if fault is not None)
     readable = [gold for gold, _, _, fault in golds.values() if fault is None]
-    return _counted(label, steps, readable.count(CALL), len(readable))
+    calls = readable.count(CALL)
+    cases = {"rejection_cases": len(readable) - calls, "function_call_cases": calls}
+    return Arguments(steps=steps, missing=_missing(label, steps), **cases)
 
 
 def _upstream(trial: Trial) -> Arguments:
@@ -384,12 +386,9 @@ def _upstream(trial: Trial) -> Arguments:
         if step.gold == CALL and step.predicted == CALL and step.bag is not None and step.gold_bag is not None:
             set_f1(step.bag.names, step.gold_bag.names)
     cases = gold_steps(label)
-    return _counted(label, steps, sum(f"{step}-1" in label for step in cases), len(cases))
-
-
-def _counted(label: object, steps: tuple[Step, ...], calls: int, cases: int) -> Arguments:
-    missing = _missing(label, steps)
-    return Arguments(steps=steps, missing=missing, rejection_cases=cases - calls, function_call_cases=calls)
+    calls = sum(f"{step}-1" in label for step in cases)
+    counts = {"rejection_cases": len(cases) - calls, "function_call_cases": calls}
+    return Arguments(steps=steps, missing=_missing(label, steps), **counts)
 
 
 def _missing(label: object, steps: tuple[Step, ...]) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from gradestack_plugins.orchestrationbench.decisions import Arguments, Step, arg
 from gradestack_plugins.orchestrationbench.figures import sum_up
 from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.plans import (
-    Comparison,
     PlanFigures,
     PlanRules,
     PlanStep,
@@ -427,7 +426,12 @@ def _plan_item(step: PlanStep) -> Item:
                 "self_loop": comparison.loops,
                 "solver": distance.backend,
             }
-            reasons.extend(_plan_reasons(step.id, name, comparison))
+            edits = f"{distance.upper:g} edits from the gold graph"
+            if not distance.exact and distance.backend == "own":
+                edits = f"{distance.lower:g} to {edits} (search stopped)"
+            if distance.upper:
+                code, message = f"{name}_distance", f"{name} graph: {edits}"
+                reasons.append(Reason(code=code, subject=step.id, expected=0.0, actual=distance.upper, message=message))
     return Item(
         id=step.id,
         score=score,
@@ -435,16 +439,6 @@ def _plan_item(step: PlanStep) -> Item:
         reasons=tuple(reasons),
         metadata=metadata,
     )
-
-
-def _plan_reasons(step: str, name: str, comparison: Comparison) -> list[Reason]:
-    distance = comparison.distance
-    if not distance.upper:
-        return []
-    message = f"{name} graph: {distance.upper:g} edits from the gold graph"
-    if not distance.exact and distance.backend == "own":
-        message = f"{name} graph: {distance.lower:g} to {distance.upper:g} edits from the gold graph (search stopped)"
-    return [Reason(code=f"{name}_distance", subject=step, expected=0.0, actual=distance.upper, message=message)]
 
 
 def _cut(value: JSON) -> JSON:

@@ -115,10 +115,8 @@ def _load_yaml(text: str) -> Any:
     return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
 
 
-def _has_workflow(value: Workflows, profile: Profile) -> bool:
-    if profile == "upstream":
-        return any(key.startswith(PLAN_MARK) for key in value)
-    return any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in value)
+def _has_workflow(value: Mapping[Any, Any], profile: Profile) -> bool:
+    return any((profile == "upstream" or isinstance(key, str)) and key.startswith(PLAN_MARK) for key in value)
 
 
 def _fenced_json(text: str) -> str | None:
@@ -511,7 +509,7 @@ def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
 def _by_step(plan: JSON) -> dict[str, JSON]:
     if plan is None:
         return {}
-    if isinstance(plan, Mapping) and not any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in plan):
+    if isinstance(plan, Mapping) and not _has_workflow(plan, "documented"):
         return {str(key): value for key, value in plan.items()}
     return {"1": plan}
 
@@ -519,6 +517,6 @@ def _by_step(plan: JSON) -> dict[str, JSON]:
 def _as_plan(plan: JSON) -> PlanText:
     if isinstance(plan, str):
         return parse_plan(plan, "documented")
-    if isinstance(plan, Mapping) and any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in plan):
+    if isinstance(plan, Mapping) and _has_workflow(plan, "documented"):
         return PlanText(workflows=dict(plan), form=4)
     return PlanText(problem="neither text nor an object with a workflow_ key")

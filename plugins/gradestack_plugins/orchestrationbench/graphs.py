@@ -372,10 +372,6 @@ _SMALL = 12
 """Nodes a side up to which the whole budget is granted; beyond, it shrinks as the work per expanded node grows."""
 _LARGEST = 48
 """Nodes a side beyond which only the cheap bounds are computed."""
-_DEPTH_FIRST = 1_500
-"""Expanded nodes after which a sparse pair is handed to the layered search."""
-_BEAM = 50
-"""Partial mappings per layer of the quick look that gives the layered search a good bound to start from."""
 
 
 class Distance(msgspec.Struct, frozen=True):

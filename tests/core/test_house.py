@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_026,
     "plugins": 37_195,
-    "tests": 50_545,
+    "tests": 50_501,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -16,7 +16,7 @@ import yaml
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.registry import Registry, discover
 from gradestack.runner import grade_suite
-from gradestack.suites.document import Document
+from gradestack.suites.document import Document, yaml_data
 from gradestack.suites.resolve import resolve
 from gradestack.suites.spec import RunOptions
 
@@ -68,7 +68,9 @@ def cases(folder: str | Path) -> list[Case]:
 def _cases(path: Path, folder: Path) -> Iterator[Case]:
     file, names = path.relative_to(folder).as_posix(), set[str]()
     try:
-        content = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        text = path.read_text(encoding="utf-8")
+        quick = None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)  # refuses lone surrogates
+        content = yaml.load(text, quick) if quick else yaml_data(text)  # noqa: S506
     except Exception as error:
         raise ConfigError(f"{file}: cannot be read: {error}") from error
     for number, data in enumerate(content if isinstance(content, list) else [content], 1):
@@ -79,9 +81,7 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
         case = Case(file=file, name=name, data={key: each for key, each in data.items() if key != "name"})
         expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
         if not expected or expected > {"refused"}:
-            raise ConfigError(
-                f"{case}: must expect something: grades, samples, figures, bad records, or that it is refused"
-            )
+            raise ConfigError(f"{case}: must expect something: grades, samples, figures, bad records, a refusal")
         if len(data.keys() & {"records", "files"}) != 1:
             raise ConfigError(f"{case}: needs either records or files")
         if "grader" not in data and any(isinstance(data.get(key), list) for key in ("grades", "figures")):

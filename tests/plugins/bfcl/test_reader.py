@@ -1,11 +1,15 @@
 """The reader of BFCL files: results joined with what stands beside them, and what is odd in a file."""
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 import gradestack
 from gradestack import BadRecord, DataError, Input, Inputs, Rule, Status, testing
 from gradestack_plugins.bfcl.reader import Bfcl
-from tests.plugins.described_samples import read
+from tests.plugins.described_samples import agrees, described, read
 
 
 def one(bfcl, answer, **more):
@@ -295,3 +299,29 @@ def test_files_given_together_are_joined_wherever_they_stand(bfcl, tmp_path):
 def test_the_reader_keeps_the_contract(bfcl, tmp_path):
     path = bfcl.results(*(bfcl.result("x", f"parallel_{n}") for n in range(3)))
     testing.check_reader(Bfcl(), path, scratch=tmp_path)
+
+
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+pytestmark = pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+
+
+def test_the_example_gives_the_samples_expected_of_it():
+    """A result file, and the directory it stands in, read as expected.json says."""
+    folder = Path(DATA) / "formats" / "bfcl"
+    for name, about in json.loads((folder / "expected.json").read_text(encoding="utf-8")).items():
+        for path in (folder / each for each in (name, *about["alternatives"])):
+            head = b"" if path.is_dir() else path.read_bytes()[: 64 * 1024]
+            assert Bfcl.sniff(path, head) > 0.9
+            found = read(Bfcl(), path)
+            for sample, wanted in zip(found, about["samples"], strict=True):
+                assert agrees(sample, wanted), described(sample, wanted)
+
+
+def test_the_published_answers_are_understood():
+    """Every possible answer of three categories is a list of calls with names and arguments."""
+    folder = Path(DATA) / "bfcl"
+    for name, number in (("simple_python", 400), ("multiple", 200), ("parallel", 200)):
+        file = f"BFCL_v4_{name}.json"
+        found = read(Bfcl(), folder / file, folder / "possible_answer" / file)
+        assert len(found) == number
+        assert all(sample.expected.calls and sample.tools and not sample.remarks for sample in found)

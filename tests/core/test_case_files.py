@@ -43,7 +43,7 @@ def test_a_right_expectation_holds(checked):
             "grades": [{"score": 0.4}],
             "bad_records": 1,
         },
-        {"name": "file", "files": {"x.jsonl": [RECORD]}, "grader": "tau_partial", "grades": {"score": 0.4}},
+        {"name": "\ud800", "files": {"x.jsonl": [RECORD]}, "grader": "tau_partial", "grades": {"score": 0.4}},
         {
             "name": "two graders",
             "records": [RECORD],

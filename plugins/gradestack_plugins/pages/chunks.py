@@ -6,9 +6,11 @@ import base64
 import gzip
 import hashlib
 import json
+import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +18,19 @@ from markupsafe import Markup
 
 from gradestack import Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
-from gradestack_plugins.pages.rows import bytes_of
+from gradestack_plugins.pages.rows import pieces_of
 from gradestack_plugins.pages.text import brief
 
 FOLDER = "report_data"
 BESIDE = (f"{FOLDER}/chunk-*.js", f"{FOLDER}/index.js")
 """Files in it that a page loads."""
 LEVEL = 1
+_GZIP = 16 + zlib.MAX_WBITS
+"""Tells zlib to write the format gzip, whose header has no time."""
 _CHUNK = 1 << 20
 """Bytes of a chunk before it is packed: a hundredth of a second to unpack."""
 _RATIO = 20
 """Rows are hardly ever packed to less than this part of them."""
-
-
-def packed(data: bytes) -> bytes:
-    """Return data compressed, the same bytes at any time."""
-    return gzip.compress(data, LEVEL, mtime=0)
 
 
 class Chunks:
@@ -66,57 +65,73 @@ class Chunks:
         while start < len(entries):
             stop = bisect_left(entries, index.place(start) + _CHUNK, start + 1, key=index.place)
             self.first.append(start)
-            self._add(bytes_of(report, start, stop))
+            self._add(pieces_of(report, start, stop))
             start = stop
 
     def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
         """Add rendered panels of samples, those of each as a line of JSON."""
         for positions, lines in _batches((position, json.dumps(html)) for position, html in panels):
             self.panelled.append(positions)
-            self._add("\n".join(lines).encode())
+            self._add(["\n".join(lines).encode()])
 
     def add_picked(self, rows: Iterable[tuple[int, str]]) -> None:
         """Add single rows, which hold more than those of results.jsonl."""
         for positions, lines in _batches(rows):
             self.picked.append(positions)
-            self._add("\n".join(lines).encode())
+            self._add(["\n".join(lines).encode()])
 
-    def keep(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Add the first of these rows to the page, though the others are beside it, as far as there is room."""
-        held, room = list[tuple[int, str]](), self._most
-        for position, line in rows:
-            room -= len(line)
+    def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:
+        """Add the first of these rows to the page, though the others are beside it, as far as there is room.
+
+        Of a row that is longer than the room no more is read than that.
+        """
+        positions, lines, room = list[int](), list[bytes](), self._most
+        for position, pieces in rows:
+            line = list[bytes]()
+            for piece in pieces:
+                room -= len(piece)
+                if room < 0:
+                    break
+                line.append(piece)
             if room < 0:
                 break
-            held.append((position, line))
-        if held:
-            self.picked.append([position for position, _ in held])
-            self._add("\n".join(line for _, line in held).encode(), here=True)
+            positions.append(position)
+            lines.append(b"".join(line))
+        if lines:
+            self.picked.append(positions)
+            self._add([b"\n".join(lines)], here=True)
 
-    def _add(self, data: bytes, *, here: bool = False) -> None:
-        found = packed(data)
-        text = base64.b64encode(found).decode()
-        self.sums.append(hashlib.sha256(found).hexdigest())
-        self._room -= len(text)
+    def _add(self, pieces: Iterable[bytes], *, here: bool = False) -> None:
+        """Pack a chunk, of which no more is in memory than the page has room for."""
+        number, digest, parts = len(self.sums) + 1, hashlib.sha256(), list[str]()
+        texts = _texts(pieces, digest.update)
         if here or not self.beside:
-            self.texts[len(self.sums)] = Markup(text)  # noqa: S704 - base64
-            if self._room < 0 and not here:
-                self._move()
+            for text in texts:
+                parts.append(text)
+                self._room -= len(text)
+                if self._room < 0 and not here:
+                    self._move()
+                    break
+        if here or not self.beside:
+            self.texts[number] = Markup("".join(parts))  # noqa: S704 - base64
         else:
-            self.write(f"chunk-{len(self.sums)}", text)
+            self.write(f"chunk-{number}", chain(parts, texts))
+        self.sums.append(digest.hexdigest())
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, texts: Iterable[str]) -> None:
         """Write a file that assigns one text of base64 to the one name the page's loader reads."""
         self._folder.mkdir(exist_ok=True)
-        path = self._folder / f"{name}.js"
-        path.write_text(f'globalThis.gradestackChunk = "{text}";\n', encoding="ascii", newline="\n")
+        with (self._folder / f"{name}.js").open("w", encoding="ascii", newline="\n") as file:
+            file.write('globalThis.gradestackChunk = "')
+            file.writelines(texts)
+            file.write('";\n')
 
     def _move(self) -> None:
         """Write what is here, and all that comes, into files."""
         if not self.beside:
             self.beside = True
             for number, text in self.texts.items():
-                self.write(f"chunk-{number}", text)
+                self.write(f"chunk-{number}", [text])
             self.texts.clear()
 
     def listed(self) -> dict[str, Any]:
@@ -124,6 +139,18 @@ class Chunks:
         sums = self.sums if self.beside else []
         found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
         return found | {"panels": self.panelled, "without": self.without}
+
+
+def _texts(pieces: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
+    """Yield what a page carries of data, packed, as base64."""
+    packer, rest = zlib.compressobj(LEVEL, wbits=_GZIP), b""
+    for data in chain(map(packer.compress, pieces), map(packer.flush, (zlib.Z_FINISH,))):
+        hashed(data)
+        rest += data
+        cut = len(rest) // 3 * 3  # so that base64 goes on without a sign of its end
+        yield base64.b64encode(rest[:cut]).decode()
+        rest = rest[cut:]
+    yield base64.b64encode(rest).decode()
 
 
 def _batches(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list[str]]]:
@@ -171,7 +198,7 @@ def packed_rows(rows: Iterable[Mapping[str, Any]]) -> Markup:
 
 
 def _packed_text(text: bytes) -> str:
-    return base64.b64encode(packed(text)).decode()
+    return base64.b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
 
 
 def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, wo
 from gradestack_plugins.pages.losses import facets_of, failures_of
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels_of
-from gradestack_plugins.pages.rows import bytes_of, rows_at
+from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.table_files import run_tables
 
@@ -149,7 +149,10 @@ class HtmlReporter(Reporter):
         found.add_picked(whole.items())
         if found.beside:
             found.keep(
-                (position, whole.get(position) or bytes_of(report, position, position + 1).decode())
+                (
+                    position,
+                    [whole[position].encode()] if position in whole else pieces_of(report, position, position + 1),
+                )
                 for position in chosen[:_KEPT]
             )
         return found, [(Entry.of(index.entries[position]), reasons[position]) for position in chosen]
@@ -198,7 +201,7 @@ class HtmlReporter(Reporter):
         """Return the list of samples; empty where it is too long for the page and stands beside it."""
         found = listing(index, words, {"chunks": chunks.listed(), "longest": self.max_text, "by": by})
         if chunks.beside and len(found) > _LONGEST_LIST:
-            chunks.write("index", found)
+            chunks.write("index", [found])
             return Markup()
         return Markup(found)  # noqa: S704 - base64
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -10,11 +11,13 @@ import msgspec
 from msgspec import Struct
 
 from gradestack import Report, check_count
-from gradestack.jsonio import as_map, compact, whole_line
+from gradestack.jsonio import as_map, compact
 from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
 
 Row = dict[str, Any]
 VERDICTS = ("passed", "failed", "ungraded")
+_PIECE = 1 << 21
+"""Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
 
 
 class RowName(NamedTuple):
@@ -112,8 +115,10 @@ def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = Tr
     return report.completed(rows) if trajectories and report.completed is not None else rows
 
 
-def bytes_of(report: Report, start: int, stop: int) -> bytes:
-    """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+
+    A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes after the last one.
 
     Raises:
         DataError: None were kept, or the file cannot be read.
@@ -121,17 +126,25 @@ def bytes_of(report: Report, start: int, stop: int) -> bytes:
     index = index_of(report)
     count = len(index.entries)
     if not 0 <= start < min(stop, count):
-        return b""
+        return
     with report.open_rows() as file:
+        if not index.whole:  # with blank lines, or lines that are no row, between them
+            for position in range(start, min(stop, count)):
+                file.seek(index.place(position))
+                yield b"\n" * (position > start)
+                while (piece := file.readline(_PIECE)) and not piece.endswith(b"\n"):
+                    yield piece
+                yield piece.rstrip(b"\n")
+            return
         file.seek(index.place(start))
-        data = file.read(index.place(stop) - index.place(start) - 1 if stop < count else -1)
-        if index.whole:
-            return data if stop < count else data.rstrip(b"\n")
-        found = []  # with blank lines, or lines that are no row, between them
-        for position in range(start, min(stop, count)):
-            file.seek(index.place(position))
-            found.append(whole_line(file).rstrip(b"\n"))
-        return b"\n".join(found)
+        left = index.place(stop) - index.place(start) if stop < count else sys.maxsize
+        ends = b""
+        while piece := file.read(min(left, _PIECE)):
+            left -= len(piece)
+            text = piece.rstrip(b"\n")
+            yield ends if text else b""
+            yield text
+            ends = piece[len(text) :] if text else ends + piece
 
 
 class SamplePart(msgspec.Struct, frozen=True, kw_only=True):

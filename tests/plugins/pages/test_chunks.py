@@ -12,7 +12,7 @@ import pytest
 
 from gradestack.rundir.place import filling
 from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.rows import bytes_of
+from gradestack_plugins.pages.rows import pieces_of
 from tests.placed import carried, panel_of, unpacked, with_panels
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
@@ -137,7 +137,7 @@ def test_blank_lines_between_rows_are_none_of_them(fake):
     report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
     lines = report.held.getvalue().splitlines(keepends=True)
     odd = attrs.evolve(report, held=io.BytesIO(b"\n".join([lines[0], b"  \n", *lines[1:]])))
-    assert bytes_of(report, 0, 9) == b"".join(lines).rstrip(b"\n")
-    assert bytes_of(odd, 0, 9) == bytes_of(report, 0, 9)
-    assert bytes_of(odd, 1, 3) == bytes_of(report, 1, 3) == b"".join(lines[1:3]).rstrip(b"\n")
-    assert bytes_of(report, 2, 2) == bytes_of(report, 99, 100) == b""
+    assert b"".join(pieces_of(report, 0, 9)) == b"".join(lines).rstrip(b"\n")
+    assert b"".join(pieces_of(odd, 0, 9)) == b"".join(pieces_of(report, 0, 9))
+    assert b"".join(pieces_of(odd, 1, 3)) == b"".join(pieces_of(report, 1, 3)) == b"".join(lines[1:3]).rstrip(b"\n")
+    assert b"".join(pieces_of(report, 2, 2)) == b"".join(pieces_of(report, 99, 100)) == b""

@@ -69,7 +69,9 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     if "flips" in gate:
         yield f"{counted(gate['flips']['fixed'], 'run')} fixed, {gate['flips']['broken']} broken"
     if gate.get("kind") == "max_failed":
-        yield f"{gate['failed'] + gate['missing']} of {gate['of']} for {gate['grader']}"
+        bad = gate.get("unreadable", 0)
+        number = gate["failed"] + gate["missing"] + bad
+        yield f"{number} of {gate['of']} for {gate['grader']}{f', {bad} of them unreadable' if bad else ''}"
     parts = [*left_out(gate)]
     for key, lost, of in parts:
         yield f"{lost} of {of} failed or missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"

@@ -46,13 +46,14 @@ class Figure(msgspec.Struct, frozen=True):
     counted: int
     """Samples that count in it."""
     of: int
-    """Samples the grader applies to: graded, failed and missing ones."""
+    """Samples the grader applies to: graded, failed and missing ones, and over all of them unreadable ones."""
 
 
 class Scores:
     """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples.
 
     ``bounds`` are the least and the greatest score of each grader there can be; without them there are no intervals.
+    ``unreadable`` records count as failed samples, each a task of its own.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Scores:
         rows: Sequence[int] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {},
+        unreadable: int = 0,
     ) -> None:
         self.table, self.bounds, self._given, self._figures = table, bounds, rows, figures
+        self._unreadable = unreadable
         self.rows: Sequence[int] = range(len(table)) if rows is None else rows
 
     @cached_property
@@ -73,11 +76,13 @@ class Scores:
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
         """Return one figure of a grader's scores.
 
-        Accuracy is the percentage of samples that pass. Failed and missing ones count against the gate where they
-        count: as passed for an upper bound, as not passed for any other. Of a flat gate in ``upstream`` it is that of
-        the recorded runs that did not fail, graded or not, else there of the graded ones.
+        Accuracy is the percentage of samples that pass. Failed, missing and unreadable ones count against the gate
+        where they count: as passed for an upper bound, as not passed for any other. Of a flat gate in ``upstream`` it
+        is that of the recorded runs that did not fail, graded or not, else there of the graded ones.
         """
         count = in_all(counted(self.table, key, gate, self.rows).values())
+        if over_total(gate):
+            count = count.with_unreadable(self._unreadable)
         graded, of = count.graded, count.graded + count.lost
         if gate.aggregation not in PERCENT:
             value = self._average(gate, key, count) if graded else None
@@ -147,12 +152,15 @@ class Scores:
                 cell = cells[codes[row]]
                 if cell is not None:
                     by_task.setdefault(tasks[row], [[] for _ in keys])[at].append(cell)
-        return Counter(
+        found = Counter(
             [
                 tuple([math.fsum(cell[place] for cell in cells) for cells in each for place in range(_WIDTH)])
                 for each in by_task.values()
             ]
         )
+        if self._unreadable and over_total(gate):
+            found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self._unreadable
+        return found
 
     def groups(self, per: str) -> dict[str, Scores]:
         """Return group name -> scores, by model or by a facet, in order of first appearance.
@@ -185,9 +193,12 @@ def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
     if grade.score is not None:
         value = int(gate.sample_passes(grade.score)) if gate.aggregation in PERCENT else float(grade.score)
         return (1, value, int(not 0 <= value <= 1))
-    if over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
-        return (1, int(gate.op in ("lt", "lte")), 0)
-    return None
+    return _lost(gate) if over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING) else None
+
+
+def _lost(gate: AggregateGate) -> Cell:
+    """Return what a sample without a score adds: it counts against the gate."""
+    return (1, int(gate.op in ("lt", "lte")), 0)
 
 
 def _names(values: Sequence[Any]) -> list[str]:
@@ -231,7 +242,7 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     mean = over_all = nothing
     if graded:
         mean = float(count.sum / graded)
-        over_all = float(count.sum / (total if upstream else graded + count.lost))
+        over_all = float(count.sum / (total if upstream else graded + count.lost - count.unreadable))
     return {
         "total": total,
         "total_attempted": attempted,

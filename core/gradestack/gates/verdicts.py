@@ -172,7 +172,7 @@ def _no_data(gate: Gate) -> dict[str, JSON]:
 def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
     """Return the verdict of the limit, in the form of a gate's.
 
-    The grader decides that has lost most: failed and missing samples, or their share of all it applies to.
+    The grader decides that has lost most: failed and missing samples and unreadable records, or their share of all.
     """
     share = isinstance(limit, float)
     lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}
@@ -189,6 +189,7 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
         "grader": key,
         "failed": counts[key].states[Outcome.FAILED],
         "missing": counts[key].states[Outcome.MISSING],
+        "unreadable": counts[key].unreadable,
         "of": of,
         "actual": actual,
         **_outcome(passed=passed),

@@ -9,7 +9,7 @@ from fractions import Fraction
 import msgspec
 
 from gradestack.grading.plan import SampleRule
-from gradestack.model import Grade, Outcome
+from gradestack.model import Grade, Outcome, replace
 from gradestack.table import Table
 
 
@@ -29,6 +29,8 @@ class Count(msgspec.Struct):
     """Samples whose recorded run did not fail, whatever the grade."""
     passed_ran: int = 0
     """Those of them that pass."""
+    unreadable: int = 0
+    """Records no sample could be made of, where they count as lost."""
 
     @property
     def graded(self) -> int:
@@ -37,8 +39,12 @@ class Count(msgspec.Struct):
 
     @property
     def lost(self) -> int:
-        """Samples the grader applies to and has no score for: those that failed or are missing."""
-        return self.states[Outcome.FAILED] + self.states[Outcome.MISSING]
+        """Samples the grader applies to and has no score for: failed, missing or unreadable ones."""
+        return self.states[Outcome.FAILED] + self.states[Outcome.MISSING] + self.unreadable
+
+    def with_unreadable(self, number: int) -> Count:
+        """Return the same with unreadable records, where the grader applies to anything else."""
+        return replace(self, unreadable=number if self.graded or self.lost else 0)
 
     @property
     def sum(self) -> Fraction:

@@ -168,14 +168,7 @@ class Loop:
 def _selection(
     plan: Plan, shards: Sequence[Shard], index: Any, dataset: Mapping[str, Sample] | None
 ) -> Selection | None:
-    """Return what limits the samples: max_samples, sample_tags, the last of several duplicates; None for no limit.
-
-    Args:
-        plan: The limits, and the reader.
-        shards: All shards of the input.
-        index: The reader's index.
-        dataset: Dataset rows by id, already cut to the first ``max_samples``.
-    """
+    """Return what limits the samples: max_samples, sample_tags, the last of several duplicates; None for no limit."""
     reader = plan.reader.component
     ids = None
     if plan.max_samples and dataset is not None:

@@ -57,13 +57,14 @@ def summary(
     """Return the content of summary.json for everything, or for one run of several."""
     keys, table = [stage.key for stage in suite.graders], merging.merged.table
     by_model = merging.counts(part)
-    counts = {key: in_all(each.values()) for key, each in by_model.items()}
+    bad = merged.bad if part is None else 0  # nobody knows of which run they are
+    counts = {key: in_all(each.values()).with_unreadable(bad) for key, each in by_model.items()}
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
     now = cache(lambda: this_run(suite, recorded))  # rows are read for baselines only, once
-    scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows))
+    scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad)
     gates = [
         baseline_verdict(gate, suite, now, baselines)
         if isinstance(gate, BaselineGate)
@@ -167,7 +168,8 @@ def _warnings(
             found.append(f"grader {key!r} graded no sample ({others}); {why}")
         elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
             without.setdefault((lost, of), []).append(repr(key))
-    found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
+    bad = f", {merged.bad} of them unreadable" if any(count.unreadable for count in counts.values()) else ""
+    found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
     alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
     found += [f"gate {gate['text']}: {gate['reason']}" for gate in alone]

@@ -117,6 +117,7 @@ def test_a_run_prints_the_results_block(command, here):
         "Gate (quality >= 0.75): PASSED (actual: 0.75, 0.00 to 1.00: passes, not sure)",
         "1 bad record left out:",
         lines[12],
+        "Warning: 1 of 3 samples (33.3%) failed or missing for 'quality', 1 of them unreadable",
         "",
         "Results: out",
         "✓ PASSED",

@@ -69,7 +69,7 @@ BUDGETS = {
     "core/gradestack/jsonio": 1_327,
     "core/gradestack/outcome": 1_237,
     "core/gradestack/output": 132,
-    "core/gradestack/rows": 774,
+    "core/gradestack/rows": 817,
     "core/gradestack/rundir": 1_390,
     "core/gradestack/suites": 2_836,
     "core/gradestack/testing": 638,
@@ -95,7 +95,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_752,
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 19_041,
+    "core": 19_084,
     "plugins": 37_238,
     "tests": 50_518,
 }

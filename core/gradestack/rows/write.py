@@ -8,8 +8,8 @@ surrogates: what it cannot write faithfully goes through :func:`gradestack.jsoni
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -57,11 +57,10 @@ def _form(name: str, required: str, optional: str = "") -> Any:
     return msgspec.defstruct(name, fields, gc=False, omit_defaults=True)
 
 
-_OF_CALL = "error turn step author server kind status error_type started seconds"
-_OF_EXPECTED = "turn group requestor"
-
-_Call = _form("Call", "name arguments", f"raw_arguments {_OF_CALL}")
-_ExpectedCall = _form("ExpectedCall", "name arguments", f"raw_arguments names rules optional {_OF_EXPECTED}")
+_Call = _form(
+    "Call", "name arguments", "raw_arguments error turn step author server kind status error_type started seconds"
+)
+_ExpectedCall = _form("ExpectedCall", "name arguments", "raw_arguments names rules optional turn group requestor")
 _Content = _form("Content", "calls label plan text", "state alternatives forbidden")
 _Message = _form("Message", "content role", "name reasoning tool_call_id tool_calls")
 _Recorded = _form(
@@ -71,7 +70,6 @@ _Recorded = _form(
 )
 _Grade = _form("Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons")
 _Verdict = _form("Verdict", "passed state submission submissions")
-_of_call, _of_expected = attrgetter(*_OF_CALL.split()), attrgetter(*_OF_EXPECTED.split())
 
 _write = msgspec.json.Encoder().encode
 _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
@@ -120,15 +118,40 @@ def encode(value: Any) -> bytes:
 def _call(call: ToolCall, values: list[Any]) -> Any:
     """Return a call that was made: without its id and result, and without the text of arguments that are decoded."""
     arguments = call.arguments
-    values += (arguments, call.seconds)
-    return _Call(call.name, arguments, call.raw_arguments if arguments is None else None, *_of_call(call))
+    values.append(call.seconds)
+    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
+    return _Call(
+        call.name,
+        arguments,
+        call.raw_arguments if arguments is None else None,
+        call.error,
+        call.turn,
+        call.step,
+        call.author,
+        call.server,
+        call.kind,
+        call.status,
+        call.error_type,
+        call.started,
+        call.seconds,
+    )
 
 
 def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     arguments, rules = call.arguments, call.rules
-    values += (arguments, rules)
-    more = (call.names or None, rules, call.optional or None, *_of_expected(call))
-    return _ExpectedCall(call.name, arguments, call.raw_arguments, *more)
+    values.append(rules)
+    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
+    return _ExpectedCall(
+        call.name,
+        arguments,
+        call.raw_arguments,
+        call.names or None,
+        rules,
+        call.optional or None,
+        call.turn,
+        call.group,
+        call.requestor,
+    )
 
 
 def _expected(of: Expectation, values: list[Any]) -> Any:
@@ -162,15 +185,8 @@ def _recorded(sample: Sample, values: list[Any]) -> Any:
     source, place, number = sample.source, None, None
     if source is not None:
         place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
-    values += (
-        sample.plan,
-        sample.state,
-        sample.agent_usage,
-        sample.facets,
-        sample.recorded,
-        sample.remarks,
-        sample.usage,
-    )
+    values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
+    values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -235,9 +251,9 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
     metadata, fault, reasons = grade.metadata, grade.fault, grade.reasons
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
-    values += (metadata, grade.score, grade.counts, grade.parts)
+    values += (metadata or None, grade.score, *grade.counts.values(), *grade.parts.values())
     for item in grade.items:
-        values += (item.metadata, item.score, item.counts, item.parts)
+        values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
         if item.reasons:
             reasons += item.reasons
     if not _REASON.issuperset(map(type, reasons)):
@@ -301,6 +317,14 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
 
         A sample that cannot be written is written as a failed run, without what was recorded.
         """
+        with suppress(*UNWRITABLE):
+            values: list[Any] = []
+            forms = [_recorded(sample, values) for sample in samples]
+            _check(values)
+            for form in forms if self.slim else ():
+                _write(form.trajectory)  # what fails in a full row fails here, too: grades do not depend on rows
+                form.trajectory = None
+            return Recorded(list(map(_write, forms)), {})
         found = Recorded([], {})
         for place, sample in enumerate(samples):
             try:
@@ -328,41 +352,60 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             )
         mended: dict[tuple[str, int], Grade] = {}
         if recorded.mended:
-            samples = [recorded.mended[at][0] if at in recorded.mended else each for at, each in enumerate(samples)]
+            samples, columns = list(samples), {key: list(column) for key, column in columns.items()}
+            for at, (sample, fault) in recorded.mended.items():
+                samples[at] = sample
+                mended |= {(key, at): failed(fault) for key in columns}
+            for (key, at), grade in mended.items():
+                columns[key][at] = grade
+            texts = {
+                key: [None if at in recorded.mended else text for at, text in enumerate(judged)]
+                for key, judged in texts.items()
+            }
+        with suppress(*UNWRITABLE):
+            return self._lines(samples, recorded.data, columns, texts), WrittenBlock(samples, mended)
         found: list[bytes | memoryview] = []
         for at, (sample, data) in enumerate(zip(samples, recorded.data, strict=False)):
-            grades = {key: column[at] for key, column in columns.items()}
-            judged = {key: text for key, column in texts.items() if (text := column[at]) is not None}
-            if at in recorded.mended:
-                grades, judged = dict.fromkeys(columns, failed(recorded.mended[at][1])), {}
-                mended |= {(key, at): grade for key, grade in grades.items()}
+            grades = {key: [column[at]] for key, column in columns.items()}
+            judged = {key: [column[at]] for key, column in texts.items()}
             try:
                 found += self._line(sample, data, grades, judged)
             except UNWRITABLE:
-                written = {key: self._mended(grade, sample, key) for key, grade in grades.items()}
-                mended |= {(key, at): grade for key, grade in written.items() if grade is not grades[key]}
+                written = {key: [self._mended(grade, sample, key)] for key, (grade,) in grades.items()}
+                mended |= {(key, at): grade for key, (grade,) in written.items() if grade is not grades[key][0]}
                 found += self._line(sample, data, written, judged)
         return found, WrittenBlock(samples, mended)
 
-    def _line(
-        self, sample: Sample, recorded: bytes, grades: Mapping[str, Grade], judged: Mapping[str, str]
+    def _lines(
+        self, samples: Sequence[Sample], recorded: Sequence[bytes], columns: Columns, texts: Texts
     ) -> list[bytes | memoryview]:
-        """Return the line of one sample."""
-        submission = judged.get(self.main, sample.text if sample.text is not None else sample.label)
-        passed = None if self.success is None else self.success.passed(grades[self.success.grader])
-        verdict = _Verdict(passed, grades[self.main].outcome, submission or "", judged or None)
+        """Return the lines of samples all of whose grades msgspec writes as the standard library does."""
         values: list[Any] = []
-        forms = {key: _grade(grade, values) for key, grade in grades.items()}
-        try:
-            _check(values)
-            own = _write(forms[self.main])
-            line: list[bytes | memoryview] = [b'{"grade":', own, b',"grades":']
-            for key, form in forms.items():
-                line += (b"," if len(line) > 3 else b"{", _write(key), b":", own if key == self.main else _write(form))
-            return [*line, b"},", _inner(_write(verdict)), b",", _inner(recorded), b"}\n"]
-        except (TypeError, ValueError):  # as what is recorded: the standard library decides
-            row = json_data({"grade": forms[self.main], "grades": forms})
-            return [dumps(row | json_data(verdict)).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
+        forms = {key: [_grade(grade, values) for grade in column] for key, column in columns.items()}
+        _check(values)
+        written = {key: list(map(_write, column)) for key, column in forms.items()}
+        keys = [b"%b%b:" % (b"," if at else b"{", _write(key)) for at, key in enumerate(columns)]
+        found: list[bytes | memoryview] = []
+        for at, (sample, own) in enumerate(zip(samples, recorded, strict=False)):
+            found += (b'{"grade":', written[self.main][at], b',"grades":')
+            for key, column in zip(keys, written.values(), strict=True):
+                found += (key, column[at])
+            found += (b"},", _inner(_write(self._verdict(sample, columns, texts, at))), b",", _inner(own), b"}\n")
+        return found
+
+    def _verdict(self, sample: Sample, columns: Columns, texts: Texts, at: int) -> Any:
+        judged = {key: text for key, column in texts.items() if (text := column[at]) is not None}
+        submission = judged.get(self.main, sample.text if sample.text is not None else sample.label)
+        passed = None if self.success is None else self.success.passed(columns[self.success.grader][at])
+        return _Verdict(passed, columns[self.main][at].outcome, submission or "", judged or None)
+
+    def _line(self, sample: Sample, recorded: bytes, columns: Columns, texts: Texts) -> list[bytes | memoryview]:
+        """Return the line of one sample."""
+        with suppress(TypeError, ValueError):  # as what is recorded: the standard library decides
+            return self._lines([sample], [recorded], columns, texts)
+        grades = {key: json_data(_grade(column[0], [])) for key, column in columns.items()}
+        row = {"grade": grades[self.main], "grades": grades, **json_data(self._verdict(sample, columns, texts, 0))}
+        return [dumps(row).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
 
     def _mended(self, grade: Grade, sample: Sample, key: str) -> Grade:
         """Return a grade that can be written: itself, or a failed one that says why it cannot."""

@@ -1,6 +1,7 @@
 """The table of grades: what comes back of a shard, joined in order."""
 
 import random
+from collections import Counter
 from contextlib import suppress
 from fractions import Fraction
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack.estimates.grades import Grades
-from gradestack.estimates.sums import Packing
+from gradestack.estimates.sums import Packing, Sparse
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
 from gradestack.table import Columns, Table, Wanted
 
@@ -89,15 +90,39 @@ def test_a_table_of_nothing_has_no_tasks():
     st.lists(st.dictionaries(st.sampled_from("abc"), st.integers() | st.floats(-1e300, 1e300)), min_size=1), st.data()
 )
 def test_packed_numbers_add_up_exactly(numbers, data):
-    packing = Packing(numbers, 3 * len(numbers))
     drawn = data.draw(st.lists(st.integers(0, len(numbers) - 1), max_size=3 * len(numbers)))
-    total = sum(packing.packed[at] for at in drawn)
-    assert packing.exact("", [total]) == [len(drawn)]
-    for name in "abcd":
-        exact = sum((Fraction(numbers[at].get(name, 0)) for at in drawn), Fraction(0))
-        assert packing.exact(name, [total]) == [exact]
+    named = []
+    for packing in (Packing(numbers, 3 * len(numbers)), Sparse(numbers)):
+        packed = [packing.packed[at] for at in drawn]
+        (total,) = packing.added([0] * len(packed), packed, 1)
+        assert packing.total(Counter(packed)) == total
+        assert packing.exact("", [total]) == [len(drawn)]
+        for name in "abcd":
+            exact = sum((Fraction(numbers[at].get(name, 0)) for at in drawn), Fraction(0))
+            assert packing.exact(name, [total]) == [exact]
+            with suppress(OverflowError):
+                assert packing.rounded(name, [total])[0] in (exact, float(exact))  # whole numbers are not rounded
         with suppress(OverflowError):
-            assert packing.rounded(name, [total])[0] in (exact, float(exact))  # whole numbers are not rounded
+            named.append((packing.named([total]), packing.named([total], "a")))
+    assert named[:1] == named[1:] or len(named) < 2
+
+
+def test_many_numbers_of_which_each_grade_has_few_take_little(monkeypatch):
+    """Those of 3,000 tools, say: side by side in one integer they took minutes and gigabytes."""
+    keys = [Key(id=str(number % 50), model="mn"[number % 2]) for number in range(6000)]
+    numbers = ([{f"calls\n{number}": number, "all": 0.5} for number in range(3000)], [*range(3000), *range(3000)])
+    found = Grades(table(keys, [GRADES[0]] * 6000), "g", None, numbers)
+    assert found.totals["all"] == 3000
+    assert (len(found.totals), len(found.task_numbers()[0])) == (3001, 50)
+
+    def made():
+        some = Grades(found.table, "g", range(60), ([*numbers[0][:60]], numbers[1][:60] * 100))
+        return some.task_numbers(), some.numbers_by_task(), some.tasks_by_model(), some.totals
+
+    monkeypatch.setattr("gradestack.estimates.grades.MOST_PACKED", 10)
+    sparse = made()
+    monkeypatch.setattr("gradestack.estimates.grades.MOST_PACKED", 100)
+    assert sparse == made()
 
 
 def test_rows_of_an_input_are_those_of_its_shards():

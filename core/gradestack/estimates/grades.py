@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.estimates.sums import Packing, TaskNumbers, TaskSums
+from gradestack.estimates.sums import MOST_PACKED, Packing, Sparse, TaskNumbers, TaskSums
 from gradestack.model import Grade, Key, Outcome
 from gradestack.table import Numbers, Table
 
@@ -177,7 +177,9 @@ class Grades:
     def _packing(self) -> tuple[Packing, list[int]]:
         """What grades add to sums, side by side in one integer: how, and that of each distinct grade; 0 for no part."""
         values, _ = self._numbers or ((), ())
-        packing = Packing([value for value in values if value is not None], len(self.table))
+        added = [value for value in values if value is not None]
+        few = len({name for each in added for name in each}) <= MOST_PACKED
+        packing = Packing(added, len(self.table)) if few else Sparse(added)
         packed = iter(packing.packed)
         return packing, [0 if value is None else next(packed) for value in values]
 
@@ -190,20 +192,17 @@ class Grades:
         """Return the packed sum of what samples add, of each cell of the table; 0 where none adds anything."""
         packed, (_, codes) = self._packing[1], self._numbers or ((), ())
         cells = self.table.cells()
-        found = [0] * len(cells.tasks)
-        for cell, code in zip(self._of(cells.codes), self._of(codes), strict=True) if codes else ():
-            found[cell] += packed[code]
-        return found
+        if not codes:
+            return [0] * len(cells.tasks)
+        rows = map(packed.__getitem__, self._of(codes))
+        return self._packing[0].added(self._of(cells.codes), rows, len(cells.tasks))
 
     def _by_task(self, sums: Sequence[int]) -> list[int]:
         """Return sums by cell as sums by task."""
         cells = self.table.cells()
         if len(cells.models) == 1:
             return list(sums)
-        found = [0] * len(cells.names)
-        for task, added in zip(cells.tasks, sums, strict=True):
-            found[task] += added
-        return found
+        return self._packing[0].added(cells.tasks, sums, len(cells.names))
 
     @cached_property
     def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
@@ -216,9 +215,7 @@ class Grades:
         models = {name: Counter(found) for name, found in zip(cells.models, of_model, strict=True) if found}
         if len(models) == 1:
             return next(iter(models.values())), models
-        every = Counter(self._by_task(sums))
-        del every[0]
-        return every, models
+        return Counter(filter(None, self._by_task(sums))), models
 
     def sums(self, *names: str) -> TaskSums:
         """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
@@ -271,7 +268,10 @@ class Grades:
         """The exact sums of all numbers, by name."""
         packing, packed = self._packing
         codes = self._of(self._numbers[1]) if self._numbers else ()
-        total = sum(packed[code] * times for code, times in Counter(codes).items())
+        counted = Counter[Any]()
+        for code, times in Counter(codes).items():
+            counted[packed[code]] += times
+        total = packing.total(counted)
         return {name: packing.exact(name, [total])[0] for name in packing.names}
 
 

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from typing_extensions import override
+
 from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.model import JSON
 from gradestack.table import Numbers
@@ -35,7 +37,7 @@ class Packing:
 
     def __init__(self, numbers: Sequence[Numbers], most: int) -> None:
         self.names = sorted({name for each in numbers for name in each})
-        self.packed = [1] * len(numbers)
+        self.packed: list[Any] = [1] * len(numbers)
         room = shift = most.bit_length()
         self._count = (1 << room) - 1
         self._fields: dict[str, tuple[int, int, int, int | None]] = {}
@@ -52,17 +54,28 @@ class Packing:
             self.packed = [have | (value - low) << shift for have, value in zip(self.packed, values, strict=True)]
             shift += width
 
-    def exact(self, name: str, sums: Iterable[int]) -> list[int | Fraction]:
-        """Return what a number comes to in sums of packed integers; "" is how many were added."""
+    def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
+        """Return what is added at each of so many places, in packed form; what is falsy where nothing is."""
+        found = [0] * size
+        for place, each in zip(places, packed, strict=True):
+            found[place] += each
+        return found
+
+    def total(self, counted: Mapping[Any, int]) -> Any:
+        """Return what packed sums come to, each so many times."""
+        return sum(each * times for each, times in counted.items())
+
+    def exact(self, name: str, sums: Iterable[Any]) -> list[int | Fraction]:
+        """Return what a number comes to in packed sums; "" is how many were added."""
         whole, unit = self.whole(name, sums)
         return whole if unit is None else [Fraction(value, unit) for value in whole]  # type: ignore[return-value]
 
-    def rounded(self, name: str, sums: Iterable[int]) -> list[float]:
+    def rounded(self, name: str, sums: Iterable[Any]) -> list[float]:
         """Return the same, sums of floats rounded once."""
         whole, unit = self.whole(name, sums)
         return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
 
-    def whole(self, name: str, sums: Iterable[int]) -> tuple[list[int], int | None]:
+    def whole(self, name: str, sums: Iterable[Any]) -> tuple[list[int], int | None]:
         """Return the same in units, and how many of them are 1; None for whole numbers."""
         if not name:
             return [each & self._count for each in sums], None
@@ -71,7 +84,7 @@ class Packing:
         shift, mask, low, unit = self._fields[name]
         return [(each >> shift & mask) + low * (each & self._count) for each in sums], unit
 
-    def named(self, sums: Sequence[int], names: Container[str] | None = None) -> list[TaskNumbers]:
+    def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
         """Return sums by name, rounded; with the number of what was added under the empty one.
 
         Args:
@@ -82,6 +95,61 @@ class Packing:
         columns = [self.rounded(name, sums) for name in wanted]
         return [
             tuple([pair for pair in zip(wanted, each, strict=True) if pair[1]]) for each in zip(*columns, strict=True)
+        ]
+
+
+MOST_PACKED = 64
+"""Numbers packed side by side at most: of more, those of each of many tools say, a grade has few."""
+
+
+class Sparse(Packing):
+    """The same of many numbers of which each grade has few: pairs of a number's place among the names and its units."""
+
+    def __init__(self, numbers: Sequence[Numbers]) -> None:  # no super().__init__: nothing is packed
+        self.names = sorted({name for each in numbers for name in each})
+        units: dict[str, int | None] = dict.fromkeys(self.names)
+        for name, value in (pair for each in numbers for pair in each.items()):
+            if not isinstance(value, int):
+                units[name] = max(units[name] or 1, value.as_integer_ratio()[1])
+        self._units, self._places = units, {name: at for at, name in enumerate(["", *self.names])}
+        self.packed = [
+            ((0, 1), *((self._places[name], self._in_units(name, value)) for name, value in each.items()))
+            for each in numbers
+        ]
+
+    def _in_units(self, name: str, value: float) -> int:
+        above, below = value.as_integer_ratio()
+        return above * ((self._units[name] or 1) // below)
+
+    @override
+    def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
+        found: list[dict[int, int]] = [{} for _ in range(size)]
+        for place, pairs in zip(places, packed, strict=True):
+            into = found[place]
+            for at, value in pairs or ():
+                into[at] = into.get(at, 0) + value
+        return [tuple(sorted(each.items())) for each in found]
+
+    @override
+    def total(self, counted: Mapping[Any, int]) -> Any:
+        pairs = [[(at, value * times) for at, value in each or ()] for each, times in counted.items()]
+        return self.added([0] * len(pairs), pairs, 1)[0]
+
+    @override
+    def whole(self, name: str, sums: Iterable[Any]) -> tuple[list[int], int | None]:
+        at = self._places.get(name)
+        return [next((value for place, value in each or () if place == at), 0) for each in sums], self._units.get(name)
+
+    @override
+    def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
+        of = [("", None), *self._units.items()]
+        return [
+            tuple(
+                (of[at][0], value if of[at][1] is None else value / of[at][1])
+                for at, value in each or ()
+                if value and (not at or names is None or of[at][0] in names)
+            )
+            for each in sums
         ]
 
 
@@ -138,7 +206,7 @@ class TaskSums:
     def totals(self, model: str | None = None) -> dict[str, Fraction]:
         """Return the exact sums of all cells, or those of a model, by name."""
         sums = self._every if model is None else self._models[model]
-        total = sum(each * times for each, times in sums.items())
+        total = self._packing.total(sums)
         return {name: Fraction(self._packing.exact(name, [total])[0]) for name in self.names}
 
     def figures(

@@ -33,6 +33,7 @@ def tau(tmp_path_factory):
 @pytest.fixture
 def opened(tab, tau):
     tab.visit((tau / "report.html").as_uri(), width=1440, height=900)
+    tab.wait("document.querySelector('#tasks tbody tr') !== null")  # which the page's script draws
     return tab
 
 

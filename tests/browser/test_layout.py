@@ -25,6 +25,7 @@ def run(tmp_path_factory):
 
 def opened(tab, path, width):
     tab.visit(path.as_uri(), width=width)
+    tab.wait("document.documentElement.classList.contains('ready') || !document.getElementById('list')")
 
 
 @pytest.mark.parametrize("width", [390, 1440])

@@ -44,10 +44,10 @@ def url(tmp_path_factory):
 @pytest.mark.parametrize("page", ["", "samples/3", "report.html"])
 def test_pages_are_silent_and_can_be_read(tab, url, page, width, scheme):
     tab.visit(url + page, width=width, scheme=scheme)
+    tab.wait("document.body.textContent.includes('onerror=')")  # which the page's script draws
     assert tab.run("document.documentElement.scrollWidth") <= width
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
-    assert tab.run("document.body.textContent.includes('onerror=')")
     assert tab.messages() == []
     assert tab.requests() == [url + page]
 
@@ -64,10 +64,10 @@ def test_a_reader_finds_a_sample(tab, url):
         "samples/55",
     ]
     tab.run("document.querySelector('.found th a').click()")
-    tab.wait("location.pathname.endsWith('/samples/16') && document.readyState === 'complete'")
+    tab.wait("location.pathname.endsWith('/samples/16') && document.querySelector('.inside') !== null")
     assert tab.run("document.querySelector('.inside').checkVisibility()")
     tab.run("document.querySelector('[rel=prev]').click()")
-    tab.wait("location.pathname.endsWith('/samples/15') && document.readyState === 'complete'")
+    tab.wait("location.pathname.endsWith('/samples/15') && document.querySelector('.inside') !== null")
     tab.run("[...document.querySelectorAll('.pages a')].find(one => one.textContent.startsWith('All trials')).click()")
     tab.wait("location.search.startsWith('?q=') && document.readyState === 'complete'")
     found = tab.run("[...document.querySelectorAll('.found th a')].map(one => one.getAttribute('href'))")

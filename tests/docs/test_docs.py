@@ -133,12 +133,7 @@ def _run_python(block, place):
     script.write_text(block.text, encoding="utf-8")
     environment = {**environment_of(), "PYTHONPATH": os.pathsep.join([str(place), environment_of()["PYTHONPATH"]])}
     done = subprocess.run(
-        [sys.executable, script.name],
-        check=False,
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
+        [sys.executable, script.name], check=False, cwd=place, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{block.text}\n{done.stderr}"
     if expected:

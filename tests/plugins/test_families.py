@@ -25,7 +25,7 @@ ROOMS = {
         "scenario_reader",
         "exporter",
         "aggregators",
-    ],
+    ]
 }
 """Files and folders of a family, top down: each imports only its own folder and what stands above it."""
 

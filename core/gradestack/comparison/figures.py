@@ -24,15 +24,7 @@ from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, number_at, split_path
-from gradestack.grading.metrics import (
-    figures_of,
-    grades_of,
-    has_numbers,
-    known_of,
-    leave_one_out,
-    nested,
-    of_task,
-)
+from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, nested, of_task
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.model import Outcome

@@ -263,11 +263,7 @@ class TaskSums:
         return {"models": found}
 
     def _ratios(
-        self,
-        cells: Mapping[Cell, int],
-        of: Mapping[str, tuple[str, str]],
-        confidence: float,
-        unbounded: Container[str],
+        self, cells: Mapping[Cell, int], of: Mapping[str, tuple[str, str]], confidence: float, unbounded: Container[str]
     ) -> dict[str, JSON]:
         found: dict[str, JSON] = {}
         for name, (above, below) in of.items():

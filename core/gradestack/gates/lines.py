@@ -54,12 +54,9 @@ def certainty(gate: Mapping[str, Any]) -> str:
     if gate.get("confidence") is not None:
         shown += f" with {100 * gate['confidence']:.6g}% confidence each"
     if gate["sure"] is False:
-        return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else _says(gate)}"
+        unsure = "passes, not sure" if gate["passed"] else "fails, not sure"
+        return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else unsure}"
     return shown
-
-
-def _says(gate: Mapping[str, Any]) -> str:
-    return "passes, not sure" if gate["passed"] else "fails, not sure"
 
 
 def _notes(gate: Mapping[str, Any]) -> Iterator[str]:

@@ -227,7 +227,8 @@ class BaselineGate(_AllPoints):
     """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
 
     baseline: str
-    """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one."""
+    """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one
+    whose gates passed; ``latest_any``: the newest complete one."""
     metric_key: str | None = None
     """Grader key; default the first grader. A resolved gate has it."""
     not_worse_than: float | None = None
@@ -238,7 +239,8 @@ class BaselineGate(_AllPoints):
     """Most runs that passed in the baseline and do not any more."""
     confidence: float = attrs.field(default=0.95, validator=_share)
     """Of the one-sided bounds."""
-    on_undecided: OnUndecided = "fail"
+    on_undecided: OnUndecided | None = None
+    """By default ``warn`` where no more than ``not_worse_than`` was lost, else ``fail``."""
     kind: Literal["baseline"] = "baseline"
 
     per: ClassVar[None] = None

@@ -67,11 +67,7 @@ class Worker(Assignment):
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
         TRACEBACKS.clear()
-        with (
-            Interruption() as interruption,
-            ShardGrader(self, shard, result, interruption) as grader,
-            for_a_shard(),
-        ):
+        with Interruption() as interruption, ShardGrader(self, shard, result, interruption) as grader, for_a_shard():
             reported, progress = 0, self.progress
             try:
                 for block in blocks:

@@ -13,7 +13,7 @@ import attrs
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
-from gradestack.gates.rules import BaselineGate
+from gradestack.gates.rules import BaselineGate, OnUndecided
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gradestack.comparison.paired import Difference
     from gradestack.comparison.sides import Side
 
-LATEST = "latest"
+LATEST, LATEST_ANY = "latest", "latest_any"
 _APART = "the run cannot be compared with its baseline"
 
 
@@ -57,8 +57,8 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
     found: dict[str, Report | None] = {}
     for gate in suite.gates:
         if isinstance(gate, BaselineGate) and gate.baseline not in found:
-            named = gate.baseline != LATEST
-            found[gate.baseline] = _named(gate.baseline, suite) if named else _latest(suite, place)
+            latest = gate.baseline in (LATEST, LATEST_ANY)
+            found[gate.baseline] = _latest(gate.baseline, suite, place) if latest else _named(gate.baseline, suite)
     return Baselines(found)
 
 
@@ -82,8 +82,8 @@ def _named(baseline: str, suite: Suite) -> Report:
     return report
 
 
-def _latest(suite: Suite, place: Path | None) -> Report | None:
-    """Return the newest complete run of the suite beside this one, or in its place."""
+def _latest(baseline: str, suite: Suite, place: Path | None) -> Report | None:
+    """Return the newest complete run of the suite here or beside this one; ``latest``: one whose gates passed."""
     runs = []
     folder = None if place is None else place.absolute().parent
     for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else ():
@@ -91,7 +91,8 @@ def _latest(suite: Suite, place: Path | None) -> Report | None:
             continue
         with suppress(DataError):  # damaged, or being removed: no run to compare with
             report = load_report(path)
-            if report.header.get("suite_name") == suite.name and not _unusable(report):
+            wanted = baseline == LATEST_ANY or report.summary.get("gates_passed") is not False
+            if wanted and report.header.get("suite_name") == suite.name and not _unusable(report):
                 runs.append((str(report.header.get("timestamp")), path.name, report))
     return max(runs, key=lambda run: run[:2])[2] if runs else None
 
@@ -124,7 +125,8 @@ def baseline_verdict(
     names = ("metric_key", "baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
     rule = {"kind": gate.kind, "text": gate.text, **{name: getattr(gate, name) for name in names}}
     if baselines.reports.get(gate.baseline) is None:
-        why = f"no earlier complete run of {suite.name} to compare with"
+        whose = " whose gates passed" if gate.baseline == LATEST else ""
+        why = f"no earlier complete run of {suite.name}{whose} to compare with"
         return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
     try:
         pairs = _pairs(baselines.sides(gate.baseline), now())
@@ -133,7 +135,7 @@ def baseline_verdict(
     found = {b.model or "none": _compared(gate, a, b) for a, b in pairs}
     if len(found) == 1:
         return {**rule, **next(iter(found.values()))}
-    worst = min(found.values(), key=lambda each: (each["passed"], each["actual"] or 0))
+    worst = min(found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0))
     return {**rule, **worst, "per": "model", "groups": {name: {**rule, **each} for name, each in found.items()}}
 
 
@@ -164,10 +166,14 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     bounds = _bounds(known, gate.confidence, share=share)
     flipped = flips(before, now, key, "zero")
     better = now.declared(key)["better_is"]
-    gains = [-end for end in reversed(bounds)] if bounds is not None and better == "lower" else bounds
+    sign = -1.0 if better == "lower" else 1.0
+    gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
+    gain = None if known.difference is None else sign * known.difference
+    same = known.tasks > 0 and not matched.only_a and not any(matched.differences)
     judged = better != "neither" or any(passed is not None for passed in now.verdicts(key, "skip"))
-    verdicts = list(_conditions(gate, gains, flipped["broken"] if judged else None))
-    outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
+    verdicts = list(_conditions(gate, gains, gain, flipped["broken"] if judged else None, same=same))
+    outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
+    on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
     spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
     needed = tasks_needed(spread or 0.0, margin or 0.0) if outcome == "undecided" else None
@@ -184,7 +190,8 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         "flips": {"fixed": flipped["fixed"], "broken": flipped["broken"]},
         "tasks_needed": needed,
         "sure": outcome != "undecided",
-        "passed": outcome == "passed" or (outcome == "undecided" and gate.on_undecided != "fail"),
+        "passed": outcome == "passed" or (outcome == "undecided" and on_undecided != "fail"),
+        "on_undecided": on_undecided,
         "outcome": outcome,
         **({"reason": reason} if reason and outcome == "undecided" else {}),
     }
@@ -207,11 +214,18 @@ def _bounds(known: Difference, confidence: float, *, share: bool) -> list[float]
     return [max(-1.0, low), min(1.0, high)] if share else [low, high]
 
 
-def _conditions(gate: BaselineGate, bounds: list[float] | None, broken: int | None) -> Iterator[str]:
-    limits = [] if gate.not_worse_than is None else [-gate.not_worse_than]
-    limits += [] if gate.require is None else [0.0]
-    for limit in limits:
-        low, high = bounds or (-math.inf, math.inf)
-        yield "passed" if low > limit else "failed" if high < limit else "undecided"
+def _conditions(
+    gate: BaselineGate, gains: list[float], gain: float | None, broken: int | None, *, same: bool
+) -> Iterator[tuple[str, OnUndecided]]:
+    """Yield the outcome of each rule, and what it does by default where it is undecided.
+
+    A loss that lies within the margin, though its bound does not, is a warning: an unchanged agent must not fail.
+    """
+    low, high = gains
+    if (margin := gate.not_worse_than) is not None:
+        word = "passed" if same or low > -margin else "failed" if high < -margin else "undecided"
+        yield word, "fail" if gain is None or round(gain, 12) < -margin else "warn"
+    if gate.require is not None:
+        yield "passed" if low > 0 else "failed" if high < 0 else "undecided", "fail"
     if gate.max_flips is not None:
-        yield "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed"
+        yield "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed", "fail"

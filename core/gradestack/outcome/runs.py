@@ -5,6 +5,7 @@ Rows are split by run as they stand in results.jsonl; the figures of a run are t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean, stdev
@@ -83,12 +84,8 @@ def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
     if not known:
         return dict.fromkeys(("mean", "std", "min", "max"))
     alone = 0.0 if profile == "upstream" else None
-    return {
-        "mean": mean(known),
-        "std": stdev(known) if len(known) > 1 else alone,
-        "min": min(known),
-        "max": max(known),
-    }
+    spread = stdev(known) if len(known) > 1 else alone
+    return {"mean": mean(known), "std": spread, "min": min(known), "max": max(known)}
 
 
 def statistics(
@@ -99,13 +96,9 @@ def statistics(
     keys = list(metrics[0]["by_metric"])
     averages = ("avg_score_attempted", "avg_score_total")
     blocks = {name: _block([each[name] for each in metrics], profile) for name in averages}
-    per_metric = {
-        key: {
-            name: _block([each["by_metric"][key][name] for each in metrics], profile)
-            for name in (*averages, "pass_rate")
-        }
-        for key in keys
-    }
+    per_metric: dict[str, dict[str, Any]] = {key: {} for key in keys}
+    for key, name in itertools.product(keys, (*averages, "pass_rate")):
+        per_metric[key][name] = _block([each["by_metric"][key][name] for each in metrics], profile)
     return {
         "num_runs": len(metrics),
         "runs_passed": runs_passed,
@@ -117,9 +110,7 @@ def statistics(
         **{f"std_{name}": block["std"] for name, block in blocks.items()},
         "mean_scores": {key: per_metric[key]["avg_score_attempted"]["mean"] for key in keys},
         "std_scores": {key: per_metric[key]["avg_score_attempted"]["std"] for key in keys},
-        "individual_run_metrics": [
-            {name: value for name, value in each.items() if name != "aggregates"} for each in metrics
-        ],
+        "individual_run_metrics": [{k: value for k, value in each.items() if k != "aggregates"} for each in metrics],
     }
 
 
@@ -140,12 +131,7 @@ def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
 
 
 def write_runs(
-    suite: Suite,
-    run: Merging,
-    staging: Staging,
-    header: Mapping[str, Any],
-    summary: dict[str, Any],
-    baselines: Baselines,
+    suite: Suite, run: Merging, staging: Staging, header: dict[str, Any], summary: dict[str, Any], baselines: Baselines
 ) -> dict[str, Any]:
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 

@@ -98,11 +98,7 @@ def summary(
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
-        "duplicates": {
-            "policy": suite.duplicates,
-            "count": merged.duplicates,
-            "listed": merged.duplicates_listed,
-        },
+        "duplicates": {"policy": suite.duplicates, "count": merged.duplicates, "listed": merged.duplicates_listed},
         "warnings": [*_warnings(suite, merging, merged, counts, gates, recorded), *_figures_warnings(aggregates)],
     }
     if lost is not None:

@@ -15,14 +15,7 @@ Line = tuple[Any, ...]
 _KEY = ("position", "id", "model", "run")
 _GRADE = ("state", "score", "passed", "label", "gold", "parts")
 _ITEM = ("state", "score", "label", "gold", "parts")
-_COUNTS = (
-    "requests",
-    "input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-)
+_COUNTS = ("requests", "input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens")
 _AMOUNTS = ("cost_usd", "seconds", "first_token_seconds")
 _SAMPLE = ("cluster", "facets", "status", "ended", "state", "score", "passed", "n_calls")
 COLUMNS: Mapping[TableName, tuple[str, ...]] = {

@@ -122,7 +122,7 @@ class Verdicts:
             return self._figure(gate, place)
         if isinstance(gate, BaselineGate):  # the original program has none
             why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
-            why = why or ("" if gate.baseline.strip() else "expected a run directory, or latest")
+            why = why or ("" if gate.baseline.strip() else "expected a run directory, latest or latest_any")
             if why:
                 self.resolver.add_problem((*place, "baseline"), why)
             return None if why else gate

@@ -118,10 +118,7 @@ def check_hash_seeds(target: str, options: str = "") -> None:
     )
     said = {
         subprocess.run(  # noqa: S603 - our own interpreter on our own text
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("1", "2")
     }

@@ -306,9 +306,10 @@ GATE = {"metric_key": "exact", "baseline": "before", "not_worse_than": 0.15}
     [
         (two_in_three, 0, "passed", "PASSED"),
         (lambda task: task % 3 > 1, 1, "failed", "FAILED"),
-        (lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), 1, "undecided", "UNDECIDED"),
+        (lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), 0, "undecided", "UNDECIDED"),
+        (lambda task: two_in_three(task) and task not in (1, 2, 4, 5, 7, 8), 1, "undecided", "UNDECIDED"),
     ],
-    ids=["passed", "failed", "undecided"],
+    ids=["passed", "failed", "within the margin", "beyond it"],
 )
 def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word):
     """By the one-sided bounds of the paired difference; the line has difference, bounds and flips."""
@@ -322,6 +323,8 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     low, high = gate["bounds"]
     assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
     assert ("tasks would be needed" in said) == (outcome == "undecided")
+    assert ("before by 0.15: undecided" in said) == (outcome == "undecided" and code == 0)
+    assert run(right, "strict", GATE | {"on_undecided": "fail"})[0] == (outcome != "passed")
 
 
 def test_an_improvement_is_required_and_flips_are_limited(run):
@@ -341,12 +344,28 @@ def test_the_latest_is_the_newest_complete_run_of_the_suite_beside_this_one(run,
     gate = GATE | {"baseline": "latest"}
     code, said, _ = run(two_in_three, "first", gate)
     assert code == 0
-    assert "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite to compare with" in said
+    assert "Warning: gate exact not worse than latest by 0.15: no earlier complete run of suite whose gates" in said
     run(lambda task: True, "other", suite="other")
     assert run(two_in_three, "second", gate)[2]["actual"] == 0.0
     header = json.loads((tmp_path / "second/header.json").read_text())
     assert [entry["path"] for entry in header["baselines"]] == [str(tmp_path / "first")]
     assert len(header["baselines"][0]["sha256"]) == 64
+
+
+def test_a_run_that_equals_its_baseline_passes_with_any_margin(run):
+    """Without a difference of any task there is nothing to be undecided of; an improvement it is not."""
+    run(two_in_three, "before")
+    assert run(two_in_three, "a", GATE | {"not_worse_than": 0})[2]["outcome"] == "passed"
+    assert run(two_in_three, "b", GATE | {"require": "improvement"})[0] == 1
+
+
+def test_a_run_that_failed_is_not_the_latest_baseline(run):
+    """A regression fails as often as it is run; latest_any compares with what ran last."""
+    latest = GATE | {"baseline": "latest"}
+    assert run(lambda task: True, "first", latest)[0] == 0
+    for again in ("second", "third"):
+        assert run(two_in_three, again, latest)[0] == 1
+    assert run(two_in_three, "fourth", GATE | {"baseline": "latest_any"})[0] == 0
 
 
 @pytest.mark.parametrize("break_it", ["gone", "incomplete", "rows", "version", "expected"])

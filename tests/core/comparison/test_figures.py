@@ -577,7 +577,7 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
     assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)
     assert json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"] == found.data["metrics"]
     for key in ("reward", "partial"):
-        for margin, code, outcome in ((0.05, 1, "undecided"), (0.1, 0, "passed")):
+        for margin, code, outcome in ((0.05, 0, "undecided"), (0.1, 0, "passed")):
             gate = {"metric_key": key, "baseline": "a", "not_worse_than": margin}
             suite = {"name": "null", "target": {"paths": ["b.json"]}, "stack": "tau-bench", "gate": gate, "reports": []}
             (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")

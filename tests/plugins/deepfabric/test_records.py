@@ -200,11 +200,7 @@ def test_the_first_execution_is_the_expected_call(df):
         truth_of(record, "4.13")
 
 
-ANSWERS = [
-    ({"final_answer": "final"}, True, "final"),
-    ({}, True, "plain"),
-    ({}, False, "f(x) it is"),
-]
+ANSWERS = [({"final_answer": "final"}, True, "final"), ({}, True, "plain"), ({}, False, "f(x) it is")]
 
 
 @pytest.mark.parametrize(("fields", "with_tools", "answer"), ANSWERS)

@@ -176,10 +176,7 @@ def test_scenarios_as_a_dataset(tmp_path):
     answers = tmp_path / "answers.jsonl"
     answers.write_text('{"id": "one", "predicted": [{"name": "f", "arguments": {"x": 1}}]}\n', encoding="utf-8")
     report = gradestack.grade_files(
-        [answers],
-        output=tmp_path / "run",
-        dataset=folder,
-        overrides=["graders={call: {kind: orchestration_call}}"],
+        [answers], output=tmp_path / "run", dataset=folder, overrides=["graders={call: {kind: orchestration_call}}"]
     )
     assert report.summary["metrics"]["by_metric"]["call"]["avg_score_attempted"] == 1.0
 
@@ -332,7 +329,7 @@ def test_history_before_a_step(turns):
             _4="AWAITING_USER_INPUT",
             _5={"role": "assistant", "content": ""},
             _10={"role": "user", "content": "last"},
-        ),
+        )
     }
     everything = [
         {"role": "user", "content": "first"},

@@ -263,11 +263,7 @@ def _aggregates(rows: list[Row]) -> Row:
             },
         },
         "reward": {
-            "pass_hat_k": {
-                "pass_hat_k": {"1": 0.42, "2": 0.2733, "3": 0.22, "10": 0.2},
-                "trials": 4,
-                "rule": "file",
-            },
+            "pass_hat_k": {"pass_hat_k": {"1": 0.42, "2": 0.2733, "3": 0.22, "10": 0.2}, "trials": 4, "rule": "file"},
             "classification": {
                 "labels": ["yes", "no"],
                 "confusion_matrix": {"no": {"no": 3, "yes": 1}, "yes": {"no": 0, "yes": 12}},

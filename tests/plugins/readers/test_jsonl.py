@@ -546,10 +546,7 @@ NONSENSE = [
     ([{"function": {"name": "f", "args": {}}}], "expected[0].function.args: unknown key (did you mean 'arguments'?)"),
     ({"name": "f", "turn": []}, "expected.turn: expected a whole number of at least 0, got []"),
     ({"names": []}, "expected: expected a call with a name, got "),
-    (
-        {"name": "f", "forbidden": 5},
-        "expected.forbidden: not beside the name of a call; give the call in a list ",
-    ),
+    ({"name": "f", "forbidden": 5}, "expected.forbidden: not beside the name of a call; give the call in a list "),
     ({"calls": [], "alternatives": {}}, "expected.alternatives: expected a list of lists of calls, got {}"),
     ({"alternatives": [5]}, "expected.alternatives[0]: expected a list of calls, got 5"),
     ({"alternatives": [[5]]}, "expected.alternatives[0][0]: expected a call with a name, got 5"),
@@ -574,10 +571,7 @@ def test_references_that_do_not_follow_the_form_are_refused(read, expected, reas
 @pytest.mark.parametrize(
     ("expected", "reason"),
     [
-        (
-            wanted(comment="x"),
-            "expected[0].comment: unknown key; known: name, names, arguments, rules, optional, ",
-        ),
+        (wanted(comment="x"), "expected[0].comment: unknown key; known: name, names, arguments, rules, optional, "),
         (wanted(arguments={}, args={}), "expected[0].args: unknown key (did you mean 'arguments'?)"),
         (wanted(arguments=[1]), "expected[0].arguments: expected an object or JSON text, got [1]"),
         (wanted(function="g"), 'expected[0].function: expected an object with name and arguments, got "g"'),

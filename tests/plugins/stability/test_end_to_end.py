@@ -109,12 +109,7 @@ def test_the_artefact_has_the_suites_keys_in_its_order(example, profile):
         ),
         (
             {"eval_type": "mcq_logprob", "n_runs": 3, "temperature": 0.0, "forced_delimiter": "' '"},
-            {
-                "exp_name": "mcq_logprob_stability_k=3_T=0.0",
-                "n_runs": 3,
-                "temperature": 0.0,
-                "forced_delimiter": "' '",
-            },
+            {"exp_name": "mcq_logprob_stability_k=3_T=0.0", "n_runs": 3, "temperature": 0.0, "forced_delimiter": "' '"},
         ),
         (
             {"eval_type": "llm_judge", "n_runs": 5, "temperature": 1.0},

@@ -181,8 +181,7 @@ def test_a_function_at_hand():
 
 
 @pytest.mark.parametrize(
-    ("said", "score"),
-    [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)],
+    ("said", "score"), [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)]
 )
 def test_returns_that_are_understood(said, score):
     """Numbers in [0, 1] of any type, mappings and grades."""
@@ -196,8 +195,7 @@ def test_a_truth_value_is_the_verdict_too(said, score):
 
 
 @pytest.mark.parametrize(
-    "said",
-    ["1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)],
+    "said", ["1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)]
 )
 def test_returns_that_are_not(said):
     """Anything else, and a score outside [0, 1], is a failed grade."""

@@ -42,8 +42,7 @@ def test_an_error_is_recovered_by_a_later_success_of_the_same_tool():
 
 
 @pytest.mark.parametrize(
-    ("made", "code"),
-    [(None, "calls_not_recorded"), ((), "no_calls"), (calls(("f", None)), "execution_not_recorded")],
+    ("made", "code"), [(None, "calls_not_recorded"), ((), "no_calls"), (calls(("f", None)), "execution_not_recorded")]
 )
 def test_what_is_not_recorded_is_skipped(made, code):
     """Not a zero: nothing was executed, or nobody says."""

@@ -184,9 +184,7 @@ def test_published_figures_of_a_judge_run_whose_parser_failed(evaluate, row):
 
 cases = st.lists(
     st.tuples(
-        st.sampled_from(LABELS),
-        st.booleans(),
-        st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None]),
+        st.sampled_from(LABELS), st.booleans(), st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None])
     ),
     max_size=25,
 )

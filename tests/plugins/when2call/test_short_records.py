@@ -59,11 +59,7 @@ def test_a_scoring_record_without_labels_counts_under_its_mode(evaluate, row, pr
         *([] if options else [logprob("a")]),
     ]
     found = evaluate(records, [row(uuid) for uuid in "abcd"], profile=profile, **options)
-    assert found.native["mode_counts"] == {
-        "llama_scoring": 0 if options else 1,
-        "string_fallback": 1,
-        "UNKNOWN": 2,
-    }
+    assert found.native["mode_counts"] == {"llama_scoring": 0 if options else 1, "string_fallback": 1, "UNKNOWN": 2}
     fallbacks = found.native["fallbacks"]
     assert (fallbacks["n_string_fallback"], fallbacks["n_string_fallback_pred_idx_minus1"]) == (1, 1)
     missing = [each["n_missing_uuid"] for each in found.native["metrics"].values()]

@@ -78,15 +78,14 @@ def compare(
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     aggregators, by_default = Aggregators(registry, allow_code), figures is None
-    named = list(zip(runs, _names(runs), strict=True))
+    names = _names(runs)
     ready = [_ready(run, options) for run in runs]
     read: dict[int, tuple[list[str], list[Side]]] = {}
     paths = list(figures or ())
 
     def take(place: int, report: Report) -> None:
-        run, name = named[place]
-        metrics = aggregators.metrics(report, name, paths)
-        read[place] = [*paths], sides_of(report, name, _model(run), match, metrics, by)
+        metrics = aggregators.metrics(report, names[place], paths)
+        read[place] = [*paths], sides_of(report, names[place], _model(runs[place]), match, metrics, by)
 
     # all that can be refused is, before files are graded
     for finished in (True, False):
@@ -158,11 +157,12 @@ def _place(run: str | Path) -> tuple[str, str | None]:
 
 
 def _names(runs: Sequence[str | Path | Report]) -> list[str]:
-    """Return what runs are called: the last part of their path where that tells them apart, else the whole."""
+    """Return what runs are called: the last part of their path, else the whole; those in memory by name and number."""
     whole = [(str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs]
+    held = [isinstance(run, Report) and run.path is None and whole.count(run.name) > 1 for run in runs]
+    whole = [f"{name} {at + 1}" if held[at] else name for at, name in enumerate(whole)]
     short = {each: Path(each).resolve().name for each in whole}
-    plain = len(set(short.values())) == len(short)
-    return [short[each] if plain else each for each in whole]
+    return [short[each] for each in whole] if len({*short.values()}) == len(short) else whole
 
 
 def _model(run: str | Path | Report) -> str | None:

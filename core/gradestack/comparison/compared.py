@@ -340,7 +340,8 @@ def _letter(number: int) -> str:
 def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: float) -> str:
     """Return what a difference comes to, in words; never that two runs are equal."""
     gap, ends = metric["difference"], metric["interval"]["ends"]
-    tasks = f"{counted(metric['tasks'], 'task')} x {min(a.trials, b.trials)}"
+    runs = {len(side.tasks[task]) for task in a.tasks.keys() & b.tasks.keys() for side in (a, b)}
+    tasks = counted(metric["tasks"], "task") + (f" x {runs.pop()}" if len(runs) == 1 else "")
     only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
     if gap is None:
         return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"

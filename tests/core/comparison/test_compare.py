@@ -287,6 +287,8 @@ def test_too_few_tasks_are_said_to_be_too_few(made):
     found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
     assert found.data["metrics"]["g"]["mde80"] is None
     assert found.sentence.endswith("3 tasks x 1 are too few to show any")
+    uneven = compare(made("c", {"1": [0, 0], "2": [1], "4": [0]}), made("d", {"1": [1], "2": [1], "4": [1]}))
+    assert uneven.sentence.endswith("3 tasks are too few to show any")
     even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
     assert even["ends"] == [-1.0, 1.0]
 
@@ -304,6 +306,13 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
 def test_the_sentence_counts_the_tasks_of_one_side(made):
     said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
     assert said.endswith("; 2 tasks only in a")
+
+
+def test_runs_in_memory_have_a_number():
+    records = [{"id": "1", "expected": "x", "predicted": "x"}, {"id": "2", "expected": "x", "predicted": "x"}]
+    runs = [gradestack.grade([each], graders={"g": {"kind": "exact_match"}}) for each in records]
+    with pytest.raises(DataError, match="samples 1 and samples 2 have no task in common"):
+        compare(*runs)
 
 
 def test_one_is_singular(made, command, tmp_path):

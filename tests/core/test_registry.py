@@ -84,8 +84,7 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
 
 def test_the_same_name_of_two_kinds_is_no_conflict(toys):
     pair = (toys.component("reader", "same", "Numbers"), toys.component("stack", "same", "numbers_stack"))
-    found = discover(extra=[("toys", toys.offer(*pair))], limit="")
-    assert found.conflicts == []
+    assert discover(extra=[("toys", toys.offer(*pair))], limit="").conflicts == []
 
 
 @pytest.mark.parametrize(

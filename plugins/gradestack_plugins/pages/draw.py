@@ -275,8 +275,7 @@ def drawn(block: object) -> Iterable[Shape]:
             inside = [each for inner in block.blocks for each in drawn(inner)]
             yield Shape(kind="section", title=_title(block), blocks=inside, folded=bool(block.folded))
         case _:
-            msg = f"{type(block).__name__} is no block; see gradestack.blocks"
-            raise TypeError(msg)
+            raise TypeError(f"{type(block).__name__} is no block; see gradestack.blocks")
 
 
 def _words(title: str, text: str) -> Shape:
@@ -318,8 +317,7 @@ def _figure(figure: blocks.Figure) -> Shape:
 
 def _estimates(block: blocks.Interval) -> Shape:
     if not block.low < block.high:
-        msg = f"the axis of an interval block must grow, got {block.low} to {block.high}"
-        raise ValueError(msg)
+        raise ValueError(f"the axis of an interval block must grow, got {block.low} to {block.high}")
 
     def place(value: float | None) -> float | None:
         found = None if value is None else round(100 * (value - block.low) / (block.high - block.low), 2)
@@ -345,8 +343,7 @@ def _matrix(block: blocks.Matrix) -> Shape:
         for name, row in zip(block.rows, block.values, strict=True)
     ]
     if any(len(row) != len(block.columns) for _, row in rows):
-        msg = "a row of a matrix must have as many values as there are columns"
-        raise ValueError(msg)
+        raise ValueError("a row of a matrix must have as many values as there are columns")
     return _cut(_title(block), brief(block.corner, _NAME), block.columns, rows)
 
 
@@ -360,8 +357,7 @@ def _shaded(value: blocks.Value, top: float) -> Shape:
 
 def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[blocks.Cell]]) -> Shape:
     if any(len(row) != len(columns) for row in rows.values()):
-        msg = "a row of a table must have as many values as there are columns"
-        raise ValueError(msg)
+        raise ValueError("a row of a table must have as many values as there are columns")
     cells = [(brief(name, _NAME), tuple(map(_cell, row))) for name, row in rows.items()]
     return _cut(title, brief(corner, _NAME), columns, cells)
 
@@ -406,8 +402,7 @@ def _cut(title: str, corner: str, columns: Sequence[str], rows: Sequence[tuple[s
 
 def _distribution(block: blocks.Distribution) -> Iterable[Shape]:
     if len(block.edges) < 2 or any(low >= high for low, high in itertools.pairwise(block.edges)):
-        msg = "edges of a distribution must grow, and there must be two at least"
-        raise ValueError(msg)
+        raise ValueError("edges of a distribution must grow, and there must be two at least")
     counts = [_counts(values, block.edges) for values in block.groups.values()]
     names = [brief(name, _NAME) for name in block.groups]
     below, above = any(each[0] for each in counts), any(each[-1] for each in counts)
@@ -452,8 +447,7 @@ def _graphs(block: blocks.Graph) -> Shape:
 def _nodes(nodes: Sequence[blocks.Node]) -> Nodes:
     names = {node.name for node in nodes}
     if len(names) < len(nodes):
-        msg = "two nodes of a graph have one name"
-        raise ValueError(msg)
+        raise ValueError("two nodes of a graph have one name")
     return {
         node.name: (tuple(map(str, node.lines)), tuple(dict.fromkeys(each for each in node.after if each in names)))
         for node in nodes

@@ -148,8 +148,7 @@ def naming(templates: Path | None) -> Iterator[None]:
             raise
         file, line = place
         where = file.resolve().relative_to(templates.resolve().parent).as_posix()
-        msg = f"templates: {where}:{line}: {error_text(error)}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"templates: {where}:{line}: {error_text(error)}") from error
 
 
 def place_in_template(error: BaseException) -> str:
@@ -194,12 +193,10 @@ def own_style(templates: Path | None) -> str:
     if file is None or templates is None or not file.is_file():
         return ""
     if not _within(file, templates):
-        msg = f"{file} is a link that leads out of its folder"
-        raise ValueError(msg)
+        raise ValueError(f"{file} is a link that leads out of its folder")
     text = file.read_text(encoding="utf-8")
     if "<" in text:
-        msg = f"{file} must hold no <: it stands inside a page"
-        raise ValueError(msg)
+        raise ValueError(f"{file} must hold no <: it stands inside a page")
     return text
 
 
@@ -241,8 +238,7 @@ def _check_beginning(path: Path, wanted: str) -> None:
     with path.open(encoding="utf-8", newline="\n") as file:
         begun = file.read(len(wanted) + _BUFFERED).lstrip()
     if not begun.startswith(wanted):
-        msg = f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
-        raise ConfigError(msg)
+        raise ConfigError(f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that")
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -258,15 +254,13 @@ def check_limits(options: Any) -> None:
     """Refuse negative limits among a reporter's options."""
     for name, value in attrs.asdict(options, recurse=False).items():
         if isinstance(value, int) and value < 0:
-            msg = f"{name} must not be negative, got {value}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must not be negative, got {value}")
 
 
 def check_folder(templates: Path | None) -> None:
     """Refuse a folder of templates that is none."""
     if templates is not None and not templates.is_dir():
-        msg = f"templates: {templates} is no directory"
-        raise ValueError(msg)
+        raise ValueError(f"templates: {templates} is no directory")
 
 
 COLOURS = (
@@ -310,11 +304,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         found = yaml_data(path.read_text(encoding="utf-8"))
     except Exception as error:
-        msg = f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ValueError(msg) from error
+        raise ValueError(f"theme: {path.name} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not isinstance(found, Mapping):
-        msg = f"theme: {path.name} must hold a mapping of variables"
-        raise ValueError(msg)  # noqa: TRY004 - the same
+        raise ValueError(f"theme: {path.name} must hold a mapping of variables")  # noqa: TRY004 - the same
     return found
 
 
@@ -325,12 +317,10 @@ def _declared(values: Mapping[str, Any]) -> str:
 def _checked(name: str, value: Any) -> str:
     known = (*COLOURS, *FONTS)
     if name not in known:
-        msg = f"theme: there is no variable {name!r}{suggest(name, known)}; there are: {', '.join(known)}"
-        raise ValueError(msg)
+        raise ValueError(f"theme: there is no variable {name!r}{suggest(name, known)}; there are: {', '.join(known)}")
     if not isinstance(value, str) or not (_COLOUR.fullmatch(value) if name in COLOURS else _fonts(value)):
         wanted = "a colour such as '#0b5cad' or 'rgb(11 92 173)'" if name in COLOURS else "a list of font names"
-        msg = f"theme: {name} must be {wanted}, got {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")
     return value
 
 

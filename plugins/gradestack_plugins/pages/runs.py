@@ -218,8 +218,7 @@ def folder_of(path: str | Path) -> Folder:
     """
     root = Path(path)
     if not root.is_dir():
-        msg = f"{root}: {'not a directory' if root.exists() else 'no such directory'}"
-        raise DataError(msg)
+        raise DataError(f"{root}: {'not a directory' if root.exists() else 'no such directory'}")
     runs: list[FoundRun] = []
     unfinished: list[str] = []
     unreadable: list[tuple[str, str]] = []
@@ -293,8 +292,7 @@ def write_index(folder: Folder, path: str | Path) -> Path:
     try:
         publish(page.parent, {INDEX: runs_page(folder)})
     except OSError as error:
-        msg = f"{page}: cannot be written: {error.strerror or error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{page}: cannot be written: {error.strerror or error}") from error
     return page
 
 

@@ -417,11 +417,9 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowName]:
     found = whole or trials
     if not found and part:
         runs = list(dict.fromkeys(name.run for name in part))
-        msg = f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}")
     if not found:
-        msg = f"no task {task!r} in {report.path}{_nearest(report, task, stem if dot else '')}"
-        raise ConfigError(msg)
+        raise ConfigError(f"no task {task!r} in {report.path}{_nearest(report, task, stem if dot else '')}")
     if model is None:
         return found
     models = list(dict.fromkeys(name.model for name in found))

@@ -204,6 +204,7 @@ class Server(ThreadingHTTPServer):
     """Serves one run, at addresses that begin with its token."""
 
     daemon_threads = True
+    ended = False
 
     def __init__(self, run: ServedRun, port: int = 0) -> None:
         self.run, self.token = run, secrets.token_urlsafe(24)
@@ -214,11 +215,21 @@ class Server(ThreadingHTTPServer):
         """The address of the first page."""
         return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
 
+    def end(self, *_: Any) -> None:
+        """Have it end between two requests: an exception anywhere closes connections under their threads."""
+        self.ended = True
+
+    @override
+    def service_actions(self) -> None:
+        """End where that was asked for."""
+        if self.ended:
+            raise KeyboardInterrupt
+
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say in one line what went wrong with an answer; a browser that went away is nothing wrong."""
         error = sys.exception()
-        if not isinstance(error, ConnectionError | TimeoutError):
+        if not self.ended and not isinstance(error, ConnectionError | TimeoutError):
             sys.stderr.write(f"error: unexpected {type(error).__name__}\n")
 
 
@@ -273,18 +284,21 @@ def _text(text: str) -> Answer:
     return Answer(f"{text}\n".encode("utf-8", "replace"), "text/plain")
 
 
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that the temporary directory goes."""
-    numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+def _ended_by_signals(handler: Any = signal.default_int_handler) -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that the temporary directory goes; what is ignored stays so."""
+    numbers = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     except KeyboardInterrupt:
         pass
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, each in before.items():
+            signal.signal(number, each)
 
 
 @click.command()
@@ -307,7 +321,8 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
                     import webbrowser  # noqa: PLC0415 - only here
 
                     webbrowser.open(server.url)
-                server.serve_forever()
+                with _ended_by_signals(server.end):
+                    server.serve_forever(0.1)
         except OSError as error:
             msg = f"--port {port}: {ADDRESS}:{port} cannot be listened on: {error.strerror or error}"
             raise ConfigError(msg) from error

@@ -88,8 +88,7 @@ def test_every_run_of_several_has_it(run_lines, record):
 
 
 def test_no_rows_are_needed(run_lines, record):
-    report = run_lines([record("a", 1.0), record("b", **RAISE)], rows="none", max_failed=0)
-    assert report.exit_code == 1
+    assert run_lines([record("a", 1.0), record("b", **RAISE)], rows="none", max_failed=0).exit_code == 1
 
 
 def test_records_that_cannot_be_read_count_as_failed(run_lines, record, tmp_path):

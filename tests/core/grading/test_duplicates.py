@@ -69,8 +69,7 @@ def test_a_repetition_is_seen_early():
         if found.early():
             break
     assert ordinal == 63  # looked at 1, 2, 4, ... 64 samples
-    found = filled([1, 1])
-    assert found.early()
+    assert filled([1, 1]).early()
 
 
 def test_a_sample_costs_eight_bytes():

@@ -10,6 +10,7 @@ import threading
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
 
@@ -237,14 +238,18 @@ def test_a_port_that_is_taken_is_said(command, runs):
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
-    opened, folders = [], []
-    original = ServedRun.close
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr(Server, "service_actions", lambda _: signal.raise_signal(getattr(signal, name)))
+    """Also where the thread of a connection starts: an exception there would close the connection under it."""
+    opened, folders, answers = [], [], []
+    original, started = ServedRun.close, Server.process_request
+    ask = threading.Thread(target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=30).status))  # noqa: S310
+    monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), ask.start()))
+    signalled = lambda *given: (signal.raise_signal(getattr(signal, name)), started(*given))  # noqa: E731
+    monkeypatch.setattr(Server, "process_request", signalled)
     monkeypatch.setattr(ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run)))
     handler = signal.getsignal(signal.SIGTERM)
     said = command("view", runs / "full", "--open")
-    assert (said.code, said.err) == (0, "")
+    ask.join()
+    assert (said.code, said.err, answers) == (0, "", [200])
     assert signal.getsignal(signal.SIGTERM) is handler
     (url,) = opened
     assert said.out == f"View: {url} (Ctrl-C ends it)\n"

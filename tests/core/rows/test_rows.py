@@ -124,8 +124,7 @@ SAMPLE = Sample(
 
 def test_a_row_holds_the_letta_form_and_more():
     grades = {"q": Grade(score=1.0), "r": failed(FAULT)}
-    row = written(SAMPLE, grades, "q", passed=True)
-    assert row == {
+    assert written(SAMPLE, grades, "q", passed=True) == {
         "sample": {"id": "t1", "input": ["one", "two"], "ground_truth": ["a", "b"]},
         "submission": "done",
         "submissions": None,

@@ -301,8 +301,7 @@ def test_the_advice_helps(run, monkeypatch):
     monkeypatch.setattr(recorder, "free_memory", lambda: 105_000)
     with pytest.raises(ConfigError):
         run()
-    report = run(metrics={"toy_count": {"kind": "mean", "of": "q"}})
-    assert report.aggregates["q"]["toy_count"]["mean"] == 1.0
+    assert run(metrics={"toy_count": {"kind": "mean", "of": "q"}}).aggregates["q"]["toy_count"]["mean"] == 1.0
 
 
 @pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])

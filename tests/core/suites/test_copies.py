@@ -114,8 +114,7 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
     (tmp_path / "recorded/results.jsonl").unlink()
     (tmp_path / "recorded/results.jsonl.gz").write_bytes(gzip.compress(content))
     plain = graded(EXAMPLES / "letta/recorded", reader="letta", output=tmp_path / "plain")
-    packed = graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed")
-    assert packed.metrics == plain.metrics
+    assert graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed").metrics == plain.metrics
 
 
 def test_a_dataset_may_be_packed(tmp_path):

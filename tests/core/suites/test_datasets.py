@@ -63,8 +63,7 @@ def test_questions_of_bfcl_are_a_dataset(tmp_path):
     """Possible answers alone are references, whoever ran them."""
     rows = [{"id": "simple_0", "ground_truth": [{"refund": {"ticket": ["T-3"]}}]}]
     gold = written(tmp_path, rows, "BFCL_v4_simple.json")
-    report = graded(tmp_path, [talk("simple_0")], str(gold))
-    assert report.metrics["avg_score_attempted"] == 1.0
+    assert graded(tmp_path, [talk("simple_0")], str(gold)).metrics["avg_score_attempted"] == 1.0
 
 
 def test_options_alone_keep_the_recognised_format(tmp_path):

@@ -105,8 +105,7 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
     assert engine(None).name == "auto"
     assert (engine({"memory": "2GiB"}).name, engine({"memory": "2GiB"}, workers=2).options["workers"]) == ("auto", 2)
     assert (engine("serial", engine="processes", workers=3).name) == "processes"
-    found = engine({"kind": "processes", "workers": 5}, engine="processes")
-    assert found.component.workers == 5
+    assert engine({"kind": "processes", "workers": 5}, engine="processes").component.workers == 5
     assert engine({"kind": "processes", "workers": 5}, workers=2).component.workers == 2
     assert engine({"kind": "processes", "workers": 5}, engine="serial").name == "serial"
     with pytest.raises(ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"):

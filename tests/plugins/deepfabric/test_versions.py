@@ -230,8 +230,7 @@ def test_4_3_has_no_several_turns():
 def test_a_record_that_ends_the_program_can_end_the_run(df):
     """``on_stop: stop`` raises with the record's place; by default it is an error among others."""
     lines = [df.record(("f", {})), {"messages": [SYSTEM]}]
-    counted = evaluate(lines, [df.reply(), df.reply()], profile="upstream")
-    assert counted.metrics.processing_errors == 1
+    assert evaluate(lines, [df.reply(), df.reply()], profile="upstream").metrics.processing_errors == 1
     with pytest.raises(DataError, match=r"<records> record 1: DeepFabric 4.13 ends on this record: No user query"):
         evaluate(lines, [df.reply(), df.reply()], profile="upstream", on_stop="stop")
     old = DeepFabric(profile="upstream", on_stop="stop", upstream_version="4.3")

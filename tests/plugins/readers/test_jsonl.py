@@ -45,8 +45,7 @@ def valid(record):
 
 
 def test_three_fields_are_enough(parse):
-    sample = parse(id="a", expected=[FLAT], predicted=[OPENAI])
-    assert sample == Sample(
+    assert parse(id="a", expected=[FLAT], predicted=[OPENAI]) == Sample(
         id="a", expected=Expectation(calls=(WANTED,)), calls=(CALLED,), source=Source(file="f.jsonl", ordinal=0)
     )
 

@@ -151,8 +151,7 @@ def test_functions_survive_pickling(functions):
 
 
 def test_functions_of_a_module():
-    grader = PythonFunction(module="operator", name="eq")
-    assert grader.grade(sample("a")).score == 0.0
+    assert PythonFunction(module="operator", name="eq").grade(sample("a")).score == 0.0
 
 
 def test_a_function_of_the_sample_alone_grades_the_sample(functions):

@@ -96,8 +96,7 @@ def check_laws(expected, made, data):
     assert back.score == found.score
     assert (back.parts["precision"], back.parts["recall"]) == (parts["recall"], parts["precision"])
 
-    first = grade(expected, made, assignment="first_fit")
-    assert first.parts["credit"] <= parts["credit"] + 1e-12
+    assert grade(expected, made, assignment="first_fit").parts["credit"] <= parts["credit"] + 1e-12
     ordered, strict = grade(expected, made, order="in_order"), grade(expected, made, order="strict")
     assert strict.parts["credit"] <= ordered.parts["credit"] + 1e-12 <= parts["credit"] + 2e-12
 

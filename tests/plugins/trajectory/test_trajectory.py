@@ -72,8 +72,7 @@ def test_usage_keeps_what_was_not_recorded_apart_from_zero():
     assert grade.parts["executed_calls"] == 0
     known, unknown = calls(("f", "ok"), ("f", "denied"), ("f", "error")), calls(("f", None))
     for made, number in ((known, 2), (known + unknown, None), (None, None)):
-        found = RunUsage().grade(Sample(id="a", turns=talk, calls=made))
-        assert found.parts["executed_calls"] == number
+        assert RunUsage().grade(Sample(id="a", turns=talk, calls=made)).parts["executed_calls"] == number
     assert RunUsage(score="input_tokens").grade(sample).score == 0
     assert RunUsage(score="seconds").grade(sample).outcome is Outcome.SKIPPED
     assert RunUsage().grade(Sample(id="b", turns=((Message(role="user"),),))).outcome is Outcome.SKIPPED

@@ -79,8 +79,7 @@ def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
     assert found.rates["answer_hallucination_rate"] == 0.0
     metrics = found.native["metrics"]
     assert metrics["tool_hallucination_rate"] is None
-    nothing = evaluate([], [], profile=profile)
-    assert nothing.rates["answer_hallucination_rate"] is None
+    assert evaluate([], [], profile=profile).rates["answer_hallucination_rate"] is None
 
 
 def logprob(uuid, labels):
@@ -195,8 +194,7 @@ def test_upstream_equals_the_slow_calculation(given_cases):
     """Every figure of the native metrics equals its definition over dataset rows, bit for bit."""
     rows = [(f"u{n}", gold, no_tools) for n, (gold, no_tools, _) in enumerate(given_cases)]
     predictions = {f"u{n}": label for n, (_, _, label) in enumerate(given_cases) if label is not None}
-    found = block(given_cases, "upstream")
-    assert found == reference(rows, predictions)
+    assert block(given_cases, "upstream") == reference(rows, predictions)
 
 
 def block(given_cases, profile):

@@ -75,8 +75,7 @@ def test_an_index_of_minus_one_may_be_a_float_or_text(evaluate, row, index, numb
     choice = evaluate([mcq("a", predicted_index=index)], [row("a")])
     assert choice.native["metrics"]["n_mcq_predicted_index_minus1"] == number
     record = logprob("a", mode="string_fallback", string_fallback_pred_idx=index)
-    scored = evaluate([record], [row("a")])
-    assert scored.native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == number
+    assert evaluate([record], [row("a")]).native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == number
 
 
 @pytest.mark.parametrize("uuid", [5, "", None, True, 2.5])

@@ -9,18 +9,7 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack import (
-    JSON,
-    Expectation,
-    Fault,
-    Message,
-    Sample,
-    Source,
-    Status,
-    ToolCall,
-    Usage,
-    replace,
-)
+from gradestack import JSON, Expectation, Fault, Message, Sample, Source, Status, ToolCall, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.bfcl.answers import parameter_names, parse_calls, spellings
 from gradestack_plugins.bfcl.side_files import Question, SideFiles, find
@@ -143,7 +132,7 @@ def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expect
     if found is not None:
         return found, True
     known = identifier not in side.answers
-    return Expectation(calls=()) if known and "irrelevance" in category else Expectation(), known
+    return Expectation(calls=()) if "irrelevance" in category else Expectation(), known
 
 
 def asked(question: Question | None) -> str | tuple[str, ...] | None:

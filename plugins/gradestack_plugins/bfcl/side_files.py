@@ -86,6 +86,8 @@ _SHOWN = 60
 """Characters shown of a record that cannot be joined."""
 _DOCS = "multi_turn_func_doc"
 """Folder beside the questions of several turns that holds the tools of each class."""
+_BY_RULES = re.compile(r"(live_)?(simple|multiple|parallel)_")
+"""Ids of questions whose calls BFCL compares with allowed values; its checker stops at any other ground truth."""
 _CLASSES = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
@@ -230,8 +232,10 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
                 truths[record["id"]] = record["ground_truth"]
             else:
                 others.add(each)
+                if isinstance(name := as_map(record).get("id"), str) and "ground_truth" in record:
+                    truths.setdefault(name, record["ground_truth"])
         unusable += others.told()
-    answers = {name: _expected(truth, find(questions, name)) for name, truth in truths.items()}
+    answers = {name: _expected(name, truth, find(questions, name)) for name, truth in truths.items()}
     scores = {result: _scores(path, len(ids_of(Path(result))), unusable) for result, path in results.items()}
     return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
 
@@ -287,7 +291,9 @@ def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
     return Question(turns=turns, tools=tools_of(functions, texts="java" in str(record["id"])))
 
 
-def _expected(truth: Any, question: Question | None) -> Expectation | None:
+def _expected(name: str, truth: Any, question: Question | None) -> Expectation | None:
+    if _BY_RULES.match(name) and not (truth and isinstance(truth, list) and isinstance(truth[0], dict)):
+        return None
     try:
         return expectation(truth, parameter_names(question.tools if question else None))
     except (Unusable, RecursionError):

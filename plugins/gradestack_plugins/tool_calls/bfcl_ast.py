@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
+from gradestack_plugins.tool_calls.calls import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl
 from gradestack_plugins.tool_calls.peers.preset import Preset
@@ -16,6 +18,9 @@ from gradestack_plugins.tool_calls.presets import find, peer_grade
 _PEER = find("bfcl/ast")
 _OPTIMAL = attrs.evolve(_PEER, rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
+_RULED = re.compile(r"(live_)?(simple|multiple|parallel)(?!_java)")
+_FORM = "the ground truth is not of the form BFCL's checker reads: a list of {name: {parameter: [values]}}"
+_UNUSABLE = Fault(category="data", code="ground_truth_unusable", message=_FORM)
 
 
 @attrs.frozen(kw_only=True)
@@ -32,10 +37,10 @@ class BfclAst(Grader):
             narrow one needs. This is what the program does, and the preset ``bfcl/ast`` of ``tool_calls``.
 
     Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of relevance any is
-    right. A reason has the error type as its code; so has ``metadata.error_type``. Where the program raises the grade
-    is failed. Skipped: ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without tools,
-    for categories of Java and JavaScript, and for calls by turn, which must be executed; of those only a turn in which
-    nothing was called can be told.
+    right. A reason has the error type as its code; so has ``metadata.error_type``. Where the program raises, as on
+    ground truth of no valid form, the grade is failed. Skipped: ``no_reference``, ``calls_not_recorded``, and
+    ``not_expressible`` for a sample without tools, for categories of Java and JavaScript, and for calls by turn, which
+    must be executed; of those only a turn in which nothing was called can be told.
 
     Attributes:
         profile: ``documented`` or ``upstream``, see above.
@@ -58,6 +63,9 @@ class BfclAst(Grader):
         if sample.expected.calls is None:
             if category.removeprefix("live_") == "relevance":
                 return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
+            if _RULED.match(category) and _UNUSABLE.code in sample.remarks:  # looked at once calls are decoded
+                problem = bfcl.undecoded(Made(index, call) for index, call in enumerate(sample.calls))
+                return failed(_UNUSABLE) if problem is None else _told(Grade(score=0.0, passed=False), problem)
             return skipped("no_reference", "the sample does not say which calls are expected")
         if not sample.expected.calls:
             return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")

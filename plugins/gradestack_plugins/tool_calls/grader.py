@@ -13,14 +13,7 @@ from gradestack_plugins.tool_calls.calls import Expected, Made, name_of
 from gradestack_plugins.tool_calls.diff import Mode, ToolTerms, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import FigureName, Matching, Options, Order, TooManyCalls
-from gradestack_plugins.tool_calls.outcomes import (
-    ONE,
-    ZERO,
-    Scored,
-    explanation_of,
-    figures_of,
-    scored,
-)
+from gradestack_plugins.tool_calls.outcomes import ONE, ZERO, Scored, explanation_of, figures_of, scored
 from gradestack_plugins.tool_calls.peers.preset import Preset
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
 from gradestack_plugins.tool_calls.rules import UnusableRule

@@ -10,17 +10,7 @@ import attrs
 
 from gradestack_plugins.tool_calls.assignment import Chosen, Weights, heaviest, in_groups, in_order, rows_by_group
 from gradestack_plugins.tool_calls.calls import Expected, Made
-from gradestack_plugins.tool_calls.diff import (
-    NOTHING,
-    Diff,
-    Mode,
-    Share,
-    Terms,
-    ToolTerms,
-    diff_of,
-    share_of,
-    value_of,
-)
+from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Mode, Share, Terms, ToolTerms, diff_of, share_of, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
 
 Order = Literal["strict", "in_order", "any"]

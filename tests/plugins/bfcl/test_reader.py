@@ -43,8 +43,7 @@ def test_a_result_is_joined_with_everything_beside_it(bfcl):
 
 def test_types_are_put_into_json_schema(bfcl):
     """BFCL's words are mapped at every depth; what is no type of JSON Schema says nothing."""
-    sample = one(bfcl, "Hello.")
-    assert sample.tools[0].parameters == {
+    assert one(bfcl, "Hello.").tools[0].parameters == {
         "type": "object",
         "properties": {"to": {"type": "string"}, "price": {"type": "number"}, "stops": {"type": "array", "items": {}}},
         "required": ["to"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -49,9 +49,8 @@ def rule(*, optimal: bool = False) -> Rule:
             raise NotExpressible("the sample does not say which tools the run had")
         if any(call.raw is not None for call in expected):
             raise NotExpressible("the arguments of an expected call are no JSON object")
-        if broken := [call for call in made if call.raw is not None]:
-            text = all(is_json(call.raw or "") for call in broken)
-            return _wrong("ast_decoder:decoder_wrong_output_format" if text else "ast_decoder:decoder_failed")
+        if problem := undecoded(made):
+            return _wrong(problem)
         if optimal and _all_found(sample, made):
             return Verdict(1.0, True)
         try:
@@ -61,6 +60,13 @@ def rule(*, optimal: bool = False) -> Rule:
             raise Raised("values_not_comparable", message) from error
 
     return verdict
+
+
+def undecoded(made: Iterable[Made]) -> Problem:
+    """Return what is wrong with calls whose arguments are no object, None where there is none."""
+    if not (broken := [call.raw for call in made if call.raw is not None]):
+        return None
+    return f"ast_decoder:decoder_{'wrong_output_format' if all(map(is_json, broken)) else 'failed'}"
 
 
 def _wrong(problem: str) -> Verdict:
@@ -116,8 +122,7 @@ def _fits(call: ExpectedCall, made: Made, tools: Sequence[ToolSpec]) -> bool:
 def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False) -> Wanted:
     named = tools[0] if only else next((tool for tool in tools if tool.name == call.name), None)
     if named is None:
-        message = f"no tool {call.name} is described, and the original program raises on that"
-        raise Raised("schema_incomplete", message)
+        raise Raised("schema_incomplete", f"no tool {call.name} is described, and the original program raises on that")
     return Wanted(name_of(call.name), answers_of(call), described(named))
 
 

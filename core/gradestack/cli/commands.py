@@ -31,6 +31,11 @@ def _run_options(command: Command) -> Command:
     """Add the options every grading command has."""
     for option in reversed(
         [
+            click.option(
+                "--profile",
+                type=click.Choice(["documented", "upstream"]),
+                help="What the document defines, or the program does.",
+            ),
             click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
             click.option(
                 "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
@@ -157,15 +162,13 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.runner import run_suite  # noqa: PLC0415
     from gradestack.suites.spec import RunOptions  # noqa: PLC0415
 
-    runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
-    if runs is not None:
-        shared["overrides"] += (f"num_runs={runs}",)
+    quiet = shared.pop("quiet")
+    of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed")}
+    shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:
             raise click.UsageError(f"--no-rows and --rows {shared['rows']} contradict each other; give one of them")
         shared["rows"] = "none"
-    if shared.pop("allow_all_failed"):
-        shared["overrides"] += ("allow_all_failed=true",)
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
@@ -203,15 +206,12 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 )
 @click.option("--id", "ids", metavar="PLACE", help="Where ids of tasks stand: a key, a path, or input: its digest.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
-@click.option(
-    "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
-)
 @_run_options
 def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "profile")}
+    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset")}
     places = _mapping(columns)
     _execute(lambda options: files_suite(files, options, graders=graders, columns=places, **given), shared)
 

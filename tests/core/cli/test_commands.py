@@ -170,6 +170,11 @@ def test_every_option_reaches_the_run(command, here, write_lines):
     assert header["profile"] == "upstream"
 
 
+def test_a_profile_overrides_that_of_the_suite(command, here):
+    said = command("run", "suite.yaml", "-o", "out", "--set", "profile=documented", "--profile", "upstream")
+    assert (said.code, json.loads((here / "out/header.json").read_text())["profile"]) == (0, "upstream"), said.err
+
+
 def test_several_runs_can_be_asked_for(command, here, write_lines, record):
     write_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)])
     assert command("run", "suite.yaml", "-o", "out", "--num-runs", "2", "-q").code == 1
@@ -190,13 +195,8 @@ def test_strict(command, here, write_lines, record):
 def test_validate_says_what_would_run(command, here):
     said = command("validate", "suite.yaml", "--set", "gate={metric: accuracy, op: gte, value: 0.8}")
     assert said.code == 0
-    for word in (
-        "suite.yaml: valid",
-        "runs.jsonl (jsonl)",
-        "quality (toy)",
-        "quality/toy_count",
-        "is a percentage here",
-    ):
+    words = ("suite.yaml: valid", "runs.jsonl (jsonl)", "quality (toy)", "quality/toy_count", "is a percentage here")
+    for word in words:
         assert word in said.out
     assert sorted(path.name for path in here.iterdir()) == ["runs.jsonl", "suite.yaml", "x.numbers"]
     clean(command("validate", "suite.yaml", "--set", "target.paths=[gone]"), 3, "gone: no such file")

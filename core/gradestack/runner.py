@@ -180,8 +180,7 @@ class _Run:
         loop.merged.seen.clear()
         give_back_memory()
         report = Report(path=staging.path, header=head, summary=figures)
-        complete = with_trajectories(report, suite.reader.component, self.say)
-        complete = attrs.evolve(complete, registry=suite.registry)
+        complete = attrs.evolve(with_trajectories(report, suite.reader.component, self.say), registry=suite.registry)
         self.progress.phase("pages")
         pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
         with Interruption(patient=True):
@@ -193,7 +192,8 @@ class _Run:
             path = staging.commit(durable=recorded > 0, keep=recorded > 0 and unfinished_business)
         if self.default:
             link_latest(path)
-        return attrs.evolve(report, path=path, summary=figures, pages=tuple(path / page for page in pages.written))
+        head, written = loads((path / HEADER).read_bytes()), tuple(path / page for page in pages.written)
+        return attrs.evolve(report, path=path, header=head, summary=figures, pages=written)
 
     def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""

@@ -156,7 +156,7 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
 
 def test_a_rerun_replaces_the_run_whole(run_lines, record, toys):
     first = run_lines([record("a", 1.0)], reports=["markdown"])
-    (first.path / "mine.txt").write_text("x")
+    assert (first.path / "report.md").is_file()
     second = run_lines([record("b", 1.0)])
     assert sorted(toys.files_of(second.path)) == ["header.json", "results.jsonl", "summary.json"]
     assert ids(second) == ["b"]

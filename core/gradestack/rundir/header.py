@@ -123,10 +123,9 @@ def range_mark(shard: Shard) -> str:
     if shard.input.path.is_file():
         with shard.input.path.open("rb") as file:
             end = shard.input.path.stat().st_size if shard.end is None else shard.end
-            file.seek(shard.start)
-            digest.update(file.read(min(_SAMPLE, max(0, end - shard.start))))
-            file.seek(max(shard.start, end - _SAMPLE))
-            digest.update(file.read(min(_SAMPLE, max(0, end - shard.start))))
+            for at in (shard.start, max(shard.start, end - _SAMPLE)):
+                file.seek(at)
+                digest.update(file.read(min(_SAMPLE, max(0, end - shard.start))))
     return digest.hexdigest()
 
 
@@ -158,8 +157,7 @@ def _recording(suite: Suite) -> dict[str, Any]:
         if field.init and field.name in suite.reader.options
     }
     given = {"inputs": list(suite.inputs.data), "dataset": suite.inputs.dataset if reader.takes_dataset else None}
-    shown = json_data(given, _absolute)
-    return {"reader": suite.reader.name, "options": options, **shown}
+    return {"reader": suite.reader.name, "options": options, **json_data(given, _absolute)}
 
 
 def _bounds(stage: Stage) -> dict[str, JSON]:
@@ -213,8 +211,6 @@ def header(
     suite: Suite, started: str, timings: Mapping[str, Any], remarks: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
     """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
-    before: list[Stage] = [suite.reader, *suite.graders]
-    after: list[Stage] = [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
     files = [file for path in given for file in (files_below(path) if path.is_dir() else [path])]
     return {
@@ -226,9 +222,9 @@ def header(
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
         "components": [
-            *map(component_entry, before),
+            *map(component_entry, [suite.reader, *suite.graders]),
             *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
-            *map(component_entry, after),
+            *map(component_entry, [*suite.exporters, suite.engine, *suite.reports]),
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],

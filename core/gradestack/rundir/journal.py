@@ -125,9 +125,7 @@ class Journal:
         place = self._staging.place
         if (path := self._staging.path / ROWS).is_file():
             return path
-        if not is_run(place):
-            return None
-        committed = json.loads(read_regular(place / HEADER)).get("timestamp") == self.started
+        committed = is_run(place) and json.loads(read_regular(place / HEADER)).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
     def _cut(self, size: int) -> None:
@@ -240,8 +238,6 @@ class Journal:
 
 
 _ANEW = "run without --resume to start anew"
-
-
 _HEAD = b'{"check":%d,'
 
 

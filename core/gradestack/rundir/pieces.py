@@ -87,11 +87,10 @@ class FilePiece:
     def close(self) -> Parts:
         """Return the files, closed."""
         try:
-            rows = None
             if self._rows is not None:
-                rows = Path(self._rows.name)
                 self._rows.close()
         finally:
             for _, file in self._native.values():
                 file.close()
+        rows = None if self._rows is None else Path(self._rows.name)
         return Parts(rows, {artefact: path for artefact, (path, _) in self._native.items()})

@@ -8,6 +8,7 @@ link, a pipe or a device itself, never what it leads to.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -22,13 +23,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.values import dumps, loads
-from gradestack.run_files import ROWS, is_run
+from gradestack.run_files import HEADER, ROWS, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
 """Seconds to wait for a directory another process has: workers of a killed run end within a second after it."""
-UNFINISHED = ".unfinished"
+UNFINISHED, _NEW, _PARTS, _OLD = ".unfinished", ".gradestack-", "parts-", "old"
 
 
 def _safe(name: str) -> str:
@@ -53,9 +55,39 @@ def check_place(path: Path) -> None:
             raise ConfigError(f"{path}: {why}; name another with -o")
         if path.is_dir() and any(path.iterdir()) and not is_run(path):
             raise ConfigError(f"{path}: the directory is not empty and not a gradestack run; name another with -o")
+        if foreign := _foreign(path):
+            raise ConfigError(f"{path}: holds {min(foreign)}, which gradestack did not write; name another with -o")
         check_directory(path, path.absolute().parent)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _files(path: Path) -> set[str]:
+    found = (Path(place, name) for place, folders, files in os.walk(path) for name in (*folders, *files))
+    names = (each.relative_to(path).as_posix() for each in found if not each.is_symlink() and not each.is_dir())
+    return {os.fsencode(each).decode("utf-8", "backslashreplace") for each in names if not each.startswith(_NEW)}
+
+
+def _listed(path: Path) -> set[str] | None:
+    """Return the files that a run directory's header names; None where it names none, as earlier versions did."""
+    found = json.loads(read_regular(path / HEADER)).get("files") if is_run(path) else None
+    return set(map(str, found)) if isinstance(found, list) else None
+
+
+def _foreign(path: Path) -> set[str]:
+    """Return the files of a run directory that neither the run nor a later report wrote."""
+    if (own := _listed(path)) is None:
+        return set()
+    for run in [PurePath(each).parent for each in own if each.endswith(f"/{HEADER}")]:
+        own |= {f"{run.as_posix()}/{each}" for each in _listed(path / run) or ()}
+    return _files(path) - own
+
+
+def _list_files(place: Path, new: Path) -> None:
+    """Write the header of a run into ``new``, naming the files there, too."""
+    head = json.loads(read_regular(place / HEADER))
+    head["files"] = sorted({*(_listed(place) or ()), *_files(new), HEADER})
+    (new / HEADER).write_text(dumps(head, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def check_directory(path: Path, parent: Path | None = None) -> None:
@@ -74,9 +106,8 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
     place = output.resolve()
     for path in paths:
         if path.resolve().is_relative_to(place):
-            raise ConfigError(
-                f"{output}: holds {path}, which this run reads and would replace; name another place with -o"
-            )
+            why = "which this run reads and would replace; name another place with -o"
+            raise ConfigError(f"{output}: holds {path}, {why}")
 
 
 def unfinished(place: Path) -> Path:
@@ -147,13 +178,11 @@ def lock(directory: Path, patience: float = PATIENCE) -> int | None:
 def link_latest(place: Path) -> None:
     """Point ``latest`` beside a default run directory at it; where links are not possible, do nothing."""
     link = place.parent / "latest"
-    try:
+    with contextlib.suppress(OSError):
         if link.is_symlink():
             link.unlink()
         if not link.exists():
             link.symlink_to(place.name)
-    except OSError:
-        return
 
 
 @contextmanager
@@ -162,10 +191,12 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
 
     A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if they lay in ``place``.
     """
-    new = Path(tempfile.mkdtemp(prefix=".gradestack-", dir=place))
+    new = Path(tempfile.mkdtemp(prefix=_NEW, dir=place))
     try:
         yield new
         left = [path for pattern in earlier for path in _left(new, place, PurePath(pattern))]
+        if (known := _listed(place)) is not None and not _files(new) <= known:
+            _list_files(place, new)
         _move(new, place)
         for path in left:
             path.unlink()
@@ -215,8 +246,7 @@ class RowsFile:
     def __init__(self, path: Path, size: int = 0) -> None:
         self.path, self.size = path, size
         self._to = self._open()
-        os.ftruncate(self._to, size)
-        os.lseek(self._to, 0, os.SEEK_END)
+        self.trim()
 
     def append(self, part: Path) -> int:
         """Move the content of a file to the end and return its size."""
@@ -270,9 +300,6 @@ class RowsFile:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._to)
-
-
-_PARTS, _OLD = "parts-", "old"
 
 
 class Staging:
@@ -357,6 +384,8 @@ class Staging:
     def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
         """Move the directory into its place, replacing an earlier run whole, and return the place."""
         place, old = self.place, self.base / _OLD
+        for run in [each.parent for each in self.path.rglob(HEADER) if is_run(each.parent)]:
+            _list_files(run, run)
         if durable:
             for path in [*self.path.rglob("*"), self.path]:
                 synchronise(path)
@@ -365,11 +394,8 @@ class Staging:
         self.path.rename(place)
         if durable:
             synchronise(place.absolute().parent)
-        if keep:
-            shutil.rmtree(old, ignore_errors=True)
-            self.leave()
-        else:
-            self.discard()
+        shutil.rmtree(old if keep else self.base, ignore_errors=True)
+        self.leave()
         self.path = place
         return place
 

@@ -48,22 +48,18 @@ def _number(path: Path) -> int | None:
 def _lines(path: Path) -> dict[str, int]:
     """Return ``name number`` lines, kilobytes as bytes."""
     found = {}
-    try:
+    with suppress(OSError, ValueError):
         for line in path.read_text(encoding="ascii", errors="replace").splitlines():
             name, number, *unit = line.replace(":", " ").split()
             found[name] = int(number) * (1024 if unit else 1)
-    except (OSError, ValueError):
-        return found
     return found
 
 
 def _group() -> int | None:
     """Return what the process's control group leaves, files it keeps for speed not counted; None without a limit."""
-    places = [_GROUPS]
-    try:
+    places, entry = [_GROUPS], ""
+    with suppress(OSError, IndexError):
         entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
-    except (OSError, IndexError):
-        entry = ""
     if entry.startswith("0::/"):
         inner = _GROUPS / entry[4:]
         places += [inner, *(parent for parent in inner.parents if parent.is_relative_to(_GROUPS))]
@@ -139,35 +135,22 @@ class _InProcess:
     def open(self, shard: Shard) -> Self:
         return self
 
-    def recorded(self, samples: Sequence[Sample]) -> Any:
+    def recorded(self, *_: Any, **__: Any) -> Any:
         return None
+
+    native = note = close = finish = places = recorded
 
     def add_rows(self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts) -> WrittenBlock:
         return WrittenBlock(samples, {})
 
-    def native(self, artefact: str, text: str, separator: str) -> None:
-        pass
-
-    def note(self, shard: Shard, position: int) -> None:
-        pass
-
     def last_position(self, shard: Shard) -> tuple[int, float]:
         return 0, 0.0
-
-    def close(self) -> None:
-        pass
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
         return iter(())
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         return 0
-
-    def finish(self) -> None:
-        pass
-
-    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
-        return None
 
 
 LARGEST_IN_MEMORY = 64 << 20
@@ -237,8 +220,7 @@ def stream_grades(
     handed = _StreamRecorder()
     loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
     worker = loop.open()
-    identities, seen = loop.merging.identities, set[tuple[str, str, str]]()
-    anything = False
+    identities, seen, anything = loop.merging.identities, set[tuple[str, str, str]](), False
     for shard in loop.shards:
         with closing(worker.blocks(shard)) as blocks:
             result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=seen)

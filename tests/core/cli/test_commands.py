@@ -166,8 +166,7 @@ def test_every_option_reaches_the_run(command, here, write_lines):
     summary = json.loads((here / "out/summary.json").read_text())
     assert summary["suite"] == "mine"
     assert summary["metrics"]["states"]["partial"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 1}
-    header = json.loads((here / "out/header.json").read_text())
-    assert header["profile"] == "upstream"
+    assert json.loads((here / "out/header.json").read_text())["profile"] == "upstream"
 
 
 def test_a_profile_overrides_that_of_the_suite(command, here):
@@ -179,9 +178,8 @@ def test_several_runs_can_be_asked_for(command, here, write_lines, record):
     write_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)])
     assert command("run", "suite.yaml", "-o", "out", "--num-runs", "2", "-q").code == 1
     assert (here / "out/run_2/summary.json").is_file()
-    said = command("run", "suite.yaml", "-o", "out", "--num-runs", "3")
-    assert said.code == 3
-    assert "num_runs asks for 3 run(s), the recording holds 2: 1, 2" in said.err
+    words = "num_runs asks for 3 run(s), the recording holds 2: 1, 2"
+    clean(command("run", "suite.yaml", "-o", "out", "--num-runs", "3"), 3, words)
 
 
 def test_strict(command, here, write_lines, record):
@@ -239,9 +237,8 @@ def test_report_mistakes(command, here):
     for place in ("x.numbers", "x.numbers/below"):
         clean(command("report", "out", "-o", place), 2, "x.numbers")
     header = json.loads((here / "out/header.json").read_text())
-    for component in header["components"]:
-        if component["kind"] == "reporter":
-            component["options"] = {"breaks": True}
+    for component in (each for each in header["components"] if each["kind"] == "reporter"):
+        component["options"] = {"breaks": True}
     (here / "out/header.json").write_text(json.dumps(header))
     clean(command("report", "out"), 4, "reporter dump raised RuntimeError")
 
@@ -478,13 +475,8 @@ def test_summary_and_header_have_the_documented_keys(recorded):
     assert (metrics["total"], metrics["total_attempted"]) == (10, 10)
     assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (0.8, 0.8)
     assert (metrics["passed_attempts"], metrics["failed_attempts"]) == (7, 3)
-    assert metrics["by_metric"]["quality"] == {
-        "avg_score_attempted": 0.8,
-        "avg_score_total": 0.8,
-        "pass_rate": 70.0,
-        "passed_attempts": 7,
-        "failed_attempts": 3,
-    }
+    shares = {"avg_score_attempted": 0.8, "avg_score_total": 0.8, "pass_rate": 70.0}
+    assert metrics["by_metric"]["quality"] == {**shares, "passed_attempts": 7, "failed_attempts": 3}
     assert metrics["by_metric"]["accuracy"]["pass_rate"] == 90.0
     assert metrics["metrics"] == {"quality": 70.0, "accuracy": 90.0}
     assert (summary["gates_passed"], metrics["per_model"]) == (True, None)

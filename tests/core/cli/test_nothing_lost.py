@@ -10,6 +10,7 @@ import gradestack
 from gradestack import ConfigError
 from gradestack.outcome.pages import rewrite_pages
 from gradestack.registry import discover
+from tests.core.outcomes import clean
 
 CALL = [{"name": "f", "arguments": {"a": 1}}]
 
@@ -42,6 +43,21 @@ def test_an_output_that_holds_an_input_is_refused(runs):
         gradestack.grade_files(["out"], output="out", stack="jsonl")
     assert (runs / "out/mine.jsonl").exists()
     assert (runs / "out/suite.yaml").exists()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "run_2/notes.txt", "theirs/header.json"])
+def test_a_file_of_others_in_an_earlier_run_is_not_deleted(runs, command, name):
+    """What runs, reports and comparisons wrote is replaced."""
+    lines = [{"id": "a", "expected": CALL, "predicted": CALL, "run": each} for each in (1, 2)]
+    (runs / "runs.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines))
+    (runs / "suite.yaml").write_text(json.dumps(_suite(num_runs=2)))
+    again = ("run", "suite.yaml", "-o", "out")
+    for words in (again, again, ("report", "out/run_1"), ("compare", "out", "out", "-o", "out"), again):
+        assert command(*words).code == 0, words
+    (runs / "out" / name).parent.mkdir(exist_ok=True)
+    (runs / "out" / name).write_text("theirs")
+    clean(command(*again), 2, f"out: holds {name}, which gradestack did not write; name another with -o")
+    assert (runs / "out" / name).read_text() == "theirs"
 
 
 def written(place, *, comparison):
@@ -89,8 +105,7 @@ def test_a_gate_per_an_unknown_facet_has_no_data(runs):
 def test_a_grader_that_exits_is_a_failed_grade(runs):
     """sys.exit in somebody's function cannot end the run with exit code 0."""
     (runs / "mine.py").write_text("import sys\ndef leave(sample, submission):\n    sys.exit(0)\n")
-    row = {"id": "a", "expected": "x", "predicted": "x"}
-    (runs / "runs.jsonl").write_text(json.dumps(row) + "\n")
+    (runs / "runs.jsonl").write_text('{"id": "a", "expected": "x", "predicted": "x"}\n')
     graders = {"q": {"kind": "tool", "function": "mine.py:leave"}}
     (runs / "suite.yaml").write_text(json.dumps(_suite(graders=graders, gate={"op": "gte", "value": 1})))
     report = gradestack.run("suite.yaml", output="out", allow_code=True)
@@ -98,22 +113,15 @@ def test_a_grader_that_exits_is_a_failed_grade(runs):
     assert next(report.rows())["grade"]["fault"]["type"] == "SystemExit"
 
 
-@pytest.mark.parametrize(
-    ("profile", "state", "score"), [("documented", "graded", 1 / 3), ("upstream", "graded", 1 / 3)]
-)
-def test_an_absent_turn_scores_nothing(runs, profile, state, score):
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_an_absent_turn_scores_nothing(runs, profile):
     """Even a grader that would accept an empty answer gives nothing for a turn that is not there."""
-    row = {
-        "id": "a",
-        "input": ["one", "two", "three"],
-        "expected": {"text": ["hello", ".*", "^$"]},
-        "turns": [[{"role": "assistant", "content": "hello"}]],
-    }
+    row = {"id": "a", "input": ["one", "two", "three"], "expected": {"text": ["hello", ".*", "^$"]}}
+    row["turns"] = [[{"role": "assistant", "content": "hello"}]]
     (runs / "runs.jsonl").write_text(json.dumps(row) + "\n")
-    suite = _suite(graders={"q": "regex_match"}, profile=profile)
-    report = gradestack.run(suite, output="out")
+    report = gradestack.run(_suite(graders={"q": "regex_match"}, profile=profile), output="out")
     grade = next(report.rows())["grade"]
-    assert (grade["state"], grade["score"]) == (state, score)
+    assert (grade["state"], grade["score"]) == ("graded", 1 / 3)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")

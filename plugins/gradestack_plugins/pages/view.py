@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode
 
 import attrs
 import click
@@ -244,13 +244,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get_all("Host") not in ([f"{ADDRESS}:{port}"], [f"localhost:{port}"]):
             self._send(403, _text("another host"))  # a name of somebody else's that leads here
             return
-        parts = urlsplit(self.path)
-        token, slash, path = parts.path.removeprefix("/").partition("/")
+        address, _, query = self.path.partition("?")
+        token, slash, path = address.removeprefix("/").partition("/")
         if not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._send(404, _text("nothing is here; the address has a part that cannot be guessed"))
             return
         try:
-            found = self.server.run.answer(unquote(path), dict(parse_qsl(parts.query)))
+            found = self.server.run.answer(unquote(path), dict(parse_qsl(query)))
         except (GradestackError, OSError) as error:
             self._send(500, _text(str(error)))
             return

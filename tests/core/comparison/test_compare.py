@@ -309,8 +309,7 @@ def test_the_sentence_counts_the_tasks_of_one_side(made):
 
 
 def test_runs_in_memory_have_a_number():
-    records = [{"id": "1", "expected": "x", "predicted": "x"}, {"id": "2", "expected": "x", "predicted": "x"}]
-    runs = [gradestack.grade([each], graders={"g": {"kind": "exact_match"}}) for each in records]
+    runs = [gradestack.grade([{"id": each, "expected": "x", "predicted": "x"}], "exact_match") for each in "ab"]
     with pytest.raises(DataError, match="samples 1 and samples 2 have no task in common"):
         compare(*runs)
 

@@ -149,6 +149,7 @@ def test_only_who_knows_the_address_is_answered(full):
     ):
         assert full(host=host)[0] == 403
     assert full(host=["localhost:{port}"])[0] == 200
+    assert full(raw="http://[")[0] == 404
     assert len(full.server.token) >= 32
     assert full.server.server_address[0] == "127.0.0.1"
 

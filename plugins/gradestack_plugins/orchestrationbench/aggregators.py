@@ -18,10 +18,12 @@ from gradestack_plugins.orchestrationbench.figures import (
     Figures,
     File,
     Intervals,
+    added,
     decision_matrix,
     file_figures,
     files_of,
     overall,
+    sums_of,
 )
 
 _FILE = ("file", "scenario", "trials", "error")
@@ -75,7 +77,7 @@ class _PerFile(Aggregator):
 
     def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:
         rows = [file_figures(name, file, self.profile) for name, file in sorted(files.items())]
-        totals = overall(rows, self.profile)
+        totals = overall(added(sums_of(row, self.profile) for row in rows), self.profile)
         more = self._more(totals, rows)
         shown = [{name: row[name] for name in (*_FILE, *self._rows)} for row in rows]
         found = {

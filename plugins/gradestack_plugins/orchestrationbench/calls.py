@@ -12,6 +12,7 @@ Trial: mean over the graded pairs; name and key are rounded to four decimals, as
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +20,10 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Profile, Sample
-from gradestack_plugins.orchestrationbench.decisions import Step, harmonic, set_f1
-from gradestack_plugins.orchestrationbench.trial import (
-    CALL,
-    Trial,
-    Verdict,
-)
+from gradestack import JSON, Grade, Outcome, Profile, Reason, Sample
+from gradestack.jsonio import as_map
+from gradestack_plugins.orchestrationbench.decisions import Bag, Step, harmonic, set_f1
+from gradestack_plugins.orchestrationbench.trial import Trial, Verdict
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _LONGEST = 50_000
@@ -79,88 +77,101 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = "exact_comparison"
     """``exact_comparison``, ``key_missing_in_predicted``, ``key_missing_in_actual``, ``type_mismatch``,
     ``enum_exact_comparison``, ``pattern_mismatch``, ``judged`` or ``undecided``."""
-    confirmed: int = 0
-    """Values equal on both sides, whatever became of them."""
     predicted: tuple[str, ...] = ()
     """Predicted values that equal no gold value, as texts, sorted."""
     gold: tuple[str, ...] = ()
     """Gold values that equal no predicted value."""
 
-    def shown(self) -> dict[str, JSON]:
-        """Return the result for people."""
-        found = msgspec.structs.asdict(self) | {"predicted": list(self.predicted), "gold": list(self.gold)}
-        del found["confirmed"]
-        return found
+    def at_best(self) -> KeyResult:
+        """Return an undecided argument as the most lenient judge could leave it."""
+        pairs = min(len(self.predicted), len(self.gold)) if self.reason == "undecided" else 0
+        return msgspec.structs.replace(self, tp=self.tp + pairs, fp=self.fp - pairs, fn=self.fn - pairs)
 
 
 def compare_key(
     key: str,
     predicted: Mapping[str, JSON],
     gold: Mapping[str, JSON],
-    schemas: Mapping[str, Any],
+    schemas: Iterable[Any],
+    verdict: Verdict | None,
     profile: Profile,
 ) -> KeyResult:
-    """Return the counts of one argument, left ``undecided`` where a judge would be asked.
+    """Return the counts of one argument, ``undecided`` where a judge would be asked and there is no verdict.
 
-    ``schemas`` are the parameters of the predicted tools, in the order they were called; in ``documented`` passed
-    through :func:`usable`. Of the profiles only the length of an undecodable text differs: its characters in
-    ``upstream``, else 1.
+    ``schemas`` are the parameters of the predicted tools, in the order they were called. An undecodable text is one
+    value, in ``upstream`` as many as it has characters. Without a verdict the leftovers do not match, and a verdict
+    counts them only; ``upstream`` then loses the values already found equal.
     """
-    if key not in predicted:
-        return KeyResult(
-            key=key, fn=_length(gold[key], profile), reason="key_missing_in_predicted", gold=_texts(gold[key])
-        )
-    if key not in gold:
-        values = predicted[key]
-        return KeyResult(key=key, fp=_length(values, profile), reason="key_missing_in_actual", predicted=_texts(values))
+    upstream = profile == "upstream"
+    if key not in predicted or key not in gold:
+        values = predicted.get(key, gold.get(key))
+        number = 1 if isinstance(values, str) and not upstream else len(values)
+        if key in gold:
+            return KeyResult(key=key, fn=number, reason="key_missing_in_predicted", gold=_texts(values))
+        return KeyResult(key=key, fp=number, reason="key_missing_in_actual", predicted=_texts(values))
     ours, theirs = set(_texts(predicted[key])), set(_texts(gold[key]))
     extra, lacking = tuple(sorted(ours - theirs)), tuple(sorted(theirs - ours))
-    reason = "exact_comparison"
+    tp, fp, fn, reason = len(ours & theirs), len(extra), len(lacking), "exact_comparison"
     if extra and lacking:
-        reason = automatic(key, extra, len(lacking), schemas) or "undecided"
-    return KeyResult(
-        key=key,
-        tp=len(ours & theirs),
-        fp=len(extra),
-        fn=len(lacking),
-        reason=reason,
-        confirmed=len(ours & theirs),
-        predicted=extra,
-        gold=lacking,
-    )
-
-
-def _length(values: JSON, profile: Profile) -> int:
-    return 1 if isinstance(values, str) and profile == "documented" else len(values)
+        reason = _automatic(_properties(schemas, key, profile), extra, len(lacking)) or "undecided"
+    if reason == "undecided":
+        tp = 0 if upstream else tp
+        if verdict is not None and verdict != Verdict():
+            tp, fp, fn, reason = tp + (verdict.tp or 0), verdict.fp or 0, verdict.fn or 0, "judged"
+    return KeyResult(key=key, tp=tp, fp=fp, fn=fn, reason=reason, predicted=extra, gold=lacking)
 
 
 def _texts(values: JSON) -> tuple[str, ...]:
     return tuple(value_text(value) for value in (values if isinstance(values, list) else [values]))
 
 
-def automatic(key: str, extra: Sequence[str], lacking: int, schemas: Mapping[str, Any]) -> str | None:
+def _properties(schemas: Iterable[Any], key: str, profile: Profile) -> list[Any]:
+    """Return the schemas of one argument; ``documented`` passes over what in them is of no use."""
+    if profile == "upstream":
+        properties = [schema.get("properties", {}) for schema in schemas]
+        return [fields[key] for fields in properties if key in fields]
+    found = [as_map(as_map(schema).get("properties")).get(key) for schema in schemas]
+    return [_usable(prop) for prop in found if isinstance(prop, Mapping)]
+
+
+def _usable(prop: Mapping[str, Any]) -> dict[str, Any]:
+    usable: dict[str, Any] = {}
+    declared = prop.get("type")
+    declared = declared[0] if isinstance(declared, list) and declared else declared
+    if isinstance(declared, str) and declared in _TYPES:
+        usable["type"] = declared
+    if "enum" in prop or "enum" in as_map(prop.get("items")):
+        usable["enum"] = True
+    if isinstance(prop.get("pattern"), str):
+        with contextlib.suppress(re.error):
+            _compiled(prop["pattern"])
+            usable["pattern"] = prop["pattern"]
+    return usable
+
+
+def _automatic(own: Sequence[Any], extra: Sequence[str], lacking: int) -> str | None:
     """Return why unequal values need no judge, None when they do.
 
     In this order: an integer argument with a predicted leftover ``int`` cannot read, or any other non-string argument
     (``type_mismatch``); as many leftovers on both sides and an enumeration (``enum_exact_comparison``); a predicted
     leftover that does not match the pattern at its start (``pattern_mismatch``).
     """
-    properties = [schema.get("properties", {}) for schema in schemas.values()]
-    own = [fields[key] for fields in properties if key in fields]
     kind = next((_kind(prop["type"]) for prop in own if "type" in prop), None)
     if kind == "integer":
-        if not all(_is_int(text) for text in extra):
+        if not all(map(_is_int, extra)):
             return "type_mismatch"
     elif kind and kind != "string":
         return "type_mismatch"
     if len(extra) == lacking and any("enum" in prop or "enum" in prop.get("items", {}) for prop in own):
         return "enum_exact_comparison"
     pattern = next((prop["pattern"] for prop in own if "pattern" in prop), None)
-    if pattern is not None:
-        compiled = re.compile(pattern.replace("\\\\", "\\"))
-        if not all(compiled.match(text) for text in extra):
-            return "pattern_mismatch"
+    if pattern is not None and not all(map(_compiled(pattern).match, extra)):
+        return "pattern_mismatch"
     return None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace("\\\\", "\\"))
 
 
 def _kind(declared: Any) -> str:
@@ -182,59 +193,6 @@ def _is_int(text: str) -> bool:
     return True
 
 
-def usable(schemas: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return schemas cut down to what the rules read, so that nothing in them can go wrong (``documented``)."""
-    return {name: {"properties": _usable_properties(schema)} for name, schema in schemas.items()}
-
-
-def _usable_properties(schema: Any) -> dict[str, dict[str, Any]]:
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    found: dict[str, dict[str, Any]] = {}
-    for key, prop in properties.items() if isinstance(properties, Mapping) else ():
-        if not isinstance(prop, Mapping):
-            continue
-        clean: dict[str, Any] = {name: prop[name] for name in ("enum",) if name in prop}
-        declared = prop.get("type")
-        declared = declared[0] if isinstance(declared, list) and declared else declared
-        if isinstance(declared, str) and declared in _TYPES:
-            clean["type"] = declared
-        if isinstance(prop.get("items"), Mapping) and "enum" in prop["items"]:
-            clean["items"] = {"enum": True}
-        if isinstance(prop.get("pattern"), str) and _compiles(prop["pattern"]):
-            clean["pattern"] = prop["pattern"]
-        found[key] = clean
-    return found
-
-
-def _compiles(pattern: str) -> bool:
-    try:
-        re.compile(pattern.replace("\\\\", "\\"))
-    except re.error:
-        return False
-    return True
-
-
-def decided(result: KeyResult, verdict: Verdict | None, profile: Profile) -> KeyResult:
-    """Return an undecided key with a judge's verdict, or with what its absence means.
-
-    ``upstream``: the verdict replaces the counts, and without one nothing matches; either way the values already found
-    equal are lost. ``documented``: they are kept, and without a verdict the leftovers count as not matching.
-    """
-    kept = result.confirmed if profile == "documented" else 0
-    if verdict is None:
-        return msgspec.structs.replace(result, tp=kept)
-    return msgspec.structs.replace(result, tp=kept + verdict.tp, fp=verdict.fp, fn=verdict.fn, reason="judged")
-
-
-def at_best(result: KeyResult, profile: Profile = "documented") -> KeyResult:
-    """Return an undecided key as the most lenient judge could leave it; what ``upstream`` lost stays lost."""
-    if result.reason != "undecided":
-        return result
-    pairs = min(len(result.predicted), len(result.gold))
-    kept = result.confirmed if profile == "documented" else 0
-    return msgspec.structs.replace(result, tp=kept + pairs, fp=result.fp - pairs, fn=result.fn - pairs)
-
-
 class Pair(msgspec.Struct, frozen=True, kw_only=True):
     """One gold call beside a predicted call."""
 
@@ -248,28 +206,9 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[KeyResult, ...] = ()
 
 
-class CallFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The calls of one trial."""
-
-    pairs: tuple[Pair, ...]
-    name: float | None
-    """None in ``documented`` when there is no graded pair; 0.0 then in ``upstream``."""
-    key: float | None
-    value: float | None
-    best_value: float | None
-    perfect: int
-    """Pairs with key F1 and value F1 both 1."""
-    judge_failed: bool = False
-    """The original lists the trial among those whose judge failed: no graded pair, or value F1 replaced by key F1."""
-    fallback: str = ""
-    """Why value F1 was replaced by key F1 (``upstream``)."""
-
-
-def value_f1(results: Sequence[KeyResult], profile: Profile) -> float | None:
+def _value_f1(results: Iterable[KeyResult], profile: Profile) -> float | None:
     """Return the F1 of counts summed over arguments; without any count None in ``documented``, 0 in ``upstream``."""
-    tp = sum(result.tp for result in results)
-    fp = sum(result.fp for result in results)
-    fn = sum(result.fn for result in results)
+    tp, fp, fn = map(sum, zip((0, 0, 0), *((each.tp, each.fp, each.fn) for each in results), strict=True))
     if not tp + fp + fn:
         return None if profile == "documented" else 0.0
     return harmonic(tp / (tp + fp) if tp + fp > 0 else 0.0, tp / (tp + fn) if tp + fn > 0 else 0.0)
@@ -284,102 +223,91 @@ def mean(values: Iterable[float | None], undefined: float | None = None) -> floa
     return total / number if number else undefined
 
 
-class CallRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What calls are compared by, beside the steps."""
-
-    profile: Profile = "documented"
-    tools: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """Parameters (JSON Schema) by tool name."""
-    verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
-    """A judge's, by step and argument; None when none was asked."""
-    judge_section: bool = True
-    """False when the evaluation config lacks its judge section."""
-
-
-def grade_calls(steps: Iterable[Step], rules: CallRules) -> CallFigures:
-    """Return the call figures of one trial.
+def call_grade(sample: Sample, steps: Iterable[Step], profile: Profile) -> tuple[Grade, list[Pair]]:
+    """Return the grade of a trial's calls, without items, and the pairs it is of.
 
     ``documented``: value is the mean over all pairs with an argument on either side. ``upstream``: the mean over the
     pairs whose value F1 is above 0; when the judge section is missing or a comparison raises, every pair's value F1
     becomes its key F1; no pair gives 0.0 throughout.
     """
-    upstream = rules.profile == "upstream"
-    called = [step for step in steps if step.fault is None and step.gold == CALL and step.predicted == CALL]
-    fallback = "the evaluation config has no judge section" if upstream and not rules.judge_section else ""
+    upstream = profile == "upstream"
+    trial = sample.native if isinstance(sample.native, Trial) else None
+    verdicts = trial.verdicts if trial is not None else None
+    tools = {spec.name: spec.parameters for spec in sample.tools or ()}
+    called = [step for step in steps if step.called]
     results: list[tuple[KeyResult, ...]] = [() for _ in called]
-    if not fallback:
+    fallback = ""
+    if upstream and trial is not None and not trial.setting.judge_section:
+        fallback = "the evaluation config has no judge section"
+    else:
         try:
-            results = [_compare(step, rules) for step in called]
+            results = [_compare(step, tools, (verdicts or {}).get(step.id, {}), profile) for step in called]
         except Exception as error:  # whatever a broken schema raises, the original falls back
             if not upstream:
                 raise
             fallback = f"{type(error).__name__}: {error}"
-    pairs = tuple(_pair(step, found, rules) for step, found in zip(called, results, strict=True))
-    if fallback:
-        pairs = tuple(msgspec.structs.replace(pair, value=pair.key, best_value=pair.key) for pair in pairs)
-    name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
-    values = [pair.value for pair in pairs]
-    bests = [pair.best_value for pair in pairs]
+    pairs = [_pair(step, found, profile, bool(fallback)) for step, found in zip(called, results, strict=True)]
+    values, bests = [pair.value for pair in pairs], [pair.best_value for pair in pairs]
+    listed = values
+    if upstream and verdicts is not None and not fallback:
+        # A live judge of the original lists the pairs it judged first, then assigns values by position.
+        listed = [pair.value for pair in sorted(pairs, key=_without_judge)]
     undefined = 0.0 if upstream else None
-    listed = _listed(pairs) if upstream and rules.verdicts is not None and not fallback else values
-    perfect = (1.0,) if upstream else (1.0, None)
-    return CallFigures(
-        pairs=pairs,
-        name=undefined if name is None else round(name, 4),
-        key=undefined if key is None else round(key, 4),
-        value=mean([each for each in values if (each if upstream else each is not None)], undefined),
-        best_value=mean([each for each in bests if (each if upstream else each is not None)], undefined),
-        perfect=sum(pair.key == 1.0 and value in perfect for pair, value in zip(pairs, listed, strict=True)),
-        judge_failed=upstream and (bool(fallback) or not pairs),
-        fallback=fallback,
+    name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
+    parts = {
+        "name": undefined if name is None else round(name, 4),
+        "key": undefined if key is None else round(key, 4),
+        "value": mean([each or None for each in values] if upstream else values, undefined),
+        "value_upper_bound": mean([each or None for each in bests] if upstream else bests, undefined),
+    }
+    reasons = []
+    if not pairs:
+        reasons.append(Reason(code="no_pair", message="no step where both gold and prediction call"))
+    if fallback:
+        reasons.append(Reason(code="judge_failed", message=f"value F1 replaced by key F1: {fallback}"))
+    if pairs and parts["value"] is None:
+        reasons.append(Reason(code="no_value", message="no graded call has arguments, so value F1 is 0/0"))
+    perfect = sum(pair.key == 1.0 and value in (1.0, None) for pair, value in zip(pairs, listed, strict=True))
+    skip = not pairs and not upstream
+    grade = Grade(
+        outcome=Outcome.SKIPPED if skip else Outcome.GRADED,
+        score=None if skip else mean([parts["name"], parts["key"], parts["value"]]),
+        counts={"pairs": len(pairs), "perfect_calls": perfect},
+        parts=parts,
+        reasons=tuple(reasons),
+        metadata={"judge_failed": upstream and (bool(fallback) or not pairs)},
     )
+    return grade, pairs
 
 
-def _listed(pairs: Sequence[Pair]) -> list[float]:
-    """Return value F1s as a live judge of the original leaves them: judged pairs first, then assigned by position."""
-    judged = [any(result.reason in ("judged", "undecided") for result in pair.keys) for pair in pairs]
-    first = [pair.value or 0.0 for pair, asked in zip(pairs, judged, strict=True) if asked]
-    return first + [pair.value or 0.0 for pair, asked in zip(pairs, judged, strict=True) if not asked]
+def _without_judge(pair: Pair) -> bool:
+    return not any(result.reason in ("judged", "undecided") for result in pair.keys)
 
 
-def _compare(step: Step, rules: CallRules) -> tuple[KeyResult, ...]:
-    """Return the results of all arguments of a pair, by name, the judge's verdicts included."""
-    names = step.bag.names if step.bag is not None else ()
-    schemas = {name: rules.tools[name] for name in names if name in rules.tools}
-    if rules.profile == "documented":
-        schemas = usable(schemas)
-    ours, theirs = _arguments(step)
-    found = [compare_key(key, ours, theirs, schemas, rules.profile) for key in sorted({*ours, *theirs})]
-    verdicts = (rules.verdicts or {}).get(step.id, {})
+def _bags(step: Step) -> tuple[Bag, Bag]:
+    return step.bag or Bag(), step.gold_bag or Bag()
+
+
+def _compare(
+    step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict], profile: Profile
+) -> tuple[KeyResult, ...]:
+    """Return the results of all arguments of a pair, by name."""
+    ours, theirs = _bags(step)
+    schemas = {name: tools[name] for name in ours.names if name in tools}.values()
     return tuple(
-        decided(result, verdicts.get(result.key), rules.profile) if result.reason == "undecided" else result
-        for result in found
+        compare_key(key, ours.arguments, theirs.arguments, schemas, verdicts.get(key), profile)
+        for key in sorted({*ours.arguments, *theirs.arguments})
     )
 
 
-def _arguments(step: Step) -> tuple[Mapping[str, JSON], Mapping[str, JSON]]:
-    return (step.bag.arguments if step.bag else {}), (step.gold_bag.arguments if step.gold_bag else {})
-
-
-def _pair(step: Step, results: tuple[KeyResult, ...], rules: CallRules) -> Pair:
-    ours, theirs = _arguments(step)
+def _pair(step: Step, results: tuple[KeyResult, ...], profile: Profile, fallback: bool) -> Pair:
+    ours, theirs = _bags(step)
+    key = set_f1(ours.arguments, theirs.arguments)
     return Pair(
         step=step,
-        name=set_f1(step.bag.names if step.bag else (), step.gold_bag.names if step.gold_bag else ()),
-        key=set_f1(ours, theirs),
-        value=value_f1(results, rules.profile),
-        best_value=value_f1([at_best(result, rules.profile) for result in results], rules.profile),
+        name=set_f1(ours.names, theirs.names),
+        key=key,
+        value=key if fallback else _value_f1(results, profile),
+        best_value=key if fallback else _value_f1([result.at_best() for result in results], profile),
         keys=results,
     )
-
-
-def calls_of(sample: Sample, steps: Iterable[Step], profile: Profile) -> CallFigures:
-    """Return the call figures of a sample."""
-    trial = sample.native if isinstance(sample.native, Trial) else None
-    rules = CallRules(
-        profile=profile,
-        tools={spec.name: spec.parameters for spec in sample.tools or ()},
-        verdicts=trial.verdicts if trial is not None else None,
-        judge_section=trial.setting.judge_section if trial is not None else True,
-    )
-    return grade_calls(steps, rules)

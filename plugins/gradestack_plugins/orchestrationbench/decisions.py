@@ -26,40 +26,50 @@ import msgspec
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall
 from gradestack.jsonio import compact, standard_loads
-from gradestack_plugins.orchestrationbench.trial import (
-    AWAITING,
-    CALL,
-    FAILED,
-    GENERAL,
-    MARKERS,
-    REJECTIONS,
-    VIOLATION,
-    Bag,
-    Decision,
-    Trial,
-    history_before,
-    system_message,
-)
+from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, GENERAL, MARKERS, Decision, Trial
 from gradestack_plugins.readers.chat import text_of, tool_calls
 
 MATRIX = (
     *("true_positive_reject", "true_negative_reject", "false_positive_reject", "false_negative_reject"),
     *("true_positive_fc", "false_positive_fc", "false_negative_fc", "true_negative_fc"),
 )
-CELLS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
+_COUNTED = {
+    "fc_fc": ("true_negative_reject", "true_positive_fc"),
+    "fc_reject": ("false_positive_reject", "false_negative_fc"),
+    "fc_failed": ("failed_generation", "false_negative_fc"),
+    "reject_fc": ("false_negative_reject", "false_positive_fc"),
+    "reject_reject": ("true_positive_reject", "true_negative_fc"),
+    "reject_failed": ("failed_generation", "true_negative_fc"),
+}
+CELLS = tuple(_COUNTED)
 """Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
 
-EMPTY_CALL = Bag(names=("",), arguments={})
-"""What the original makes of an answer without calls and without a marker: a call of nothing."""
+UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
+"""Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""
 UNDECODABLE = "Invalid JSON in arguments: "
+
+
+class Bag(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of one step taken together: the original does not pair single calls."""
+
+    names: tuple[JSON, ...] = ()
+    """Function names in order."""
+    arguments: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    """Argument -> list with one value per call that has it. ``error`` may hold a text instead (upstream)."""
+
+    def shown(self) -> dict[str, JSON]:
+        """Return the bag for people."""
+        return {"names": list(self.names), "arguments": dict(self.arguments)}
+
+
+EMPTY_CALL = Bag(names=("",))
+"""What the original makes of an answer without calls and without a marker: a call of nothing."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One predicted sub-agent turn beside its gold turn."""
 
     id: str
-    recorded_id: JSON = None
-    """The id as recorded; a number never equals the text a label uses."""
     gold: Decision = GENERAL
     predicted: Decision = FAILED
     gold_bag: Bag | None = None
@@ -73,6 +83,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """False when the label knows no such step."""
     fault: Fault | None = None
     """Why the step cannot be graded; then it is in no count."""
+
+    @property
+    def called(self) -> bool:
+        """True where both sides call, so that the calls can be compared."""
+        return self.fault is None and self.gold == CALL and self.predicted == CALL
 
     @property
     def right(self) -> bool:
@@ -91,94 +106,13 @@ def marked(text: Any) -> Decision | None:
     return next((marker for marker in MARKERS if marker in text), None)
 
 
-def tally(steps: Iterable[Step]) -> dict[str, int]:
-    """Return the eight matrix counts, the six cells, mismatches and failures; faulty steps are left out."""
-    counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
-    for step in steps:
-        if step.fault is not None:
-            continue
-        counts[step.cell] += 1
-        for name in _COUNTED[step.cell]:
-            counts[name] += 1
-        if step.cell == "reject_reject" and step.gold != step.predicted:
-            counts["rejection_type_mismatch"] += 1
-    return counts
-
-
-_COUNTED = {
-    "fc_fc": ("true_negative_reject", "true_positive_fc"),
-    "fc_reject": ("false_positive_reject", "false_negative_fc"),
-    "fc_failed": ("failed_generation", "false_negative_fc"),
-    "reject_fc": ("false_negative_reject", "false_positive_fc"),
-    "reject_reject": ("true_positive_reject", "true_negative_fc"),
-    "reject_failed": ("failed_generation", "true_negative_fc"),
-}
-
-
 def gold_steps(label: Any) -> list[str]:
     """Return the steps the label expects of sub-agents: keys without a dash whose entry has an ``agent_id``."""
-    if not isinstance(label, dict):
-        return []
     return [
         key
-        for key, entry in label.items()
+        for key, entry in (label.items() if isinstance(label, dict) else ())
         if isinstance(key, str) and "-" not in key and isinstance(entry, dict) and "agent_id" in entry
     ]
-
-
-def _upstream_step(label: Any, entry: Any) -> Step:
-    step = entry["step_id"]
-    key = f"{step}-1" if f"{step}-1" in label else step
-    gold: Decision = GENERAL
-    gold_bag, gold_text = None, None
-    if key in label:
-        turn = label[key]
-        if "tool_calls" in turn:
-            functions = (call.get("function", {}) for call in turn["tool_calls"])
-            gold, gold_bag = CALL, _bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
-        else:
-            gold_text = turn.get("content", "")
-            gold = marked(gold_text) or GENERAL
-    if len(entry.get("tool_calls", [])) == 0:
-        text = entry.get("content", "")
-        rejected = marked(text)
-        predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
-    else:
-        text = None
-        bag = _bag((call["function"]["name"], call["function"]["arguments"]) for call in entry["tool_calls"])
-        predicted = marked(bag.arguments) or CALL
-    return Step(
-        id=str(step),
-        recorded_id=step,
-        gold=gold,
-        predicted=predicted,
-        gold_bag=gold_bag,
-        bag=bag,
-        gold_text=gold_text,
-        text=text,
-        agent=entry.get("agent_id"),
-        labelled=key in label,
-    )
-
-
-def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
-    """Return calls as a bag. A text that is not JSON becomes a text under the key ``error``, the last one winning."""
-    names: list[JSON] = []
-    arguments: dict[str, Any] = {}
-    for name, raw in functions:
-        names.append(name)
-        values = raw
-        if not isinstance(raw, dict):
-            if not isinstance(raw, str):
-                raise TypeError(f"arguments must be text or an object, not {type(raw).__name__}")
-            try:
-                values = standard_loads(raw)
-            except json.JSONDecodeError:
-                arguments["error"] = UNDECODABLE + raw
-                continue
-        for key, value in values.items():
-            arguments.setdefault(key, []).append(value)
-    return Bag(names=tuple(names), arguments=arguments)
 
 
 def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
@@ -190,6 +124,59 @@ def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
     return [_documented_step(known, number, entry) for number, entry in enumerate(entries)]
 
 
+def _upstream_step(label: Any, entry: Any) -> Step:
+    step = entry["step_id"]
+    key = f"{step}-1" if f"{step}-1" in label else step
+    gold: Decision = GENERAL
+    gold_bag, gold_text = None, None
+    if key in label:
+        turn = label[key]
+        if "tool_calls" in turn:
+            functions = (call.get("function", {}) for call in turn["tool_calls"])
+            gold = CALL
+            gold_bag = _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
+        else:
+            gold_text = turn.get("content", "")
+            gold = marked(gold_text) or GENERAL
+    if len(entry.get("tool_calls", [])) == 0:
+        text = entry.get("content", "")
+        rejected = marked(text)
+        predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
+    else:
+        text = None
+        bag = _upstream_bag((call["function"]["name"], call["function"]["arguments"]) for call in entry["tool_calls"])
+        predicted = marked(bag.arguments) or CALL
+    return Step(
+        id=str(step),
+        gold=gold,
+        predicted=predicted,
+        gold_bag=gold_bag,
+        bag=bag,
+        gold_text=gold_text,
+        text=text,
+        agent=entry.get("agent_id"),
+        labelled=key in label,
+    )
+
+
+def _upstream_bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
+    """Return calls as a bag. A text that is not JSON becomes a text under the key ``error``, the last one winning."""
+    names: list[JSON] = []
+    arguments: dict[str, Any] = {}
+    for name, raw in functions:
+        names.append(name)
+        if not isinstance(raw, str | dict):
+            raise TypeError(f"arguments must be text or an object, not {type(raw).__name__}")
+        try:
+            values = raw if isinstance(raw, dict) else standard_loads(raw)
+        except json.JSONDecodeError:
+            arguments["error"] = f"{UNDECODABLE}{raw}"
+            continue
+        for key, value in values.items():
+            arguments.setdefault(key, []).append(value)
+    return Bag(names=tuple(names), arguments=arguments)
+
+
 def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     step = entry.get("step_id") if isinstance(entry, dict) else None
     if isinstance(step, bool) or not isinstance(step, int | str):
@@ -197,15 +184,13 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
         return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
     name = str(step)
     gold, gold_calls, gold_text, fault = gold_turn(label, name)
-    calls = tool_calls(entry.get("tool_calls"))
     text = text_of(entry.get("content"))
-    predicted, bag = predict(calls, text)
+    predicted, bag = _predicted(tool_calls(entry.get("tool_calls")), text)
     return Step(
         id=name,
-        recorded_id=step,
         gold=gold,
         predicted=predicted,
-        gold_bag=bag_of(gold_calls) if gold == CALL else None,
+        gold_bag=_bag(gold_calls) if gold == CALL else None,
         bag=bag,
         gold_text=gold_text,
         text=text,
@@ -220,25 +205,22 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
     if not isinstance(turn, dict):
-        return GENERAL, (), None, _unreadable(key, f"expected an object, found {compact(turn)[:60]}")
-    if "tool_calls" not in turn:
-        if key != step:
-            fault = _unreadable(key, "the gold call could not be read from the scenario: no tool_calls")
-            return GENERAL, (), None, fault
+        problem = f"expected an object, found {compact(turn)[:60]}"
+    elif "tool_calls" in turn:
+        raw = turn["tool_calls"]
+        calls = tool_calls(raw)
+        if isinstance(raw, list) and len(calls) == len(raw) and all(call.arguments is not None for call in calls):
+            return CALL, calls, None, None
+        problem = "tool_calls: expected calls with an object as arguments"
+    elif key == step:
         text = text_of(turn.get("content"))
         return marked(text) or GENERAL, (), text, None
-    raw = turn["tool_calls"]
-    calls = tool_calls(raw)
-    if not isinstance(raw, list) or len(calls) != len(raw) or any(call.arguments is None for call in calls):
-        return GENERAL, (), None, _unreadable(key, "tool_calls: expected calls with an object as arguments")
-    return CALL, calls, None, None
+    else:
+        problem = "the gold call could not be read from the scenario: no tool_calls"
+    return GENERAL, (), None, Fault(category="data", code="gold_unreadable", message=f"label {key}: {problem}")
 
 
-def _unreadable(key: str, message: str) -> Fault:
-    return Fault(category="data", code="gold_unreadable", message=f"label {key}: {message}")
-
-
-def bag_of(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
+def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
     """Return calls as a bag; arguments that are no object count as one value under the key ``error``."""
     names: list[JSON] = []
     arguments: dict[str, list[JSON]] = {}
@@ -251,13 +233,13 @@ def bag_of(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
     return Bag(names=tuple(names), arguments=arguments)
 
 
-def predict(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
+def _predicted(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
     """Return the decision of one answer and its calls.
 
     Calls decide: FC, or Reject when an argument has a marker for its name. Without calls a marker in the text is a
     Reject, and an answer without one is FAILED.
     """
-    bag = bag_of(calls)
+    bag = _bag(calls)
     if bag.names:
         return marked(bag.arguments) or CALL, bag
     return marked(text) or FAILED, None
@@ -270,39 +252,36 @@ def is_plain(expected: Expectation) -> bool:
     return all(call.plain for call in expected.calls or ())
 
 
-def sample_step(sample: Sample, profile: Profile) -> Step | None:
+def _sample_step(sample: Sample, profile: Profile) -> Step | None:
     """Return a whole sample as one step, None when it has no plain reference or no prediction of calls.
 
     Gold: a rejection label, else expected calls (none expected: GENERAL_REJECTION), else the label ``FC``. Predicted:
     the calls made, else a rejection label or marker in the answer, else what the profile makes of an answer without.
     """
-    calls, label = sample.expected.calls, sample.expected.label
-    gold = next((name for name in REJECTIONS if name == label), None)
+    calls = sample.expected.calls
+    rejections: dict[str, Decision] = {name: name for name in (*MARKERS, GENERAL)}
+    gold = rejections.get(sample.expected.label or "")
     if gold is None:
         if calls is None or not is_plain(sample.expected):
             return None
         gold = CALL if calls else GENERAL
     if sample.calls is None and sample.label is None and sample.text is None:
         return None
-    predicted, bag = predict(sample.calls or (), sample.text or "")
-    if bag is None and sample.label in REJECTIONS:
-        predicted = {AWAITING: AWAITING, VIOLATION: VIOLATION}.get(sample.label, GENERAL)
+    predicted, bag = _predicted(sample.calls or (), sample.text or "")
+    if bag is None:
+        predicted = rejections.get(sample.label or "", predicted)
     if predicted == FAILED and profile == "upstream":
         predicted, bag = CALL, EMPTY_CALL
     return Step(
         id="1",
         gold=gold,
         predicted=predicted,
-        gold_bag=bag_of(calls) if gold == CALL and calls is not None else None,
+        gold_bag=_bag(calls) if gold == CALL and calls is not None else None,
         bag=bag,
         gold_text=sample.expected.text if isinstance(sample.expected.text, str) else None,
         text=sample.text,
         agent=sample.agent_id,
     )
-
-
-UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
-"""Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -311,34 +290,32 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     missing: tuple[str, ...] = ()
     """Steps the label expects and the prediction lacks; they are in no matrix cell."""
-    rejection_cases: int = 0
-    function_call_cases: int = 0
+    rejection_cases: int
+    function_call_cases: int
 
     def counts(self) -> dict[str, int]:
-        """Return every count of the decisions."""
-        faulty = sum(1 for step in self.steps if step.fault is not None)
+        """Return the eight matrix counts, the six cells and all else that is counted; faulty steps are left out."""
+        counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
+        graded = [step for step in self.steps if step.fault is None]
+        for step in graded:
+            for name in (step.cell, *_COUNTED[step.cell]):
+                counts[name] += 1
+            counts["rejection_type_mismatch"] += step.cell == "reject_reject" and step.gold != step.predicted
         return {
-            **tally(self.steps),
+            **counts,
             "rejection_cases": self.rejection_cases,
             "function_call_cases": self.function_call_cases,
-            "steps_graded": len(self.steps) - faulty,
+            "steps_graded": len(graded),
             "steps_missing": len(self.missing),
-            "steps_faulty": faulty,
+            "steps_faulty": len(self.steps) - len(graded),
         }
 
 
 def fault_of(sample: Sample) -> Fault | None:
-    """Return why a sample cannot be graded at all, None when it can."""
-    trial = sample.native
-    if isinstance(trial, Trial):
-        if trial.unreadable:
-            return Fault(category="data", code=UNREADABLE, message=trial.unreadable)
-        if trial.empty:
-            return Fault(category="data", code=EMPTY, message=trial.empty)
+    """Return why a sample cannot be graded at all; of a trial, its graders find out themselves what is of use."""
+    if isinstance(sample.native, Trial) or sample.status is Status.OK:
         return None
-    if sample.status is not Status.OK:
-        return sample.error or Fault(category="target", code=str(sample.status), message="the recorded run failed")
-    return None
+    return sample.error or Fault(category="target", code=str(sample.status), message="the recorded run failed")
 
 
 def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
@@ -349,7 +326,7 @@ def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
     """
     trial = sample.native
     if not isinstance(trial, Trial):
-        step = sample_step(sample, profile)
+        step = _sample_step(sample, profile)
         if step is None:
             return None
         called = step.gold == CALL
@@ -368,32 +345,51 @@ def _documented(trial: Trial) -> Arguments | Fault:
         what = "the run is not an object" if not isinstance(trial.run, Mapping) else "the run has no label object"
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
     golds = {step: gold_turn(label, step) for step in gold_steps(label)}
-    steps = tuple(steps_of(label, trial.part("sub_agent_history"), "documented"))
-    faults = {step: golds[step][3] for step in _missing(label, steps)}
-    steps += tuple(Step(id=step, fault=fault) for step, fault in faults.items() if fault is not None)
+    steps = steps_of(label, trial.part("sub_agent_history"), "documented")
+    missing = _missing(golds, steps)
+    steps += [Step(id=step, fault=golds[step][3]) for step in missing if golds[step][3] is not None]
+    missing = _missing(golds, steps)
     readable = [gold for gold, _, _, fault in golds.values() if fault is None]
     calls = readable.count(CALL)
     cases = {"rejection_cases": len(readable) - calls, "function_call_cases": calls}
-    return Arguments(steps=steps, missing=_missing(label, steps), **cases)
+    return Arguments(steps=tuple(steps), missing=missing, **cases)
 
 
 def _upstream(trial: Trial) -> Arguments:
     history, label = trial.run["sub_agent_history"], trial.run["label"]
-    system_message(label)
-    steps = tuple(steps_of(label, history, "upstream"))
-    for step in steps:
-        history_before(label, step.recorded_id)
-        if step.gold == CALL and step.predicted == CALL and step.bag is not None and step.gold_bag is not None:
+    _system_message(label)
+    steps = steps_of(label, history, "upstream")
+    for entry, step in zip(history, steps, strict=True):
+        _check_history(label, entry["step_id"])
+        if step.called and step.bag is not None and step.gold_bag is not None:
             set_f1(step.bag.names, step.gold_bag.names)
     cases = gold_steps(label)
     calls = sum(f"{step}-1" in label for step in cases)
     counts = {"rejection_cases": len(cases) - calls, "function_call_cases": calls}
-    return Arguments(steps=steps, missing=_missing(label, steps), **counts)
+    return Arguments(steps=tuple(steps), missing=_missing(cases, steps), **counts)
 
 
-def _missing(label: object, steps: tuple[Step, ...]) -> tuple[str, ...]:
+def _missing(gold: Iterable[str], steps: Iterable[Step]) -> tuple[str, ...]:
     predicted = {step.id for step in steps}
-    return tuple(step for step in gold_steps(label) if step not in predicted)
+    return tuple(step for step in gold if step not in predicted)
+
+
+def _system_message(label: Any) -> Any:
+    first = label["1"]
+    return first["content"] if first["role"] == "system" else ""
+
+
+def _check_history(label: Any, step: Any) -> None:
+    """Raise what the original raises while it collects the turns before a step for its judge.
+
+    Keys are numbers joined by dashes; the calls of a turn (``N-1``) stand for what they asked, their ``refinedQuery``.
+    """
+    for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
+        if key == step:
+            return
+        if "-1" in key and (calls := label[key].get("tool_calls")):
+            decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
+            " ".join([arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments])
 
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:

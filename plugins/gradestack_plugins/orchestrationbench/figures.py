@@ -10,11 +10,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import msgspec
 
 from gradestack import JSON, Grade, Grades, Interval, Key, Outcome, Profile, estimate, interval
-from gradestack_plugins.orchestrationbench.calls import mean
 from gradestack_plugins.orchestrationbench.decisions import CELLS, EMPTY, MATRIX, UNREADABLE, harmonic
 
 SCORES = ("name", "key", "value", "value_upper_bound")
@@ -81,12 +81,19 @@ Number = float | int | None
 
 _OUTCOMES = ("true_positive", "false_positive", "false_negative", "true_negative")
 FC_PARTS = ("function_name_accuracy", "arguments_key_score", "arguments_value_score_not_count_rejection")
+_CALL_SCORES = (*FC_PARTS, "arguments_value_score_upper_bound")
 MEANS = (
     *("workflow_evaluation_with_failure", "workflow_evaluation_without_failure", "workflow_evaluation_upper_bound"),
-    *("average_structural_GED", "average_component_GED", *FC_PARTS, "arguments_value_score_upper_bound"),
+    *("average_structural_GED", "average_component_GED", *_CALL_SCORES),
 )
 """File figures that are averaged over files."""
 AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
+_DECISIONS = (
+    *(*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS),
+    *("perfect_calls", "steps_missing", "steps_faulty"),
+)
+_COUNTS = (*_DECISIONS, "failed_workflow_generation", "total_comparison_steps_evaluated", "trials")
+"""File figures that are added up over files."""
 
 
 def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False) -> Figures:
@@ -95,29 +102,39 @@ def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False
     Name, key and value: mean over trials, rounded to 4 digits; ``documented`` leaves out trials without a graded pair.
     Plans are pooled over trials. In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
     """
-    broken = profile == "upstream" and bool(file.faults or file.empty)
+    upstream = profile == "upstream"
+    broken = upstream and bool(file.faults or file.empty)
     figures: Figures = {
         "file": name,
         "scenario": file.scenario,
         "trials": file.trials,
-        "error": file.unreadable or (file.empty if profile == "documented" else None),
+        "error": file.unreadable or (None if upstream else file.empty),
         "arguments_error": (file.empty or file.faults[0][1]) if broken else None,
         "faults": file.faults,
         "judge_failed_trials": [] if broken else file.judge_failed,
     }
-    counts = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS)
-    for each in (*counts, "perfect_calls", "steps_missing", "steps_faulty"):
+    for each in _DECISIONS:
         figures[each] = 0 if broken else file.counts[each]
-    for each, scores in zip((*FC_PARTS, "arguments_value_score_upper_bound"), file.scores.values(), strict=True):
-        figures[each] = _trial_mean([] if broken else scores, file.trials, profile, exact=exact)
-    return figures | _plan_figures(file, profile)
+    for each, scores in zip(_CALL_SCORES, file.scores.values(), strict=True):
+        defined = [] if broken else [score for score in scores if score is not None]
+        trials = max(file.trials, 1) if upstream else len(defined)
+        figures[each] = _short(sum_up(defined) / trials if trials else None, exact=exact)
+    compared, failed, parsed = (file.counts[each] for each in ("plans", "plans_failed", "plans_parsed"))
+    punished = compared + failed if upstream else compared
 
+    def share(plans: str, divisor: int) -> Number:
+        return math.fsum(file.plans[plans]) / divisor if divisor else 0.0 if upstream else None
 
-def _trial_mean(values: Sequence[float | None], trials: int, profile: Profile, *, exact: bool) -> float | None:
-    defined = [value for value in values if value is not None]
-    if profile == "documented":
-        return _short(mean(defined), exact=exact)
-    return _short(sum_up(defined) / trials, exact=exact) if defined and trials else 0.0
+    return {
+        **figures,
+        "workflow_evaluation_with_failure": share("scores", punished),
+        "workflow_evaluation_without_failure": share("scores", compared if upstream else parsed),
+        "workflow_evaluation_upper_bound": share("highest", punished),
+        "average_structural_GED": share("structural", compared),
+        "average_component_GED": share("component", compared),
+        "failed_workflow_generation": failed,
+        "total_comparison_steps_evaluated": compared,
+    }
 
 
 def sum_up(values: Iterable[float]) -> float:
@@ -132,45 +149,30 @@ def _short(value: float | None, *, exact: bool) -> float | None:
     return value if exact or value is None else round(value, 4)
 
 
-def _plan_figures(file: File, profile: Profile) -> Figures:
-    compared, failed, parsed = (file.counts[name] for name in ("plans", "plans_failed", "plans_parsed"))
-    upstream = profile == "upstream"
-
-    def share(name: str, divisor: int) -> Number:
-        return math.fsum(file.plans[name]) / divisor if divisor else (0.0 if upstream else None)
-
-    return {
-        "workflow_evaluation_with_failure": share("scores", compared + failed if upstream else compared),
-        "workflow_evaluation_without_failure": share("scores", compared if upstream else parsed),
-        "workflow_evaluation_upper_bound": share("highest", compared + failed if upstream else compared),
-        "average_structural_GED": share("structural", compared),
-        "average_component_GED": share("component", compared),
-        "failed_workflow_generation": failed,
-        "total_comparison_steps_evaluated": compared,
-    }
+_OF = "files of "
+Sums = Counter[str]
+"""Counts, exact sums of what is averaged over files, and (``files of NAME``) the number of files that have it."""
 
 
-def overall(files: Iterable[Figures], profile: Profile) -> Figures:
-    """Return the figures of the whole input: sums of counts, plain means over the files that could be read."""
-    sound = [figures for figures in files if figures["error"] is None]
-    totals: Figures = {name: _mean([figures[name] for figures in sound], profile) for name in MEANS}
-    for name in (*MATRIX, *CELLS, "rejection_cases", "function_call_cases", "steps_missing", "steps_faulty"):
-        totals[name] = sum(figures[name] for figures in sound)
-    for name in ("failed_workflow_generation", "total_comparison_steps_evaluated", "perfect_calls", "trials"):
-        totals[name] = sum(figures[name] for figures in sound)
-    carried = 0 if profile == "upstream" else 1
-    # The original's file record lacks these two, so its sums are always 0.
-    for name in ("rejection_type_mismatch", "failed_generation"):
-        totals[name] = carried * sum(figures[name] for figures in sound)
-    totals["successful_files"] = len(sound)
-    return totals | composed(totals, profile)
+def sums_of(figures: Figures, profile: Profile) -> Sums:
+    """Return what a file adds to the sums: nothing, if it could not be read."""
+    sums: dict[str, Any] = {}
+    if figures["error"] is None:
+        sums = {name: figures[name] for name in _COUNTS} | {"successful_files": 1}
+        if profile == "upstream":  # the original's file record lacks these two, so its sums are always 0
+            sums |= {"rejection_type_mismatch": 0, "failed_generation": 0}
+        for name in MEANS:
+            if figures[name] is not None:
+                sums |= {name: Fraction(figures[name]), f"{_OF}{name}": 1}
+    return Counter(sums)
 
 
-def _mean(values: Iterable[Number], profile: Profile) -> float | None:
-    defined = [value for value in values if value is not None]
-    if not defined:
-        return 0.0 if profile == "upstream" else None
-    return float(sum(map(Fraction, defined), Fraction(0)) / len(defined))
+def added(sums: Iterable[Sums]) -> Sums:
+    """Return the sums of several files together."""
+    total: Sums = Counter()
+    for each in sums:
+        total.update(each)
+    return total
 
 
 def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
@@ -191,13 +193,18 @@ def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
     }
 
 
-def composed(totals: Mapping[str, JSON], profile: Profile, *, exact: bool = False, absent: Number = None) -> Figures:
-    """Return the figures that are composed of sums and means; the key metrics are rounded to 4 digits unless ``exact``.
+def overall(sums: Sums, profile: Profile, *, exact: bool = False, absent: Number = None) -> Figures:
+    """Return the figures of the whole input: sums of counts, plain means over the files that have a figure.
 
-    ``absent`` is what the F1 of a class that does not occur counts as in the composites of ``documented``.
+    The key metrics are rounded to 4 digits unless ``exact``. ``absent`` is what the F1 of a class that does not occur
+    counts as in the composites of ``documented``.
     """
     undefined: Number = 0 if profile == "upstream" else None
     zero = 0.0 if profile == "upstream" else None
+    totals: Figures = {name: sums[name] for name in (*_COUNTS, "successful_files")}
+    for name in MEANS:
+        files = sums[f"{_OF}{name}"]
+        totals[name] = float(sums[name] / files) if files else zero
     reject, call = (performance([totals[f"{cell}_{view}"] for cell in _OUTCOMES], profile) for view in ("reject", "fc"))
     mismatch, rejected = totals["rejection_type_mismatch"], totals["true_positive_reject"]
     over, under = totals["false_negative_reject"], totals["false_positive_reject"]
@@ -213,6 +220,7 @@ def composed(totals: Mapping[str, JSON], profile: Profile, *, exact: bool = Fals
     decision = composite(*(absent if view["f1"] is None else view["f1"] for view in (reject, call)))
     calls, plan = composite(name, key, value), composite(totals["workflow_evaluation_with_failure"])
     return {
+        **totals,
         "reject_decision_performance": reject,
         "fc_decision_performance": call,
         "error_patterns": {
@@ -239,23 +247,22 @@ def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:
     }
 
 
-_COUNTS = (*MATRIX, *CELLS, "rejection_type_mismatch", "rejection_cases", "function_call_cases", "trials")
-_OF = "files of "
 _VIEWS = ("reject", "fc")
-_DECIDED = tuple(f"{cell}_{view}" for view in _VIEWS for cell in ("true_positive", "false_positive", "false_negative"))
+_DECIDED = tuple(f"{cell}_{view}" for view in _VIEWS for cell in _OUTCOMES[:3])
 _CALLS = tuple(f"{_OF}{name}" for name in FC_PARTS)
 _PLANS = (f"{_OF}workflow_evaluation_with_failure",)
+_CELLS_OF = {
+    "precision": _OUTCOMES[:2],
+    "recall": ("true_positive", "false_negative"),
+    "f1": _OUTCOMES[:3],
+    "accuracy": _OUTCOMES,
+}
 _DIVISORS: Mapping[str, tuple[str, ...]] = {
     **{name: (f"{_OF}{name}",) for name in MEANS},
     **{
-        f"{view}_decision_performance.{figure}": tuple(f"{cell}_{view}" for cell in _OUTCOMES if cell in cells)
+        f"{view}_decision_performance.{figure}": tuple(f"{cell}_{view}" for cell in cells)
         for view in _VIEWS
-        for figure, cells in {
-            "precision": _OUTCOMES[:2],
-            "recall": ("true_positive", "false_negative"),
-            "f1": _OUTCOMES[:3],
-            "accuracy": _OUTCOMES,
-        }.items()
+        for figure, cells in _CELLS_OF.items()
     },
     **{
         f"error_patterns.{name}": ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
@@ -277,21 +284,19 @@ class Intervals:
     """Intervals of one model's figures, before any rounding: a task, left out whole, is a scenario."""
 
     def __init__(self, files: Mapping[str, File], profile: Profile, confidence: float) -> None:
-        self.profile, self.confidence = profile, confidence
-        self.tasks: dict[str, dict[str, float]] = {}
+        self._confidence = confidence
+        tasks: dict[str, list[Sums]] = defaultdict(list)
         for name, file in sorted(files.items()):
-            figures = file_figures(name, file, profile, exact=True)
-            if figures["error"] is None:
-                sums = self.tasks.setdefault(file.scenario, {})
-                for each, number in _sums(figures, profile).items():
-                    sums[each] = sums.get(each, 0) + number
-        names = {name for sums in self.tasks.values() for name in sums}
-        self.totals = {name: math.fsum(sums.get(name, 0) for sums in self.tasks.values()) for name in names}
-        self.whole = _flat(self._figures(self.totals, left_out=False))
-        self.left = {
-            task: _flat(self._figures({name: self.totals[name] - sums.get(name, 0) for name in names}, left_out=True))
-            for task, sums in self.tasks.items()
-        }
+            tasks[file.scenario].append(sums_of(file_figures(name, file, profile, exact=True), profile))
+        self._tasks = {task: added(sums) for task, sums in tasks.items() if any(sums)}
+        total = added(self._tasks.values())
+        self._whole = _flat(overall(total, profile, exact=True))
+        # A class that occurs in one task only has the F1 0 without it.
+        self._left = {}
+        for task, sums in self._tasks.items():
+            others = total.copy()
+            others.subtract(sums)
+            self._left[task] = _flat(overall(others, profile, exact=True, absent=0))
 
     def beside(self, figures: Iterable[str], undefined: Mapping[str, str]) -> dict[str, JSON]:
         """Return intervals by ``NAME_interval``, of a map of figures a map of them; or why a figure is undefined."""
@@ -306,40 +311,16 @@ class Intervals:
         return found
 
     def _interval(self, name: str) -> Interval:
-        tasks = [task for task, sums in self.tasks.items() if any(sums.get(each) for each in _DIVISORS[name])]
-        value = self.whole.get(name) if tasks else None
-        found = estimate(value, [(self.left[task].get(name), 1) for task in tasks], len(tasks))
-        return interval(found, int(sum(self.tasks[task]["trials"] for task in tasks)), confidence=self.confidence)
-
-    def _figures(self, sums: Mapping[str, float], *, left_out: bool) -> Figures:
-        """Return the figures of sums over tasks; a class that occurs in one task only has the F1 0 without it."""
-        totals: Figures = dict(sums)
-        for name in MEANS:
-            files = sums.get(f"{_OF}{name}", 0)
-            totals[name] = sums[name] / files if files else 0.0 if self.profile == "upstream" else None
-        for name in _COUNTS:
-            totals.setdefault(name, 0)
-        return totals | composed(totals, self.profile, exact=True, absent=0 if left_out else None)
-
-
-def _sums(figures: Figures, profile: Profile) -> dict[str, float]:
-    """Return what a file adds to the sums; in ``upstream`` mismatches are lost between file and directory."""
-    found: dict[str, float] = {name: figures[name] for name in _COUNTS}
-    if profile == "upstream":
-        found["rejection_type_mismatch"] = 0
-    for name in MEANS:
-        if figures[name] is not None:
-            found[name] = figures[name]
-            found[f"{_OF}{name}"] = 1
-    return found
+        tasks = [task for task, sums in self._tasks.items() if any(sums[each] for each in _DIVISORS[name])]
+        value = self._whole.get(name) if tasks else None
+        found = estimate(value, [(self._left[task].get(name), 1) for task in tasks], len(tasks))
+        return interval(found, sum(self._tasks[task]["trials"] for task in tasks), confidence=self._confidence)
 
 
 def _flat(figures: Figures) -> Figures:
     """Return figures by path."""
-    found: Figures = {}
+    found = dict(figures)
     for name, value in figures.items():
         if isinstance(value, dict):
             found |= {f"{name}.{key}": each for key, each in value.items()}
-        else:
-            found[name] = value
     return found

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -23,9 +24,9 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack_plugins.orchestrationbench.calls import CallFigures, Pair, calls_of, mean
+from gradestack_plugins.orchestrationbench.calls import Pair, call_grade, mean
 from gradestack_plugins.orchestrationbench.decisions import Arguments, Step, arguments_of, fault_of, is_plain
-from gradestack_plugins.orchestrationbench.figures import sum_up
+from gradestack_plugins.orchestrationbench.figures import PLANS, sum_up
 from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.plans import (
     PlanFigures,
@@ -35,11 +36,10 @@ from gradestack_plugins.orchestrationbench.plans import (
     plan_figures,
     sample_plans,
 )
-from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, Trial
+from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, Setting, Trial
 
 _LONGEST = 2_000
 """Characters of a text kept for people."""
-
 
 ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
 AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
@@ -117,11 +117,8 @@ class OrchestrationCall(_Bench):
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
-        figures = calls_of(sample, found.steps, self.profile)
-        return replace(
-            _call_grade(figures, self.profile),
-            items=tuple(map(_call, figures.pairs, _unique([pair.step for pair in figures.pairs]))),
-        )
+        grade, pairs = call_grade(sample, found.steps, self.profile)
+        return replace(grade, items=tuple(map(_call, pairs, _unique([pair.step for pair in pairs]))))
 
 
 @attrs.frozen(kw_only=True)
@@ -142,13 +139,17 @@ class _PlanOptions(_Bench):
 
     def _plans(self, sample: Sample) -> PlanFigures | None:
         trial = sample.native if isinstance(sample.native, Trial) else None
-        agent, status = self.agent_weight, self.status_weight
-        if trial is not None:
-            agent = trial.setting.agent_weight if agent is None else agent
-            status = trial.setting.status_weight if status is None else status
-        weights = Weights(AGENT_WEIGHT if agent is None else agent, STATUS_WEIGHT if status is None else status)
+        setting = Setting() if trial is None else trial.setting
+        weights = Weights(
+            _first(self.agent_weight, setting.agent_weight, AGENT_WEIGHT),
+            _first(self.status_weight, setting.status_weight, STATUS_WEIGHT),
+        )
         rules = PlanRules(profile=self.profile, weights=weights, solver=self.solver, budget=self.search_budget)
         return sample_plans(sample, rules) if trial is None else plan_figures(trial, rules)
+
+
+def _first(option: float | None, setting: float | None, default: float) -> float:
+    return option if option is not None else default if setting is None else setting
 
 
 @attrs.frozen(kw_only=True)
@@ -213,7 +214,7 @@ class OrchestrationBench(_PlanOptions):
         found = arguments_of(sample, self.profile)
         if isinstance(found, Arguments):
             grades.append(_decision_grade(found))
-            grades.append(_call_grade(calls_of(sample, found.steps, self.profile), self.profile))
+            grades.append(call_grade(sample, found.steps, self.profile)[0])
         merged = _merged(grades)
         if isinstance(found, Fault):
             return replace(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
@@ -261,31 +262,6 @@ def _decision_grade(arguments: Arguments) -> Grade:
     )
 
 
-def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
-    score = mean((figures.name, figures.key, figures.value))
-    reasons = []
-    if not figures.pairs:
-        reasons.append(Reason(code="no_pair", message="no step where both gold and prediction call"))
-    if figures.fallback:
-        reasons.append(Reason(code="judge_failed", message=f"value F1 replaced by key F1: {figures.fallback}"))
-    if figures.pairs and figures.value is None:
-        reasons.append(Reason(code="no_value", message="no graded call has arguments, so value F1 is 0/0"))
-    skip = profile == "documented" and not figures.pairs
-    return Grade(
-        outcome=Outcome.SKIPPED if skip else Outcome.GRADED,
-        score=None if skip else score,
-        counts={"pairs": len(figures.pairs), "perfect_calls": figures.perfect},
-        parts={
-            "name": figures.name,
-            "key": figures.key,
-            "value": figures.value,
-            "value_upper_bound": figures.best_value,
-        },
-        reasons=tuple(reasons),
-        metadata={"judge_failed": figures.judge_failed},
-    )
-
-
 def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
     compared = figures.compared
     scores = [step.figures for step in compared]
@@ -304,10 +280,7 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
         counts={"plans": len(compared), "plans_parsed": parsed, "plans_failed": figures.failed},
         parts={"plan": with_failure},
         reasons=tuple(reasons),
-        metadata={
-            f"plan_{name}": [score[place] for score in scores]
-            for place, name in enumerate(("scores", "structural", "component", "highest"))
-        },
+        metadata={f"plan_{name}": [score[place] for score in scores] for place, name in enumerate(PLANS)},
     )
 
 
@@ -358,30 +331,30 @@ def _decision_reasons(step: Step) -> tuple[Reason, ...]:
     if not step.labelled:
         message = "the label has no such step: a rejection is expected"
         found.append(Reason(code="no_label", subject=step.id, message=message))
-    code = message = ""
     if step.predicted == FAILED:
-        code, message = "failed_generation", "no call and no rejection marker"
-    elif step.gold != CALL == step.predicted:
-        code, message = "overaction", "called where it should have rejected"
-    elif step.gold == CALL != step.predicted:
-        code, message = "underaction", "rejected where it should have called"
-    elif step.gold != step.predicted:
-        code, message = "rejection_type", "rejected, for another reason than the gold turn"
-    if code:
-        reason = Reason(code=code, subject=step.id, expected=step.gold, actual=step.predicted, message=message)
-        found.append(reason)
+        wrong = "failed_generation", "no call and no rejection marker"
+    elif step.predicted == step.gold:
+        return tuple(found)
+    elif step.predicted == CALL:
+        wrong = "overaction", "called where it should have rejected"
+    elif step.gold == CALL:
+        wrong = "underaction", "rejected where it should have called"
+    else:
+        wrong = "rejection_type", "rejected, for another reason than the gold turn"
+    code, message = wrong
+    found.append(Reason(code=code, subject=step.id, expected=step.gold, actual=step.predicted, message=message))
     return tuple(found)
 
 
 def _call(pair: Pair, name: str) -> Item:
-    defined = [each for each in (pair.name, pair.key, pair.value) if each is not None]
+    parts = {"name": pair.name, "key": pair.key, "value": pair.value}
     return Item(
         id=name,
-        score=sum(defined) / len(defined),
+        score=mean(parts.values()),
         counts={count: sum(getattr(result, count) for result in pair.keys) for count in ("tp", "fp", "fn")},
-        parts={"name": pair.name, "key": pair.key, "value": pair.value, "value_upper_bound": pair.best_value},
+        parts={**parts, "value_upper_bound": pair.best_value},
         reasons=_call_reasons(pair),
-        metadata={**_sides(pair.step), "keys": [result.shown() for result in pair.keys]},
+        metadata={**_sides(pair.step), "keys": [msgspec.to_builtins(result) for result in pair.keys]},
     )
 
 
@@ -414,8 +387,8 @@ def _plan_item(step: PlanStep) -> Item:
     score, structural, component, highest = step.figures
     reasons = []
     if step.structural is None or step.component is None:
-        code, _, message = step.problem.partition(": ")
-        reasons.append(Reason(code=code, subject=step.id, message=message or "no plan was predicted at this step"))
+        code, message = step.problem
+        reasons.append(Reason(code=code, subject=step.id, message=message))
     else:
         for name, comparison in (("structural", step.structural), ("component", step.component)):
             distance = comparison.distance

@@ -21,7 +21,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
 
-import attrs
 import msgspec
 
 Number = TypeVar("Number", int, float)
@@ -35,8 +34,7 @@ class Graph(msgspec.Struct, frozen=True):
     The order of nodes and edges is kept because networkx's approximation of self-loops depends on it.
     """
 
-    names: tuple[str, ...]
-    """One name per node, for people."""
+    nodes: int
     labels: tuple[Label, ...] | None
     """One label per node; None when every node may stand for any other at no cost."""
     edges: tuple[tuple[int, int], ...]
@@ -45,7 +43,7 @@ class Graph(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """Number of nodes plus number of edges: the price of deleting the whole graph."""
-        return len(self.names) + len(self.edges)
+        return self.nodes + len(self.edges)
 
     @property
     def has_loop(self) -> bool:
@@ -57,39 +55,23 @@ class Builder:
     """Collects nodes and edges; a node or edge added twice is there once."""
 
     def __init__(self) -> None:
-        self._index: dict[Hashable, int] = {}
+        self.index: dict[Any, int] = {}
         self._edges: dict[tuple[int, int], None] = {}
 
     def node(self, key: Hashable) -> int:
         """Return the number of the node ``key``, adding it when it is new."""
-        return self._index.setdefault(key, len(self._index))
+        return self.index.setdefault(key, len(self.index))
 
     def edge(self, tail: Hashable, head: Hashable) -> None:
         """Add an edge, and its end nodes when they are new."""
         self._edges[self.node(tail), self.node(head)] = None
 
-    def named(self) -> Graph:
-        """Return the graph with unlabelled nodes (keys are names)."""
-        return Graph(tuple(str(key) for key in self._index), None, tuple(self._edges))
-
-    def labelled(self) -> Graph:
-        """Return the graph whose node keys, (agent, status) pairs, are the labels."""
-        labels: list[Label] = []
-        for key in self._index:
-            assert isinstance(key, tuple)  # noqa: S101 - component graphs are built from pairs only
-            labels.append((key[0], key[1]))
-        return Graph(tuple(f"{agent}|{status}" for agent, status in labels), tuple(labels), tuple(self._edges))
+    def graph(self, *, labelled: bool) -> Graph:
+        """Return the graph; labelled, its node keys are (agent, status) pairs."""
+        return Graph(len(self.index), tuple(self.index) if labelled else None, tuple(self._edges))
 
 
-INFINITE = 1 << 200
-"""Above every distance."""
-
-Masks = list[int]
-"""One bit set of nodes per node."""
-
-
-@attrs.frozen
-class Weights:
+class Weights(msgspec.Struct, frozen=True):
     """Price of putting one (agent, status) node in another's place.
 
     Equal nodes cost 0, nodes that differ in both cost 1, as do insertion and deletion.
@@ -100,7 +82,7 @@ class Weights:
     status: float = 0.5
     """The status differs, the agent does not."""
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         for name, weight in (("agent", self.agent), ("status", self.status)):
             if not 0 <= weight <= 2:
                 expected = "expected a number from 0 to 2, the price of a deletion and an insertion"
@@ -124,60 +106,170 @@ def _substituted(left: Label, right: Label, prices: tuple[Number, Number, Number
     return prices[0] if left[1] == right[1] else prices[2]
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Two graphs of ``n`` nodes each (dummies included) and the cost of every pair of nodes."""
-
-    n: int
-    cost: list[list[int]]
-    """cost[i][j]: doubled, scaled price of mapping node i on node j, a self-loop on one side only included."""
-    out1: Masks
-    in1: Masks
-    out2: Masks
-    in2: Masks
-    edge: int
-    """Doubled, scaled price of one edge."""
-    step: int
-    """Distances of this problem differ by multiples of this, so a bound this close below the best cannot be met."""
-    rowclass: list[int]
-    """Smallest node interchangeable with this one (same neighbours, same costs), left graph."""
-    colclass: list[int]
-    """The same for the right graph."""
+Masks = list[int]
+"""One bit set of nodes per node."""
 
 
-def build(left: Graph, right: Graph, weights: Weights) -> Problem:
-    """Return the assignment problem of two graphs; ``labels`` are None on both sides or on neither."""
-    n = max(len(left.names), len(right.names))
-    agent, status, unit = weights.scaled() if left.labels is not None else (0, 0, 1)
-    out1, in1, loops1 = _masks(left, n)
-    out2, in2, loops2 = _masks(right, n)
-    cost = [
-        [
-            2 * (_price(left, right, i, j, (agent, status, unit)) + unit * ((loops1 >> i ^ loops2 >> j) & 1))
-            for j in range(n)
+class _Search:
+    """Branch and bound over partial mappings of two graphs of ``n`` nodes each (dummies included).
+
+    The most constrained node comes first, and of several nodes that can be exchanged for one another only one is tried.
+    ``cost[i][j]`` is the doubled, scaled price of mapping node i on node j, a self-loop on one side only included;
+    ``edge`` that of one edge.
+    """
+
+    def __init__(self, left: Graph, right: Graph, weights: Weights, budget: int) -> None:
+        self.n = n = max(left.nodes, right.nodes)
+        self.budget, self.expanded = budget, 0
+        agent, status, unit = prices = weights.scaled() if left.labels is not None else (0, 0, 1)
+        self.edge = 2 * unit
+        self.out1, self.in1, loops1 = _masks(left, n)
+        self.out2, self.in2, loops2 = _masks(right, n)
+        self.cost = [
+            [2 * (_price(left, right, i, j, prices) + unit * ((loops1 >> i ^ loops2 >> j) & 1)) for j in range(n)]
+            for i in range(n)
         ]
-        for i in range(n)
-    ]
-    columns = [list(column) for column in zip(*cost, strict=True)]
-    return Problem(
-        n=n,
-        cost=cost,
-        out1=out1,
-        in1=in1,
-        out2=out2,
-        in2=in2,
-        edge=2 * unit,
-        # Unlabelled: every path costs n differences + edges on both sides - 2 * edges kept, so parity is fixed.
-        step=4 if left.labels is None else 2 * math.gcd(agent, status, unit),
-        rowclass=_twins(out1, in1, cost),
-        colclass=_twins(out2, in2, columns),
-    )
+        # Smallest node interchangeable with each one: same neighbours, same costs.
+        self.rows = _twins(self.out1, self.in1, self.cost)
+        self.columns = _twins(self.out2, self.in2, [list(column) for column in zip(*self.cost, strict=True)])
+        # Distances differ by multiples of this, so a bound this close below the best cannot be met. Unlabelled, every
+        # path costs n differences + edges on both sides - 2 * edges kept, so parity is fixed.
+        self.step = 4 if left.labels is None else 2 * math.gcd(agent, status, unit)
+        self.best = 1 << 200
+        """Cheapest complete mapping found."""
+        self.floor = self.best
+        """Lowest bound of what was left unexplored when the budget ran out."""
+
+    @property
+    def limit(self) -> int:
+        """Bound from which on nothing better than ``best`` can follow."""
+        return self.best - self.step + 1
+
+    def run(self) -> bool:
+        """Search; True when the search was complete, so that ``best`` is the distance."""
+        everything = list(range(self.n))
+        return self._expand(everything, everything, ([0] * self.n, [0] * self.n), 0, 0)
+
+    def _expand(self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int) -> bool:
+        if not rows:
+            self.best = min(self.best, paid)
+            return True
+        if self.expanded >= self.budget:
+            return False
+        self.expanded += 1
+        state = self._reduced(rows, cols, images, used, paid)
+        if state is None:
+            return True
+        bound, matrix = state
+        complete = True
+        for raised, r, c in self._children(rows, cols, matrix, self.limit - bound):
+            if bound + raised >= self.limit:
+                break
+            if complete and self._descend(rows, cols, (r, c), images, used, paid):
+                continue
+            complete = False
+            self.floor = min(self.floor, bound + raised)
+        return complete
+
+    def _reduced(
+        self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int
+    ) -> tuple[int, list[list[int]]] | None:
+        """Return (lower bound, reduced cost matrix) of a partial mapping, None when the bound reaches the limit.
+
+        A pair (i, j) of unmapped nodes costs at least its own price, its edges to mapped nodes that the other side
+        lacks, and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the
+        minimum of every row, then of every column, bounds the cheapest assignment from below; what is left in the
+        matrix is by how much a pair raises that bound.
+        """
+        edge, half, limit = self.edge, self.edge // 2, self.limit
+        out1, in1, out2, in2 = self.out1, self.in1, self.out2, self.in2
+        images_out, images_in = images
+        left, right = (sum([1 << node for node in nodes]) for nodes in (rows, cols))
+        columns = [
+            (j, out2[j] & used, in2[j] & used, (out2[j] & right).bit_count(), (in2[j] & right).bit_count())
+            for j in cols
+        ]
+        bound = paid
+        matrix = []
+        for i in rows:
+            cost, to, by = self.cost[i], images_out[i], images_in[i]
+            outs, ins = (out1[i] & left).bit_count(), (in1[i] & left).bit_count()
+            row = [
+                cost[j] + edge * ((to ^ o).bit_count() + (by ^ p).bit_count()) + half * (abs(outs - x) + abs(ins - y))
+                for j, o, p, x, y in columns
+            ]
+            least = min(row)
+            if least:
+                bound += least
+                if bound >= limit:
+                    return None
+                row = [value - least for value in row]
+            matrix.append(row)
+        leasts = list(map(min, zip(*matrix, strict=True)))
+        if any(leasts):
+            bound += sum(leasts)
+            matrix = [[value - least for value, least in zip(row, leasts, strict=True)] for row in matrix]
+        return None if bound >= limit else (bound, matrix)
+
+    def _children(
+        self, rows: list[int], cols: list[int], matrix: list[list[int]], slack: int
+    ) -> list[tuple[int, int, int]]:
+        """Return (raise of the bound, row, column) of the row's or column's choices where there are fewest."""
+        fewest, by_row, at = len(rows) + 1, True, 0
+        for axis, lines in ((True, matrix), (False, zip(*matrix, strict=True))):
+            for number, line in enumerate(lines):
+                viable = sum([value < slack for value in line])
+                if viable < fewest:
+                    fewest, by_row, at = viable, axis, number
+                    if viable <= 1:
+                        break
+            if fewest <= 1:
+                break
+        classes, nodes = (self.columns, cols) if by_row else (self.rows, rows)
+        tried: set[int] = set()
+        children = []
+        for number, node in enumerate(nodes):
+            r, c = (at, number) if by_row else (number, at)
+            if matrix[r][c] < slack and classes[node] not in tried:
+                tried.add(classes[node])
+                children.append((matrix[r][c], r, c))
+        return sorted(children)
+
+    def _descend(
+        self,
+        rows: list[int],
+        cols: list[int],
+        pair: tuple[int, int],
+        images: tuple[Masks, Masks],
+        used: int,
+        paid: int,
+    ) -> bool:
+        r, c = pair
+        i, j = rows[r], cols[c]
+        to, by = images
+        differing = (to[i] ^ self.out2[j] & used).bit_count() + (by[i] ^ self.in2[j] & used).bit_count()
+        paid += self.cost[i][j] + self.edge * differing
+        left = rows[:r] + rows[r + 1 :]
+        bit = 1 << j
+        to, by = _marked(to, self.in1[i], left, bit), _marked(by, self.out1[i], left, bit)
+        return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
 
 
-def _price(left: Graph, right: Graph, i: int, j: int, scaled: tuple[int, int, int]) -> int:
+def _marked(masks: Masks, neighbours: int, nodes: list[int], bit: int) -> Masks:
+    """Return masks in which those of the nodes that are neighbours have a further bit."""
+    if neighbours:
+        masks = masks.copy()
+        for node in nodes:
+            if neighbours >> node & 1:
+                masks[node] |= bit
+    return masks
+
+
+def _price(left: Graph, right: Graph, i: int, j: int, prices: tuple[int, int, int]) -> int:
     """Return the scaled price of node ``i`` in place of node ``j``; a number past the last node is a dummy."""
-    if i >= len(left.names) or j >= len(right.names):
-        return scaled[2]
-    return 0 if left.labels is None or right.labels is None else _substituted(left.labels[i], right.labels[j], scaled)
+    if i >= left.nodes or j >= right.nodes:
+        return prices[2]
+    return 0 if left.labels is None or right.labels is None else _substituted(left.labels[i], right.labels[j], prices)
 
 
 def _masks(graph: Graph, n: int) -> tuple[Masks, Masks, int]:
@@ -210,157 +302,6 @@ def _twins(out: Masks, into: Masks, cost: list[list[int]]) -> list[int]:
     return classes
 
 
-def reduced(
-    problem: Problem,
-    rows: list[int],
-    cols: list[int],
-    images: tuple[Masks, Masks],
-    used: int,
-    paid: int,
-    limit: int,
-) -> tuple[int, list[list[int]]] | None:
-    """Return (lower bound, reduced cost matrix) of a partial mapping, None when the bound reaches ``limit``.
-
-    A pair (i, j) of unmapped nodes costs at least its own price, its edges to mapped nodes that the other side lacks,
-    and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of
-    every row, then of every column, bounds the cheapest assignment from below; what is left in the matrix is by how
-    much a pair raises that bound.
-    """
-    edge, half = problem.edge, problem.edge // 2
-    out1, in1, out2, in2 = problem.out1, problem.in1, problem.out2, problem.in2
-    images_out, images_in = images
-    left = right = 0
-    for i, j in zip(rows, cols, strict=True):
-        left |= 1 << i
-        right |= 1 << j
-    columns = [
-        (j, out2[j] & used, in2[j] & used, (out2[j] & right).bit_count(), (in2[j] & right).bit_count()) for j in cols
-    ]
-    bound = paid
-    matrix = []
-    for i in rows:
-        cost, to, by = problem.cost[i], images_out[i], images_in[i]
-        outs, ins = (out1[i] & left).bit_count(), (in1[i] & left).bit_count()
-        row = [
-            cost[j] + edge * ((to ^ o).bit_count() + (by ^ p).bit_count()) + half * (abs(outs - x) + abs(ins - y))
-            for j, o, p, x, y in columns
-        ]
-        least = min(row)
-        if least:
-            bound += least
-            if bound >= limit:
-                return None
-            row = [value - least for value in row]
-        matrix.append(row)
-    leasts = list(map(min, zip(*matrix, strict=True)))
-    if any(leasts):
-        bound += sum(leasts)
-        matrix = [[value - least for value, least in zip(row, leasts, strict=True)] for row in matrix]
-    return None if bound >= limit else (bound, matrix)
-
-
-class DepthFirst(msgspec.Struct):
-    """Branch and bound over partial mappings, most constrained node first.
-
-    Of several nodes that can be exchanged for one another only one is tried.
-    """
-
-    problem: Problem
-    budget: int
-    best: int = INFINITE
-    """Cheapest complete mapping found."""
-    floor: int = INFINITE
-    """Lowest bound of what was left unexplored when the budget ran out."""
-    expanded: int = 0
-
-    @property
-    def limit(self) -> int:
-        """Bound from which on nothing better than ``best`` can follow."""
-        return self.best - self.problem.step + 1
-
-    def run(self) -> bool:
-        """Search; True when the search was complete, so that ``best`` is the distance."""
-        n = self.problem.n
-        everything = list(range(n))
-        return self._expand(everything, everything, ([0] * n, [0] * n), 0, 0)
-
-    def _expand(self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int) -> bool:
-        if not rows:
-            self.best = min(self.best, paid)
-            return True
-        if self.expanded >= self.budget:
-            return False
-        self.expanded += 1
-        state = reduced(self.problem, rows, cols, images, used, paid, self.limit)
-        if state is None:
-            return True
-        bound, matrix = state
-        complete = True
-        for raised, r, c in self._children(rows, cols, matrix, self.limit - bound):
-            if bound + raised >= self.limit:
-                break
-            if complete and self._descend(rows, cols, (r, c), images, used, paid):
-                continue
-            complete = False
-            self.floor = min(self.floor, bound + raised)
-        return complete
-
-    def _children(
-        self, rows: list[int], cols: list[int], matrix: list[list[int]], slack: int
-    ) -> list[tuple[int, int, int]]:
-        """Return (raise of the bound, row, column) of the row's or column's choices where there are fewest."""
-        fewest, by_row, at = len(rows) + 1, True, 0
-        for axis, lines in ((True, matrix), (False, zip(*matrix, strict=True))):
-            for number, line in enumerate(lines):
-                viable = sum([value < slack for value in line])
-                if viable < fewest:
-                    fewest, by_row, at = viable, axis, number
-                    if viable <= 1:
-                        break
-            if fewest <= 1:
-                break
-        classes, nodes = (self.problem.colclass, cols) if by_row else (self.problem.rowclass, rows)
-        tried: set[int] = set()
-        children = []
-        for number, node in enumerate(nodes):
-            r, c = (at, number) if by_row else (number, at)
-            if matrix[r][c] < slack and classes[node] not in tried:
-                tried.add(classes[node])
-                children.append((matrix[r][c], r, c))
-        children.sort()
-        return children
-
-    def _descend(
-        self,
-        rows: list[int],
-        cols: list[int],
-        pair: tuple[int, int],
-        images: tuple[Masks, Masks],
-        used: int,
-        paid: int,
-    ) -> bool:
-        problem = self.problem
-        r, c = pair
-        i, j = rows[r], cols[c]
-        to, by = images
-        differing = (to[i] ^ problem.out2[j] & used).bit_count() + (by[i] ^ problem.in2[j] & used).bit_count()
-        paid += problem.cost[i][j] + problem.edge * differing
-        left = rows[:r] + rows[r + 1 :]
-        bit = 1 << j
-        before, after = problem.in1[i], problem.out1[i]
-        if before:
-            to = to.copy()
-            for k in left:
-                if before >> k & 1:
-                    to[k] |= bit
-        if after:
-            by = by.copy()
-            for k in left:
-                if after >> k & 1:
-                    by[k] |= bit
-        return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
-
-
 BUDGET = 40_000
 """Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no
 more edges than nodes was found to need as many."""
@@ -390,42 +331,34 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
 
     No more than ``budget`` partial mappings are expanded, of graphs above 12 nodes proportionally fewer.
     """
-    n = max(len(left.names), len(right.names))
+    n = max(left.nodes, right.nodes)
     if left == right:
         return Distance(0.0, 0.0, exact=True)
-    if min(len(left.names), len(right.names)) == 0:
+    if not left.nodes or not right.nodes:
         whole = float(left.size + right.size)
         return Distance(whole, whole, exact=True)
     if n > _LARGEST:
         return _coarse(left, right, weights)
-    problem = build(left, right, weights)
-    scale = problem.edge
     granted = _UNLIMITED if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
-    search = DepthFirst(problem, granted)
-    lower = search.best if search.run() else min(search.floor, search.best)
-    return Distance(lower / scale, search.best / scale, exact=lower == search.best, expanded=search.expanded)
+    search = _Search(left, right, weights, granted)
+    complete = search.run()
+    upper, scale = search.best, search.edge
+    lower = upper if complete else min(search.floor, upper)
+    return Distance(lower / scale, upper / scale, exact=lower == upper, expanded=search.expanded)
 
 
 def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
     """Return bounds in linear time: equal labels mapped on each other, the others in order."""
-    n1, n2 = len(left.names), len(right.names)
-    few = min(n1, n2)
-    numbers = {label: j for j, label in enumerate(right.labels)} if right.labels is not None else {}
-    images = {i: numbers[label] for i, label in enumerate(left.labels or ()) if label in numbers}
-    taken = set(images.values())
-    free = (j for j in range(n2) if j not in taken)
-    least = min(weights.agent, weights.status, 1.0) if left.labels is not None else 0.0
-    lower = abs(n1 - n2) + (few - len(images)) * least + abs(len(left.edges) - len(right.edges))
-    prices = []
-    for i in range(n1):
-        if i in images:
-            continue
-        j = next(free, None)
-        if j is None:
-            break
-        images[i] = j
-        if left.labels is not None and right.labels is not None:
-            prices.append(weights.substitution(left.labels[i], right.labels[j]))
+    labels, others = left.labels or (), right.labels or ()
+    numbers = {label: j for j, label in enumerate(others)}
+    images = {i: numbers[label] for i, label in enumerate(labels) if label in numbers}
+    least = min(weights.agent, weights.status, 1.0) if labels else 0.0
+    few = min(left.nodes, right.nodes)
+    lower = abs(left.nodes - right.nodes) + (few - len(images)) * least + abs(len(left.edges) - len(right.edges))
+    free = sorted({*range(right.nodes)} - {*images.values()})
+    pairs = list(zip([i for i in range(left.nodes) if i not in images], free, strict=False))
+    images.update(pairs)
+    prices = [weights.substitution(labels[i], others[j]) for i, j in pairs] if labels else []
     edges = set(right.edges)
     kept = sum(1 for tail, head in left.edges if (images.get(tail), images.get(head)) in edges)
     upper = left.size + right.size - 2 * len(images) - 2 * kept + math.fsum(prices)
@@ -446,7 +379,7 @@ def available() -> bool:
 
 def feasible(left: Graph, right: Graph) -> bool:
     """Return whether networkx finishes the pair in seconds: few enough nodes and node mappings."""
-    few, many = sorted((len(left.names), len(right.names)))
+    few, many = sorted((left.nodes, right.nodes))
     return few + many <= NODES and math.perm(many, few) <= MAPPINGS
 
 
@@ -462,7 +395,7 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     def digraph(graph: Graph) -> Any:
         """Return the graph as networkx has it, nodes and edges in the same order."""
         copy = nx.DiGraph()
-        for node in range(len(graph.names)):
+        for node in range(graph.nodes):
             copy.add_node(node, label=graph.labels[node] if graph.labels is not None else None)
         copy.add_edges_from(graph.edges)
         return copy

@@ -28,16 +28,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import yaml
 
 from gradestack import JSON, Fault, Profile, Reason, Sample, yaml_data
-from gradestack.jsonio import standard_loads
+from gradestack.jsonio import as_list, as_map, standard_loads
 from gradestack_plugins.orchestrationbench.graphs import (
     BUDGET,
     Builder,
@@ -70,8 +70,6 @@ class PlanText(msgspec.Struct, frozen=True):
 
     workflows: Workflows = msgspec.field(default_factory=dict)
     """Everything the text's object holds; empty when the text holds no plan. Shared, never to be changed."""
-    form: int = 0
-    """Number of the form it was found in, 0 for none."""
     problem: str = ""
     """Why there is none."""
 
@@ -84,25 +82,21 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
     form's language.
     """
     text = text.rsplit("</think>", maxsplit=1)[-1]
-    for number, (form, load) in enumerate(_FORMS, start=1):
+    for form, load in _FORMS:
         candidate = form(text)
         if candidate is None:
             continue
         try:
             value = load(candidate)
             if isinstance(value, dict) and _has_workflow(value, profile):
-                return PlanText(value, number)
+                return PlanText(value)
         except (json.JSONDecodeError, yaml.YAMLError):
             continue
         except Exception:
             if profile == "upstream":
                 raise
-    named = (
-        "no object with a workflow_ key in any of the seven forms"
-        if PLAN_MARK in text
-        else "the text names no workflow_"
-    )
-    return PlanText(problem=named)
+    found = "no object with a workflow_ key in any of the seven forms"
+    return PlanText(problem=found if PLAN_MARK in text else "the text names no workflow_")
 
 
 def _load_yaml(text: str) -> Any:
@@ -201,7 +195,7 @@ def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
     known: dict[Any, Any] = {}
     for key, value in workflows.items():
         if (strict or isinstance(key, str)) and "workflow" in key:
-            known[key] = value if strict or isinstance(value, Mapping) else {}
+            known[key] = value if strict else as_map(value)
     structural = Builder()
     for name, fields in known.items():
         structural.node(name)
@@ -209,37 +203,36 @@ def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
             if dependency is None and strict:
                 raise ValueError("None cannot be a node")
             structural.edge(dependency, name)
-    return structural.named(), _component(known, strict=strict)
+    return structural.graph(labelled=False), _component(known, strict=strict)
 
 
 def _component(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
-    builder = Builder()
+    component = Builder()
     steps = {name: _steps(fields, strict=strict) for name, fields in workflows.items()}
     for sequence in steps.values():
         for step in sequence:
-            builder.node(step)
+            component.node(step)
     for sequence in steps.values():
         for step, following in pairwise(sequence):
             if step != following:
-                builder.edge(step, following)
+                component.edge(step, following)
     for name, fields in workflows.items():
         for dependency in _dependencies(fields, strict=strict) if steps[name] else ():
             if before := steps.get(dependency):
-                builder.edge(before[-1], steps[name][0])
-    return builder.labelled()
+                component.edge(before[-1], steps[name][0])
+    return component.graph(labelled=True)
 
 
 def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
     """Return a plan in short, for people: per workflow its steps as ``agent|status`` and what it depends on."""
-    short = {}
-    for key, value in workflows.items():
-        if isinstance(key, str) and "workflow" in key:
-            fields = value if isinstance(value, Mapping) else {}
-            short[key] = {
-                "steps": [f"{agent}|{status}" for agent, status in _steps(fields)],
-                "depends_on": [str(name) for name in _dependencies(fields)],
-            }
-    return short
+    return {
+        key: {
+            "steps": [f"{agent}|{status}" for agent, status in _steps(as_map(value))],
+            "depends_on": [str(name) for name in _dependencies(as_map(value))],
+        }
+        for key, value in workflows.items()
+        if isinstance(key, str) and "workflow" in key
+    }
 
 
 def _dependencies(fields: Mapping[Any, Any], *, strict: bool = False) -> Iterable[Any]:
@@ -275,13 +268,21 @@ Solver = Literal["auto", "exact", "networkx"]
 class Comparison(msgspec.Struct, frozen=True):
     """One pair of graphs compared."""
 
-    similarity: float
-    """From the upper bound of the distance, so never too high."""
-    highest: float
-    """From the lower bound; equal to ``similarity`` when exact."""
     distance: Distance
+    most: int
+    """Price of deleting one graph and inserting the other."""
     loops: bool
     """True when either graph has a self-loop."""
+
+    @property
+    def similarity(self) -> float:
+        """From the upper bound of the distance, so never too high."""
+        return 1 - self.distance.upper / self.most if self.most else 1.0
+
+    @property
+    def highest(self) -> float:
+        """From the lower bound; equal to ``similarity`` when exact."""
+        return 1 - self.distance.lower / self.most if self.most else 1.0
 
 
 class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,21 +296,12 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
-    most = predicted.size + gold.size
     wanted = rules.solver == "networkx" or (rules.solver == "auto" and rules.profile == "upstream")
     if wanted and available() and feasible(predicted, gold):
         distance = networkx_distance(predicted, gold, rules.weights)
     else:
         distance = edit_distance(predicted, gold, rules.weights, rules.budget)
-    return Comparison(
-        similarity=1 - distance.upper / most if most else 1.0,
-        highest=1 - distance.lower / most if most else 1.0,
-        distance=distance,
-        loops=predicted.has_loop or gold.has_loop,
-    )
-
-
-ABSENT, UNPARSABLE = "plan_absent", "plan_unparsable"
+    return Comparison(distance, predicted.size + gold.size, predicted.has_loop or gold.has_loop)
 
 
 class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -323,8 +315,8 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
     structural: Comparison | None = None
     component: Comparison | None = None
     """None when nothing could be compared: all figures are 0."""
-    problem: str = ""
-    """``plan_absent`` or ``plan_unparsable``, then what is wrong."""
+    problem: tuple[str, str] = ("", "")
+    """Why there is none: ``plan_absent`` or ``plan_unparsable``, and what is wrong."""
     fault: Fault | None = None
     """Why the gold plan cannot be used; then the step is in no figure."""
 
@@ -341,10 +333,10 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
 class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The plans of one trial."""
 
-    steps: tuple[PlanStep, ...] = ()
+    steps: Sequence[PlanStep] = ()
     failed: int = 0
     """Failed plan generations as the profile counts them."""
-    notes: tuple[Reason, ...] = ()
+    notes: Iterable[Reason] = ()
     """Predicted plans nobody asked for."""
     dropped: str = ""
     """Why the original ignores the plans of this run altogether (``upstream``)."""
@@ -373,101 +365,125 @@ def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
         return PlanFigures(dropped=f"{type(error).__name__}: {error}")
 
 
-_Prediction = tuple[PlanText, Any]
-"""A predicted plan, and the content it was read from."""
+_Plan = tuple[PlanText, Any]
+"""A plan, and the content it was read from."""
 
 
-def _prediction(content: Any, profile: Profile) -> _Prediction:
-    if isinstance(content, str):
-        return parse_plan(content, profile), content
-    return PlanText(problem="the content is no text"), content
+def _plan(content: Any, profile: Profile) -> _Plan:
+    plan = parse_plan(content, profile) if isinstance(content, str) else PlanText(problem="the content is no text")
+    return plan, content
 
 
 def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
-    predicted: dict[Any, _Prediction] = {}
-    unreadable: dict[Any, _Prediction] = {}
+    predicted: dict[Any, _Plan] = {}
+    unreadable: dict[Any, _Plan] = {}
     failed = 0
     for entry in run.get("main_agent_history", []):
         step = entry.get("step_id")
         if step is None:
             continue
-        prediction = _prediction(entry.get("content"), "upstream")
-        if prediction[0].workflows:
-            predicted[step] = prediction
+        plan = _plan(entry.get("content"), "upstream")
+        if plan[0].workflows:
+            predicted[step] = plan
         else:
             failed += 1
-            unreadable[step if isinstance(step, int | float | str) else repr(step)] = prediction
+            unreadable[step if isinstance(step, int | float | str) else repr(step)] = plan
     golds: dict[int, Workflows] = {}
     for key, turn in run.get("label", {}).items():
         try:
             number = int(key)
             content = turn.get("content", "")
             if isinstance(content, str) and PLAN_MARK in content:
-                plan = parse_plan(content, "upstream")
-                if plan.workflows:
-                    golds[number] = plan.workflows
+                golds[number] = parse_plan(content, "upstream").workflows or golds.get(number, {})
         except (ValueError, TypeError):
             continue
-    steps = []
-    for number in sorted(golds):
-        found = predicted.get(number) or unreadable.get(number)
-        steps.append(_compare_step(str(number), golds[number], found, rules))
+    golds = {number: gold for number, gold in sorted(golds.items()) if gold}
+    steps = [
+        _compare_step(str(number), gold, predicted.get(number) or unreadable.get(number), rules)
+        for number, gold in golds.items()
+    ]
     failed += sum(number not in predicted for number in golds)
-    notes = tuple(_extra(step) for step in predicted if step not in golds)
-    return PlanFigures(steps=tuple(steps), failed=failed, notes=notes)
+    return PlanFigures(steps=steps, failed=failed, notes=_not_asked_for(predicted, golds))
 
 
 def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
-    label, history = trial.part("label"), trial.part("main_agent_history")
-    predicted: dict[int, _Prediction] = {}
+    predicted: dict[int, _Plan] = {}
     notes = []
-    for entry in history if isinstance(history, list | tuple) else ():
-        number = step_number(entry.get("step_id")) if isinstance(entry, Mapping) else None
+    for entry in as_list(trial.part("main_agent_history")):
+        number = step_number(as_map(entry).get("step_id"))
         if number is None:
             notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
             continue
-        prediction = _prediction(entry.get("content"), "documented")
-        if prediction[0].workflows or number not in predicted:
-            predicted[number] = prediction
+        plan = _plan(entry.get("content"), "documented")
+        if plan[0].workflows or number not in predicted:
+            predicted[number] = plan
+    texts = gold_plans(trial.part("label"))
+    golds = {number: _plan(text, "documented") for number, text in sorted(texts.items())}
+    meant = {number: gold for number, gold in golds.items() if gold[0].workflows or gold[1].startswith(PLAN_MARK)}
+    notes += _not_asked_for(predicted, golds)
+    return _pairs(meant, predicted, rules, "label", notes)
+
+
+def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
+    """Return the plans of a sample of another reader, None when it has no reference plan.
+
+    A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
+    """
+    golds = _by_step(sample.expected.plan)
+    predicted = {name: plan for name, plan in _by_step(sample.plan).items() if plan[1] is not None}
+    return _pairs(golds, predicted, rules, "plan") if golds else None
+
+
+def _by_step(plan: JSON) -> dict[str, _Plan]:
+    if isinstance(plan, Mapping) and not _has_workflow(plan, "documented"):
+        return {str(key): _as_plan(each) for key, each in plan.items()}
+    return {} if plan is None else {"1": _as_plan(plan)}
+
+
+def _as_plan(plan: JSON) -> _Plan:
+    if isinstance(plan, str):
+        return parse_plan(plan, "documented"), plan
+    if isinstance(plan, Mapping) and _has_workflow(plan, "documented"):
+        return PlanText(workflows=dict(plan)), plan
+    return PlanText(problem="neither text nor an object with a workflow_ key"), plan
+
+
+_K = TypeVar("_K", int, str)
+
+
+def _pairs(
+    golds: Mapping[_K, _Plan], predicted: Mapping[_K, _Plan], rules: PlanRules, where: str, notes: Iterable[Reason] = ()
+) -> PlanFigures:
+    """Return gold plans beside predicted ones; a gold plan that is none is in no figure, a prediction a failure."""
     steps = []
-    golds = gold_plans(label)
-    for number, text in sorted(golds.items()):
-        gold = parse_plan(text, "documented")
+    for name, (gold, content) in golds.items():
         if gold.workflows:
-            steps.append(_compare_step(str(number), gold.workflows, predicted.get(number), rules))
-        elif text.startswith(PLAN_MARK):
-            steps.append(_unreadable(str(number), text, f"label {number}: {gold.problem}"))
-    notes.extend(_extra(number) for number in predicted if number not in golds)
-    return PlanFigures(steps=tuple(steps), failed=_unmatched(steps), notes=tuple(notes))
-
-
-def _unmatched(steps: Iterable[PlanStep]) -> int:
-    return sum(step.fault is None and step.structural is None for step in steps)
-
-
-def _unreadable(name: str, gold: JSON, message: str) -> PlanStep:
-    return PlanStep(id=name, gold=gold, fault=Fault(category="data", code="gold_unreadable", message=message))
+            steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
+        else:
+            fault = Fault(category="data", code="gold_unreadable", message=f"{where} {name}: {gold.problem}")
+            steps.append(PlanStep(id=str(name), gold=content, fault=fault))
+    failed = sum(step.fault is None and step.structural is None for step in steps)
+    return PlanFigures(steps=steps, failed=failed, notes=notes)
 
 
 def gold_plans(label: Any) -> dict[int, str]:
     """Return the texts that may be gold plans, by step: assistant turns without an agent that mention ``workflow_``."""
     found = {}
-    for key, turn in label.items() if isinstance(label, dict) else ():
-        if not isinstance(turn, dict) or "agent_id" in turn or turn.get("role") != "assistant":
-            continue
-        content = turn.get("content")
-        if isinstance(content, str) and PLAN_MARK in content and (number := step_number(key)) is not None:
+    for key, turn in as_map(label).items():
+        content, number = as_map(turn).get("content"), step_number(key)
+        spoken = "agent_id" not in as_map(turn) and as_map(turn).get("role") == "assistant"
+        if spoken and isinstance(content, str) and PLAN_MARK in content and number is not None:
             found[number] = content
     return found
 
 
-def _compare_step(name: str, gold: Workflows, prediction: _Prediction | None, rules: PlanRules) -> PlanStep:
+def _compare_step(name: str, gold: Workflows, prediction: _Plan | None, rules: PlanRules) -> PlanStep:
     short = outline(gold)
     if prediction is None:
-        return PlanStep(id=name, gold=short, problem=ABSENT)
+        return PlanStep(id=name, gold=short, problem=("plan_absent", "no plan was predicted at this step"))
     plan, content = prediction
     if not plan.workflows:
-        return PlanStep(id=name, gold=short, predicted=content, problem=f"{UNPARSABLE}: {plan.problem}")
+        return PlanStep(id=name, gold=short, predicted=content, problem=("plan_unparsable", plan.problem))
     sides = zip(graphs(plan.workflows, rules.profile), graphs(gold, rules.profile), strict=True)
     structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
     predicted = outline(plan.workflows)
@@ -481,42 +497,7 @@ def step_number(step: Any) -> int | None:
     return step if isinstance(step, int) and not isinstance(step, bool) else None
 
 
-def _extra(step: Any) -> Reason:
-    return Reason(code="plan_not_asked_for", subject=str(step), message="a plan was predicted where the label has none")
-
-
-def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
-    """Return the plans of a sample of another reader, None when it has no reference plan.
-
-    A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
-    """
-    golds = _by_step(sample.expected.plan)
-    if not golds:
-        return None
-    predicted = _by_step(sample.plan)
-    steps = []
-    for name, gold in golds.items():
-        parsed = _as_plan(gold)
-        if parsed.workflows:
-            found = predicted.get(name)
-            prediction = None if found is None else (_as_plan(found), found)
-            steps.append(_compare_step(name, parsed.workflows, prediction, rules))
-        else:
-            steps.append(_unreadable(name, gold, f"plan {name}: {parsed.problem}"))
-    return PlanFigures(steps=tuple(steps), failed=_unmatched(steps))
-
-
-def _by_step(plan: JSON) -> dict[str, JSON]:
-    if plan is None:
-        return {}
-    if isinstance(plan, Mapping) and not _has_workflow(plan, "documented"):
-        return {str(key): value for key, value in plan.items()}
-    return {"1": plan}
-
-
-def _as_plan(plan: JSON) -> PlanText:
-    if isinstance(plan, str):
-        return parse_plan(plan, "documented")
-    if isinstance(plan, Mapping) and _has_workflow(plan, "documented"):
-        return PlanText(workflows=dict(plan), form=4)
-    return PlanText(problem="neither text nor an object with a workflow_ key")
+def _not_asked_for(predicted: Iterable[Any], golds: Container[Any]) -> list[Reason]:
+    message = "a plan was predicted where the label has none"
+    extra = [str(step) for step in predicted if step not in golds]
+    return [Reason(code="plan_not_asked_for", subject=step, message=message) for step in extra]

@@ -35,7 +35,7 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack.jsonio import JsonProblem, Range, as_list, compact, first_records, loads, read_regular
+from gradestack.jsonio import JsonProblem, Range, as_list, as_map, compact, first_records, loads, read_regular
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
     UNREADABLE,
@@ -43,10 +43,8 @@ from gradestack_plugins.orchestrationbench.decisions import (
     gold_turn,
     steps_of,
 )
-from gradestack_plugins.orchestrationbench.graphs import Weights
 from gradestack_plugins.orchestrationbench.plans import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.trial import (
-    CALL,
     RUN_PREFIX,
     Setting,
     Trial,
@@ -54,7 +52,7 @@ from gradestack_plugins.orchestrationbench.trial import (
     read_verdicts,
     verdicts_for,
 )
-from gradestack_plugins.readers.chat import messages, text_of, tool_calls, tool_spec
+from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls, tool_spec
 
 
 def read_cards(path: Path) -> tuple[ToolSpec, ...]:
@@ -68,7 +66,7 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
         except (OSError, JsonProblem) as error:
             problems.append(f"{file.name}: {error}")
             continue
-        listed = card.get("tools") if isinstance(card, Mapping) else None
+        listed = as_map(card).get("tools")
         if not isinstance(listed, list):
             problems.append(f"{file.name}: expected an object with a list of tools")
             continue
@@ -86,60 +84,61 @@ def read_config(path: Path) -> Setting:
         raise ConfigError(f"evaluation config {path}: {error}") from error
     if data is not None and not isinstance(data, Mapping):
         raise ConfigError(f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}")
-    config: Mapping[Any, Any] = data or {}
-    params = config.get("evaluation_params")
-    judge = config.get("judge")
-    problems: list[str] = []
-    agent, status = (_weight(params, name, problems) for name in ("agent_change_weight", "status_change_weight"))
+    params, judge = as_map(as_map(data).get("evaluation_params")), as_map(as_map(data).get("judge"))
+    weights: dict[str, float] = {}
+    problems = []
+    for name in ("agent", "status"):
+        value = params.get(f"{name}_change_weight")
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 2:
+            weights[f"{name}_weight"] = float(value)
+        elif value is not None:
+            found = compact(value)[:60]
+            problems.append(f"evaluation_params.{name}_change_weight: expected a number from 0 to 2, found {found}")
     if problems:
         raise ConfigError(f"evaluation config {path}", *problems)
-    section = isinstance(judge, Mapping) and "model" in judge and "generation_params" in judge
-    return Setting(agent_weight=agent, status_weight=status, judge_section=section)
-
-
-def _weight(params: Any, name: str, problems: list[str]) -> float | None:
-    value = params.get(name) if isinstance(params, Mapping) else None
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        problems.append(f"evaluation_params.{name}: expected a number, found {value!r}")
-        return None
-    try:
-        Weights(float(value), 0.0)
-    except (OverflowError, ValueError):
-        problems.append(f"evaluation_params.{name}: expected a number from 0 to 2, found {value!r}")
-        return None
-    return float(value)
+    return Setting(**weights, judge_section="model" in judge and "generation_params" in judge)
 
 
 def trial_sample(common: Sample, trial: Trial) -> Sample:
     """Return one trial as one sample; a run that is no object, or has no label, is a failed one."""
-    label, history, plans = trial.part("label"), trial.part("sub_agent_history"), trial.part("main_agent_history")
-    sound = isinstance(trial.run, dict) and isinstance(label, dict)
-    unreadable = Fault(category="data", code="run_unreadable", message="expected a run with a label object")
+    label, history = trial.part("label"), trial.part("sub_agent_history")
+    sound = isinstance(label, dict)
     turns = messages(history)
     texts = [text for turn in turns if (text := text_of(turn.content))]
     return replace(
         common,
         input=user_turns(label),
         turns=(turns,) if turns else (),
-        calls=tuple(call for turn in turns for call in turn.tool_calls) if isinstance(history, list) else None,
+        calls=made_calls(turns) if isinstance(history, list) else None,
         text=texts[-1] if texts else None,
-        plan=_plans(plans) or None,
+        plan=_plans(trial.part("main_agent_history")) or None,
         expected=expectation(label),
         status=Status.OK if sound else Status.FAILED,
-        error=None if sound else unreadable,
+        error=None if sound else _fault("run_unreadable", "expected a run with a label object"),
         native=trial,
     )
+
+
+def _fault(code: str, message: str) -> Fault:
+    return Fault(category="data", code=code, message=message)
 
 
 def expectation(label: Any) -> Expectation:
     """Return all gold calls (those that can be read) and gold plans of a label; nothing when it is no object."""
     if not isinstance(label, dict):
         return Expectation()
-    calls = tuple(call for step in in_order(gold_steps(label)) for call in gold_calls(label, step))
+    calls = tuple(call for step in in_order(gold_steps(label)) for call in step_expectation(label, step).calls or ())
     plans = {str(step): text for step, text in sorted(gold_plans(label).items())}
     return Expectation(calls=calls, plan=plans or None)
+
+
+def step_expectation(label: Mapping[str, Any], step: str) -> Expectation:
+    """Return the gold calls, decision and text of a sub-agent's step; nothing when its gold turn cannot be read."""
+    gold, calls, text, fault = gold_turn(label, step)
+    if fault is not None:
+        return Expectation()
+    known = text if isinstance(text, str) else None
+    return Expectation(calls=tuple(map(ExpectedCall.of, calls)), label=gold, text=known)
 
 
 def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
@@ -153,34 +152,22 @@ def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
         facets = {**common.facets, "step": step}
         return replace(common, id=f"{common.id}/{step}", cluster=common.id, facets=facets, agent_usage=None, **fields)
 
-    label, history = trial.part("label"), trial.part("sub_agent_history")
-    known: Mapping[str, Any] = label if isinstance(label, dict) else {}
+    known, history = as_map(trial.part("label")), trial.part("sub_agent_history")
     seen = set()
-    for step, entry in zip(steps_of(known, history, "documented"), as_list(history), strict=False):
+    for step, entry in zip(steps_of(known, history, "documented"), as_list(history), strict=True):
         seen.add(step.id)
-        broken = step.fault is not None
         yield sample(
             step.id,
-            calls=() if broken and not isinstance(entry, dict) else tool_calls(entry.get("tool_calls")),
+            calls=tool_calls(as_map(entry).get("tool_calls")),
             label=step.predicted,
             text=step.text if isinstance(step.text, str) else None,
-            expected=Expectation(
-                calls=None if broken else gold_calls(known, step.id),
-                label=None if broken else step.gold,
-                text=step.gold_text if step.gold != CALL and isinstance(step.gold_text, str) else None,
-            ),
-            status=Status.FAILED if broken else Status.OK,
+            expected=Expectation() if step.fault else step_expectation(known, step.id),
+            status=Status.FAILED if step.fault else Status.OK,
             error=step.fault,
             agent_id=step.agent if isinstance(step.agent, str) else None,
         )
     for name in in_order([name for name in gold_steps(known) if name not in seen]):
-        gold, calls, text, fault = gold_turn(known, name)
-        expected = Expectation(
-            calls=None if fault else tuple(map(ExpectedCall.of, calls)),
-            label=None if fault else gold,
-            text=text if isinstance(text, str) else None,
-        )
-        yield sample(name, expected=expected, status=Status.MISSING)
+        yield sample(name, expected=step_expectation(known, name), status=Status.MISSING)
     predicted = _plans(trial.part("main_agent_history"))
     for number, text in sorted(gold_plans(known).items()):
         status = Status.MISSING if str(number) not in predicted else Status.OK
@@ -188,18 +175,11 @@ def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
         yield sample(str(number), plan=plan, expected=Expectation(plan=text), status=status)
 
 
-def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
-    """Return the gold calls of a step; none for a rejection or a gold turn that cannot be read."""
-    _, calls, _, _ = gold_turn(label, step)
-    return tuple(map(ExpectedCall.of, calls))
-
-
 def user_turns(label: Any) -> str | tuple[str, ...] | None:
     """Return what the user says in a label: a text, a tuple for several turns, None for none."""
-    if not isinstance(label, dict):
-        return None
-    spoken = [key for key, turn in label.items() if isinstance(turn, dict) and turn.get("role") == "user"]
-    texts = tuple(text_of(label[key].get("content")) for key in in_order(spoken))
+    turns = as_map(label)
+    spoken = [key for key, turn in turns.items() if as_map(turn).get("role") == "user"]
+    texts = tuple(text_of(turns[key].get("content")) for key in in_order(spoken))
     return None if not texts else texts[0] if len(texts) == 1 else texts
 
 
@@ -210,12 +190,9 @@ def in_order(steps: list[str]) -> list[str]:
 
 def _plans(history: Any) -> dict[str, JSON]:
     """Return predicted plan contents by step, the last of a step."""
-    found = {}
-    for entry in history if isinstance(history, list | tuple) else ():
-        number = step_number(entry.get("step_id")) if isinstance(entry, dict) else None
-        if number is not None:
-            found[str(number)] = entry.get("content")
-    return found
+    entries = [as_map(entry) for entry in as_list(history)]
+    numbered = [(step_number(entry.get("step_id")), entry) for entry in entries]
+    return {str(number): entry.get("content") for number, entry in numbered if number is not None}
 
 
 def whole_file(entry: Input, relative: str) -> RecordFile:
@@ -326,16 +303,22 @@ class OrchestrationBenchReader(RecordReader):
         path, shown = place_of(shard)
         model = shard.input.name if relative else None
         data, problem = self._load(path)
-        scenario = _scenario(data, path)
-        history = data.get("history") if isinstance(data, dict) else None
+        scenario, history = _scenario(data, path), as_map(data).get("history")
+        code = UNREADABLE if problem else EMPTY
         if problem or not isinstance(history, dict) or not history:
-            yield replace(_broken(scenario, shown, problem, index.setting), model=model)
+            yield Sample(
+                id=scenario,
+                model=model,
+                status=Status.FAILED,
+                error=_fault(code, problem or "history: expected an object with at least one run"),
+                facets={"file": shown},
+                source=Source(file=shown),
+            )
             return
         expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
         ordinal = 0
         for name, run in history.items():
             trial = Trial(
-                file=shown,
                 name=name,
                 run=run,
                 planned=name in expected,
@@ -381,21 +364,8 @@ def _is_followed(head: bytes) -> bool:
     return False
 
 
-def _broken(scenario: str, shown: str, problem: str, setting: Setting) -> Sample:
-    """Return the one failed sample of a file that cannot be read, or that holds no run."""
-    empty = "" if problem else "history: expected an object with at least one run"
-    return Sample(
-        id=scenario,
-        status=Status.FAILED,
-        error=Fault(category="data", code=UNREADABLE if problem else EMPTY, message=problem or empty),
-        facets={"file": shown},
-        source=Source(file=shown),
-        native=Trial(file=shown, setting=setting, unreadable=problem, empty=empty),
-    )
-
-
 def _scenario(data: JSON, path: Path) -> str:
-    named = data.get("scenario_id") if isinstance(data, dict) else None
+    named = as_map(data).get("scenario_id")
     if isinstance(named, str | int) and not isinstance(named, bool) and named != "":
         return str(named)
     return path.name.removesuffix(_SUFFIX).removesuffix(".json")

@@ -15,7 +15,6 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
-    ExpectedCall,
     Inputs,
     RecordFile,
     RecordReader,
@@ -25,9 +24,17 @@ from gradestack import (
     replace,
     yaml_data,
 )
+from gradestack.jsonio import as_map
 from gradestack_plugins.orchestrationbench.decisions import gold_steps, gold_turn
 from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
-from gradestack_plugins.orchestrationbench.reader import expectation, in_order, place_of, user_turns, whole_file
+from gradestack_plugins.orchestrationbench.reader import (
+    expectation,
+    in_order,
+    place_of,
+    step_expectation,
+    user_turns,
+    whole_file,
+)
 from gradestack_plugins.orchestrationbench.trial import PLAN_MARK
 
 Label = dict[str, dict[str, JSON]]
@@ -43,9 +50,7 @@ def label_of(steps: Any) -> Label:
     """
     label: Label = {}
     for position, step in enumerate(steps if isinstance(steps, list) else [steps], start=1):
-        data = step.get("data") if isinstance(step, Mapping) else None
-        content = data.get("content") if isinstance(data, Mapping) else None
-        number = step.get("step_id") if isinstance(step, Mapping) else None
+        content, number = as_map(as_map(step).get("data")).get("content"), as_map(step).get("step_id")
         if not isinstance(content, str) or isinstance(number, bool) or not isinstance(number, int | str):
             raise ValueError(f"step {position}: expected an object with a step_id and a text in data.content")  # noqa: TRY004 - a file of the wrong shape, not a wrong argument
         label.update(_turns(str(number), step, content))
@@ -173,10 +178,8 @@ class ScenarioReader(RecordReader):
 def _steps(whole: Sample, label: Label) -> Iterator[Sample]:
     expectations: dict[str, Expectation] = {}
     for step in in_order(gold_steps(label)):
-        decision, calls, text, fault = gold_turn(label, step)
-        if fault is None:
-            text = text if isinstance(text, str) else None
-            expectations[step] = Expectation(calls=tuple(map(ExpectedCall.of, calls)), label=decision, text=text)
+        if gold_turn(label, step)[3] is None:
+            expectations[step] = step_expectation(label, step)
     for number, text in gold_plans(label).items():
         if parse_plan(text, "documented").workflows:
             expectations[str(number)] = Expectation(plan=text)

@@ -82,7 +82,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/extractors": 352,
     "plugins/gradestack_plugins/letta": 1_738,
     "plugins/gradestack_plugins/openai_logs": 327,
-    "plugins/gradestack_plugins/orchestrationbench": 3_915,
+    "plugins/gradestack_plugins/orchestrationbench": 3_617,
     "plugins/gradestack_plugins/pages": 6_923,
     "plugins/gradestack_plugins/readers": 2_773,
     "plugins/gradestack_plugins/records": 885,
@@ -96,8 +96,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_121,
-    "plugins": 37_224,
-    "tests": 50_540,
+    "plugins": 36_926,
+    "tests": 50_190,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -105,7 +105,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 109, "plugins": 174}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_606, "suites.resolve": 4_300, "runner": 12_489}
+CLOSURES = {"grading.loop": 4_598, "suites.resolve": 4_296, "runner": 12_482}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

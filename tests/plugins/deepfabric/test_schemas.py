@@ -15,6 +15,7 @@ from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
 from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, text_calls
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, Strictness, convert, find, schema_reasons, signature
+from tests.core.outcomes import data
 
 NAN = float("nan")
 VALUES = {"text": "x", "int": 1, "whole float": 1.0, "float": 1.5, "nan": NAN, "inf": float("inf")}
@@ -230,49 +231,19 @@ def test_shared_tools_are_those_made_anew(given_tools, profile):
         assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]
 
 
+REPLIES = data(__file__, "replies.yaml")
 F = '{"name": "f", "arguments": {"a": 1}}'
 G = '{"name": "g", "arguments": {}}'
 P = '{"name": "p", "parameters": {"a": 1}}'
-ROWS = [
-    # text; names found by generic, qwen (hermes the same), llama, mistral; name found by 4.3
-    (f"<tool_call>\n{F}\n</tool_call>", "f", "f", "", "", "f"),
-    (f"<tool_call>{F}</tool_call> and <tool_call>{G}</tool_call>", "fg", "fg", "", "", "f"),
-    (f"<tool_call>bad</tool_call><tool_call>{F}</tool_call>", "f", "f", "", "", "f"),
-    (f"<tool_call>[{F}]</tool_call>", "f", "", "", "f", "f"),
-    (f"[TOOL_CALLS] [{F}]", "f", "", "", "f", "f"),
-    (f"[TOOL_CALLS] [{F}, {G}]", "fg", "", "", "fg", "f"),
-    ('[TOOL_CALLS] [{"name": "f", "arguments": {"a": [1]}}]', "f", "", "", "f", "f"),
-    (f"[{G}] or [{F}]", "gf", "", "", "gf", "g"),
-    (P, "p", "", "p", "", ""),
-    ('{ "name" : "p" , "parameters" : {} }', "p", "", "p", "", ""),
-    ('{"parameters": {}, "name": "p"}', "p", "", "", "", ""),
-    ('{"name": "p", "parameters": {"a": {"b": 1}}}', "p", "", "", "", ""),
-    ('{"type": "function", "function": {"name": "k"}}', "k", "", "k", "", ""),
-    ('{"type": "function", "function": {"name": "k", "arguments": {}}}', "", "", "", "", ""),
-    (F, "f", "", "", "", "f"),
-    (f'{{"x": 1}} {F}', "f", "", "", "", ""),
-    (f"{F} {G}", "fg", "", "", "", "f"),
-    ('{"name": "f", "arguments": "{\\"a\\": 1}"}', "f", "", "", "", "f"),
-    ('{"name": "f", "arguments": {"a": "}"}}', "", "", "", "", "f"),
-    (f"}} {F}", "", "", "", "", "f"),
-    (f"<think>{{</think> {F}", "", "", "", "", ""),
-    ('{"name": 5, "arguments": {}}', "", "", "", "", ""),
-    ('{"name": "f", "arguments": [1]}', "", "", "", "", ""),
-    ('{"name": "f", "arguments": "[1]"}', "", "", "", "", ""),
-    ("f(a=1)", "", "", "", "", ""),
-    ("plain words", "", "", "", "", ""),
-]
 
 
-@pytest.mark.parametrize(
-    ("text", "generic", "qwen", "llama", "mistral", "old"), ROWS, ids=[row[0][:50] for row in ROWS]
-)
-def test_calls_found(text, generic, qwen, llama, mistral, old):
+@pytest.mark.parametrize("row", REPLIES["parsers"], ids=lambda row: row["text"][:50])
+def test_calls_found(row):
     """Each parser finds every call in the form of its models, and generic tries one after the other."""
-    wanted = {"generic": generic, "qwen": qwen, "hermes": qwen, "llama": llama, "mistral": mistral}
-    assert {parser: "".join(call.name for call in text_calls(text, parser)) for parser in wanted} == wanted
-    call = heard(text, Reading("4.3"), with_tools=True)[0].call
-    assert (call.name if call is not None else "") == old
+    for parser in ("generic", "qwen", "hermes", "llama", "mistral"):
+        assert "".join(call.name for call in text_calls(row["text"], parser)) == row.get(parser, "")
+    call = heard(row["text"], Reading("4.3"), with_tools=True)[0].call
+    assert (call.name if call is not None else "") == row.get("old", "")
 
 
 def test_the_grader_chooses_the_parser(df):
@@ -347,39 +318,14 @@ def call_of(raw, profile="4.3", *, with_tools=True):
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"kind": "tool_call", "content": "c", "tool_call": CALL},
-        {"content": "c", "tool_call": CALL},
-        {"kind": "chat", "content": "c", "tool_calls": [CALL]},
-        {"kind": "chat", "content": "c", "tool_calls": [{"id": "1", "type": "function", "function": CALL}]},
-        {"content": "c", "tool_calls": [CALL]},
-        {"kind": "text", "text": f"so: <tool_call>\n{TEXT}\n</tool_call> ."},
-        {"text": f"so: {TEXT}"},
-        TEXT,
-    ],
-    ids=lambda reply: json.dumps(reply)[:40],
-)
+@pytest.mark.parametrize("reply", REPLIES["calls"], ids=lambda reply: json.dumps(reply)[:40])
 def test_every_kind_gives_the_call(profile, reply):
     """Structured, chat and text replies give the same call, with or without their kind."""
     assert call_of(reply, profile) == ("f", {"a": 1})
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "reply",
-    [
-        {"kind": "tool_call", "content": "c", "tool_call": None},
-        {"kind": "tool_call", "content": "c", "tool_call": {}},
-        {"kind": "tool_call", "content": "c"},
-        {"kind": "chat", "content": "c", "tool_calls": []},
-        {"kind": "chat", "content": None, "tool_calls": None},
-        {"content": "c"},
-        {"kind": "text", "text": "plain words"},
-    ],
-    ids=json.dumps,
-)
+@pytest.mark.parametrize("reply", REPLIES["silent"], ids=json.dumps)
 def test_no_call(profile, reply):
     """Null, an empty object, an empty list and prose are "no call", not errors."""
     assert call_of(reply, profile) is None
@@ -399,20 +345,7 @@ def test_a_failed_inference_is_a_processing_error(df, profile):
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "call",
-    [
-        {"name": 3, "arguments": {}},
-        {"name": ["f"], "arguments": {}},
-        {"name": "f", "arguments": [1]},
-        {"name": "f", "arguments": "not json"},
-        {"name": "f", "arguments": "[1]"},
-        "f",
-        [CALL],
-        3,
-    ],
-    ids=json.dumps,
-)
+@pytest.mark.parametrize("call", REPLIES["broken_calls"], ids=json.dumps)
 def test_a_broken_structured_call_is_a_processing_error(profile, call):
     """A name that is no text and arguments that are no object cannot be processed."""
     assert str(call_of({"kind": "tool_call", "content": "", "tool_call": call}, profile)).startswith("error: ")
@@ -457,59 +390,26 @@ def test_content_is_required_upstream():
 
 
 @PROFILES
-@pytest.mark.parametrize("calls", ["x", {"a": 1}, [None], [{}]], ids=json.dumps)
+@pytest.mark.parametrize("calls", REPLIES["broken_lists"], ids=json.dumps)
 def test_odd_lists_of_calls_are_errors(profile, calls):
     """tool_calls must be a list whose first entry names a call."""
     assert str(call_of({"kind": "chat", "content": "", "tool_calls": calls}, profile)).startswith("error: ")
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "reply", [3, None, [], {"kind": "telepathy"}, {"kind": 3}, {}, {"kind": "text"}], ids=json.dumps
-)
+@pytest.mark.parametrize("reply", REPLIES["no_replies"], ids=json.dumps)
 def test_what_is_no_reply_is_an_error(profile, reply):
     """Anything but an object of a known kind, or text, cannot be processed."""
     assert str(call_of(reply, profile)).startswith("error: ")
 
 
-TEXTS = [
-    # a text, the call that 4.3 finds, and whether documented reports an error instead
-    (f"<tool_call>{{bad</tool_call> {TEXT}", None, True),
-    (f"<tool_call>prose</tool_call> {TEXT}", ("f", {"a": 1}), False),
-    (f"<tool_call>{TEXT}</tool_call><tool_call>{{}}</tool_call>", ("f", {"a": 1}), False),
-    (f'<tool_call>"x"</tool_call>{TEXT}', ("f", {"a": 1}), False),
-    (f"<tool_call>[]</tool_call>{TEXT}", ("f", {"a": 1}), False),
-    ("<tool_call>{bad</tool_call>", None, True),
-    ("<tool_call>{bad}</tool_call>", None, True),
-    (f"<tool_call>{TEXT[:-3]}", None, True),
-    (TEXT[:-1], None, True),
-    ("{bad}", None, True),
-    ("{'name': 'f', 'arguments': {}}", None, True),
-    ("words {bad} words", None, False),
-    ("words { words", None, False),
-    (f'{{"a": 1}} {TEXT}', None, False),
-    (f"[{TEXT}]", ("f", {"a": 1}), False),
-    (f"{TEXT} {TEXT}", ("f", {"a": 1}), False),
-    ('{"name": "f", "parameters": {}}', None, False),
-    ('{"tool_calls": [{"name": "f", "arguments": {}}]}', None, False),
-    ("f(a=1)", None, False),
-    ('{"name": "f", "arguments": "{\\"a\\": 1}"}', ("f", {"a": 1}), False),
-    ('{"name": "f", "arguments": "[1]"}', None, False),
-    ('{"name": "f", "arguments": "{bad"}', None, True),
-    ('{"name": "f", "arguments": [1]}', None, False),
-    ('{"name": "f", "arguments": null}', None, False),
-    ('{"name": 3, "arguments": {}}', None, False),
-    ('{"name": "f", "arguments": {"a": "}"}}', ("f", {"a": "}"}), False),
-    ('{"name": "f", "arguments": {"a": "\\"}"}, "id": 7}', ("f", {"a": '"}'}), False),
-]
-
-
-@pytest.mark.parametrize(("text", "call", "broken"), TEXTS, ids=[text[:40] for text, _, _ in TEXTS])
-def test_calls_in_text(text, call, broken):
+@pytest.mark.parametrize("row", REPLIES["texts"], ids=lambda row: row["text"][:40])
+def test_calls_in_text(row):
     """4.3 reads text it cannot parse as no call; documented reports a call that is not valid JSON as an error."""
-    assert call_of(text, "4.3") == call
-    documented = call_of(text, "documented")
-    assert str(documented).startswith("error: ") if broken else documented == call
+    call = tuple(row["call"]) if "call" in row else None
+    assert call_of(row["text"], "4.3") == call
+    documented = call_of(row["text"], "documented")
+    assert str(documented).startswith("error: ") if "broken" in row else documented == call
 
 
 def test_argument_text_that_holds_text_is_an_error():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 from gradestack import Rule
 from gradestack.jsonio import as_number, compact, is_number
 from gradestack_plugins.tool_calls.leaves import Equality, equal, mark_of
 
-_DEEPEST = 64
+_REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 
 
 class UnusableRule(ValueError):
@@ -33,6 +33,13 @@ def _problem(rule: Rule) -> str:
         return f"tolerance must be a number of at least 0, got {rule.tolerance}"
     if rule.compare in {"regex", "schema"} and not rule.any_of:
         return f"compare {rule.compare} needs any_of, the list of them"
+    for schema in rule.any_of if rule.compare == "schema" else ():
+        if any(word in compact(schema) for word in _REFERENCES):  # a check could then take any time
+            return "references in a schema are not followed; write out what they stand for"
+        try:
+            _validator(schema)
+        except (ValueError, RecursionError) as error:
+            return f"{compact(schema)[:60]} is no schema: {str(error).partition(chr(10))[0]}"
     for pattern in rule.any_of if rule.compare == "regex" else ():
         if not isinstance(pattern, str):
             return f"a pattern is a text, got {compact(pattern)[:60]}"
@@ -55,7 +62,7 @@ def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
     if compare == "regex":
         return isinstance(value, str) and isinstance(wanted, str) and re.search(wanted, value) is not None
     if compare == "schema":
-        return satisfies(value, wanted)
+        return _satisfies(value, wanted)
     if compare == "set" and isinstance(value, list) and isinstance(wanted, list):
         return {mark_of(each, equality) for each in value} == {mark_of(each, equality) for each in wanted}
     if compare == "number":
@@ -83,96 +90,22 @@ def _number(value: Any) -> float | None:
     return value if is_number(value) else None
 
 
-_KINDS: Mapping[str, Callable[[Any], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "integer": lambda value: is_number(value) and (isinstance(value, int) or value.is_integer()),
-    "number": is_number,
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "array": lambda value: isinstance(value, list),
-    "object": lambda value: isinstance(value, dict),
-}
-_BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
-    "minimum": lambda value, bound: value >= bound,
-    "maximum": lambda value, bound: value <= bound,
-    "exclusiveMinimum": lambda value, bound: value > bound,
-    "exclusiveMaximum": lambda value, bound: value < bound,
-}
+def _validator(schema: Any) -> Any:
+    """Return what checks values by a schema: it fetches nothing, and formats are annotations."""
+    import jsonschema_rs  # noqa: PLC0415 - of the rules, only those with a schema need it
+
+    if not isinstance(schema, dict | bool):
+        raise ValueError("expected an object or a boolean")  # noqa: TRY004 - an unusable rule
+    return jsonschema_rs.validator_for(schema, validate_formats=False, retriever=_refuse)
 
 
-def satisfies(value: Any, schema: Any, depth: int = 0) -> bool:
-    """Return whether a value is as a schema says; a word that is not known here says nothing.
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is not fetched")
 
-    Known are ``type``, ``const``, ``enum``, ``anyOf``, ``oneOf``, ``allOf``, ``not``, bounds of numbers, lengths and
-    ``pattern`` of texts, ``items``, ``prefixItems``, numbers of items, ``uniqueItems``, ``properties``, ``required``
-    and ``additionalProperties``. Nested more deeply than 64 levels, nothing is satisfied. A library would also follow
-    references, and compiles each schema anew.
-    """
-    if isinstance(schema, bool):
-        return schema
-    if not isinstance(schema, Mapping) or depth > _DEEPEST or not _has_kind(value, schema):
+
+def _satisfies(value: Any, schema: Any) -> bool:
+    """Return whether a value is as a schema says; what the library cannot read, such as half a character, is not."""
+    try:
+        return bool(_validator(schema).is_valid(value))
+    except (ValueError, RecursionError):
         return False
-    if is_number(value):
-        own = _number_satisfies(value, schema)
-    elif isinstance(value, str):
-        pattern = schema.get("pattern")
-        own = not isinstance(pattern, str) or re.search(pattern, value) is not None
-        own = own and _within(len(value), schema, "minLength", "maxLength")
-    elif isinstance(value, list):
-        own = _list_satisfies(value, schema, depth)
-    else:
-        own = not isinstance(value, dict) or _object_satisfies(value, schema, depth)
-    return own and _combined(value, schema, depth + 1)
-
-
-def _has_kind(value: Any, schema: Mapping[str, Any]) -> bool:
-    words = schema.get("type", ())
-    known = [_KINDS[word] for word in ([words] if isinstance(words, str) else words) if word in _KINDS]
-    if known and not any(fits(value) for fits in known):
-        return False
-    if "const" in schema and not equal(value, schema["const"], "json"):
-        return False
-    return "enum" not in schema or any(equal(value, each, "json") for each in schema["enum"])
-
-
-def _combined(value: Any, schema: Mapping[str, Any], depth: int) -> bool:
-    if "anyOf" in schema and not any(satisfies(value, each, depth) for each in schema["anyOf"]):
-        return False
-    if "oneOf" in schema and sum(satisfies(value, each, depth) for each in schema["oneOf"]) != 1:
-        return False
-    if "allOf" in schema and not all(satisfies(value, each, depth) for each in schema["allOf"]):
-        return False
-    return "not" not in schema or not satisfies(value, schema["not"], depth)
-
-
-def _within(size: int, schema: Mapping[str, Any], least: str, most: str) -> bool:
-    low: Any = schema.get(least)
-    high: Any = schema.get(most)
-    return (not is_number(low) or size >= low) and (not is_number(high) or size <= high)
-
-
-def _number_satisfies(value: float, schema: Mapping[str, Any]) -> bool:
-    step = schema.get("multipleOf")
-    if is_number(step) and step and value % step:
-        return False
-    return all(not is_number(schema.get(word)) or fits(value, schema[word]) for word, fits in _BOUNDS.items())
-
-
-def _list_satisfies(value: list[Any], schema: Mapping[str, Any], depth: int) -> bool:
-    first = schema.get("prefixItems") or ()
-    if not all(satisfies(each, one, depth + 1) for each, one in zip(value, first, strict=False)):
-        return False
-    if "items" in schema and not all(satisfies(each, schema["items"], depth + 1) for each in value[len(first) :]):
-        return False
-    if schema.get("uniqueItems") is True and len({mark_of(each, "json") for each in value}) < len(value):
-        return False
-    return _within(len(value), schema, "minItems", "maxItems")
-
-
-def _object_satisfies(value: dict[str, Any], schema: Mapping[str, Any], depth: int) -> bool:
-    if any(key not in value for key in schema.get("required") or ()):
-        return False
-    known, others = schema.get("properties") or {}, schema.get("additionalProperties", True)
-    if not all(satisfies(each, known.get(key, others), depth + 1) for key, each in value.items()):
-        return False
-    return _within(len(value), schema, "minProperties", "maxProperties")

@@ -92,12 +92,12 @@ BUDGETS = {
     "plugins/gradestack_plugins/tau2_bench": 840,
     "plugins/gradestack_plugins/tau_bench": 1_936,
     "plugins/gradestack_plugins/text_graders": 744,
-    "plugins/gradestack_plugins/tool_calls": 3_748,
+    "plugins/gradestack_plugins/tool_calls": 3_681,
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_121,
-    "plugins": 36_926,
-    "tests": 50_190,
+    "plugins": 36_859,
+    "tests": 49_560,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

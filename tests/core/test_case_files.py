@@ -4,6 +4,9 @@ import pytest
 import yaml
 
 from gradestack import ConfigError, testing
+from tests.core.outcomes import data
+
+DATA = data(__file__, "case_files.yaml")
 
 RECORD = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f"}]}
 CASE = {"name": "half", "records": [RECORD], "grader": "tau_partial"}
@@ -58,19 +61,7 @@ def test_a_right_expectation_holds(checked):
 
 @pytest.mark.parametrize(
     ("part", "place", "value", "got"),
-    [
-        ("grades", "score", 0.41, "0.4"),
-        ("grades", "score", None, "0.4"),
-        ("grades", "passed", False, "None"),
-        ("grades", "counts", {"called": 1}, "{'expected_calls': 1, 'called': 1, 'made_calls': 1}"),
-        ("grades", "counts.called", True, "1"),
-        ("grades", "reasons.*.code", [], "['missing_argument']"),
-        ("grades", "reasons.1.code", "x", "None"),
-        ("grades", "scor", 0.4, "None"),
-        ("samples", "sample.id", "b", "'a'"),
-        ("figures", "mean.mean", 0.4 + 1e-11, "0.4"),
-        ("figures", "mean.nothing", 0.4, "None"),
-    ],
+    [*DATA["a_wrong_expectation_fails"], ("figures", "mean.mean", 0.4 + 1e-11, "0.4")],
 )
 def test_a_wrong_expectation_fails(checked, part, place, value, got):
     with pytest.raises(AssertionError) as caught:
@@ -83,15 +74,9 @@ def test_a_wrong_expectation_fails(checked, part, place, value, got):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"grades": []}, "grade of grader: expected 0, got 1"),
+        *DATA["what_else_is_wrong_with_a_case"],
         ({"grades": [{"score": 0.4}] * 2}, "grade of grader: expected 2, got 1"),
-        ({"grades": 0.4}, "grade of grader 'a': what is expected must be a mapping, got 0.4"),
-        ({"bad_records": 1}, "bad_records: expected 1, got 0: []"),
         ({"records": [RECORD, "{"]}, "bad_records: expected 0, got 1: "),
-        ({"grader": "tau_partiel"}, "graders.grader: unknown grader 'tau_partiel' (did you mean"),
-        ({"grade": {}}, "grade: unknown key"),
-        ({"grades": None, "figures": None, "samples": None, "refused": "x"}, "refused: expected 'x', got 1 rows"),
-        ({"grader": None, "stack": "tau-bench", "grades": {"x": {}}}, "no grader has the key 'x'"),
     ],
 )
 def test_what_else_is_wrong_with_a_case(checked, change, line):

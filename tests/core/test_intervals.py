@@ -9,6 +9,9 @@ from gradestack import Aggregator, Estimate, Figure, Grade, Key, interval, jackk
 from gradestack.estimates.interval import again, ends
 from gradestack.grading.metrics import figures_of, grades_of
 from gradestack.table import Table, Wanted
+from tests.core.outcomes import data
+
+DATA = data(__file__, "intervals.yaml")
 
 
 def defined(figure, tasks):
@@ -64,17 +67,7 @@ def test_what_is_undefined_without_a_task_has_no_standard_error():
     assert jackknife(figures, {}, 2) == {"mean": Estimate(None, None, 0), "other": Estimate(None, None, 0)}
 
 
-@pytest.mark.parametrize(
-    ("value", "stderr", "clusters", "expected", "method"),
-    [
-        (0.42, 0.0522, 50, (0.320, 0.527), "logit_t"),
-        (0.2, 0.0571, 50, (0.109, 0.339), "logit_t"),
-        (0.5963, 0.0464, 50, (0.501, 0.685), "logit_t"),
-        (1.0, 0.0, 50, (0.925, 1), "wilson"),
-        (0.999, 0.001, 1000, (0.9929, 0.9999), "logit_t"),
-        (0.0, 0.0, 20, (0, 0.180), "wilson"),
-    ],
-)
+@pytest.mark.parametrize(("value", "stderr", "clusters", "expected", "method"), DATA["worked_examples"])
 def test_worked_examples(value, stderr, clusters, expected, method):
     """A reward, a reliability, a partial score; all pass, nearly all, none."""
     low, high, found = ends(value, stderr, clusters)

@@ -7,6 +7,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, Expectation, Grade, Grader, PluginError, Sample, ToolCall
+from tests.core.outcomes import data
+
+DATA = data(__file__, "python_api.yaml")
 
 CALL = ToolCall(name="book", arguments={"day": 1})
 
@@ -111,19 +114,7 @@ def test_two_graders_of_one_name_need_keys(registry, toys):
         gradestack.grade(samples(), [toys.Toy(), toys.Toy(factor=2.0)], registry=registry)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"graders": []}, "graders: at least one grader is needed"),
-        ({"graders": ["toi"]}, "unknown grader 'toi' (did you mean 'toy'?)"),
-        ({"graders": {"q": {"kind": "toy", "facter": 1}}}, "graders.q.facter: unknown key (did you mean 'factor'?)"),
-        ({"graders": {"q": 5}}, "graders.q: expected text, got 5"),
-        ({"gate": {"metric_key": "q", "op": "gte", "value": 1}}, "gate.metric_key: no grader has the key 'q'"),
-        ({"metrics": {"m": "maen"}}, "unknown aggregator 'maen' (did you mean 'mean'?)"),
-        ({"reports": ["htlm"]}, "unknown reporter 'htlm' (did you mean 'html'?)"),
-        ({"profile": "original"}, "profile: expected one of documented, upstream; got 'original'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), DATA["mistakes_are_told_as_in_a_suite"])
 def test_mistakes_are_told_as_in_a_suite(registry, arguments, message):
     with pytest.raises(ConfigError) as caught:
         gradestack.grade(samples(), **{"graders": ["toy"]} | arguments, registry=registry)

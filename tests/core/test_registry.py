@@ -6,6 +6,9 @@ import pytest
 
 from gradestack import Component, ConfigError, Grader, PluginError, Registry, discover, suggest
 from gradestack.registry import Plugin
+from tests.core.outcomes import data
+
+DATA = data(__file__, "registry.yaml")
 
 HOOK = "from gradestack import Component, hookimpl\n"
 
@@ -87,17 +90,7 @@ def test_the_same_name_of_two_kinds_is_no_conflict(toys):
     assert discover(extra=[("toys", toys.offer(*pair))], limit="").conflicts == []
 
 
-@pytest.mark.parametrize(
-    ("component", "message"),
-    [
-        ({"kind": "greader"}, "unknown kind 'greader' (did you mean 'reader'?)"),
-        ({"name": "With Space"}, "component name 'With Space' must be lower case"),
-        ({"name": ""}, "component name ''"),
-        ({"name": 3}, "component name 3"),
-        ({"target": "pkg.mod.Class"}, "must look like 'package.module:Name'"),
-        ({"target": None}, "TypeError"),
-    ],
-)
+@pytest.mark.parametrize(("component", "message"), DATA["a_malformed_component_breaks_its_plugin"])
 def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     made = Component(**({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component))
     found = discover(extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit="")
@@ -118,16 +111,7 @@ def test_one_object_under_two_names_is_refused(toys):
     assert found.conflicts == []
 
 
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("gradestack_toys:Missing", "AttributeError"),
-        ("no_such_module:Toy", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("gradestack_toys:Count", "is not a class derived from gradestack.Grader"),
-        ("gradestack_toys:offer", "is not a class derived from gradestack.Grader"),
-        ("gradestack_toys:Forgetful", "is no attrs class; is @attrs.frozen missing?"),
-    ],
-)
+@pytest.mark.parametrize(("target", "message"), DATA["a_target_that_cannot_be_used_is_a_plugin_error"])
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
     found = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
     with pytest.raises(PluginError) as caught:
@@ -142,14 +126,7 @@ def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys
     assert pickle.loads(pickle.dumps(found())) == found()  # noqa: S301
 
 
-@pytest.mark.parametrize(
-    ("word", "known", "answer"),
-    [
-        ("grdaers", ["graders", "gate"], " (did you mean 'graders'?)"),
-        ("xyz", ["graders"], ""),
-        (5, ["5x"], " (did you mean '5x'?)"),
-    ],
-)
+@pytest.mark.parametrize(("word", "known", "answer"), DATA["suggestions"])
 def test_suggestions(word, known, answer):
     assert suggest(word, known) == answer
 

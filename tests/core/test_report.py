@@ -9,6 +9,9 @@ import gradestack
 from gradestack import DataError, PluginError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.index import index_of
+from tests.core.outcomes import data
+
+DATA = data(__file__, "report.yaml")
 
 
 @pytest.fixture
@@ -43,17 +46,7 @@ def test_rows_are_read_one_at_a_time(finished):
     assert json.loads(second)["sample"]["id"] == "b"
 
 
-@pytest.mark.parametrize(
-    ("summary", "code"),
-    [
-        ({}, 0),
-        ({"gates_passed": True}, 0),
-        ({"gates_passed": False}, 1),
-        ({"gates_passed": False, "broken": {"x": "y"}}, 4),
-        ({"gates_passed": True, "broken": {"x": "y"}}, 4),
-        ({"gates_passed": False, "broken": {"x": "y"}, "incomplete": "interrupted"}, 130),
-    ],
-)
+@pytest.mark.parametrize(("summary", "code"), DATA["exit_codes"])
 def test_exit_codes(tmp_path, summary, code):
     """Interrupted beats broken, broken beats the gate."""
     found = gradestack.Report(path=tmp_path, header={}, summary={"gates_passed": None} | summary)
@@ -151,18 +144,8 @@ def test_what_is_no_run_directory(tmp_path, finished):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("summary.json", None, "summary.json: no such file, which every finished run has; grade the files again"),
-        ("summary.json", "{", "summary.json: cannot be read: not JSON"),
+        *DATA["a_damaged_run_directory"],
         ("summary.json", "[" * 10_000, "summary.json: cannot be read: nested too deeply"),
-        ("summary.json", "[]", "summary.json: not the summary of a gradestack run"),
-        ("summary.json", "{}", "summary.json: not the summary of a gradestack run"),
-        (
-            "summary.json",
-            '{"suite": "s", "metrics": {"states": {}}, "gates": [], "gates_passed": null}',
-            "summary of a gradestack run: Object missing required field `aggregates` - at `$.metrics`; grade the files",
-        ),
-        ("results.jsonl", None, "results.jsonl: no such file"),
-        ("header.json", "{}", "not a gradestack run directory"),
     ],
 )
 def test_a_damaged_run_directory(finished, tmp_path, name, text, message):

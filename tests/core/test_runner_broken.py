@@ -6,19 +6,13 @@ import pytest
 
 import gradestack
 from gradestack import DataError, PluginError
-from tests.core.outcomes import ids, read
+from tests.core.outcomes import data, ids, read
 from tests.core.toy_components import DO_STOP
 
+DATA = data(__file__, "runner_broken.yaml")
 
-@pytest.mark.parametrize(
-    ("fail", "said"),
-    [
-        ("numbers", "RuntimeError: stumbled in numbers over <object object>"),
-        ("infinite", "ValueError: numbers() gave 'score': inf, and names are not empty, numbers finite"),
-        ("compute", "RuntimeError: stumbled in compute over <object object>"),
-        ("json", "TypeError: Object of type set is not JSON serializable"),
-    ],
-)
+
+@pytest.mark.parametrize(("fail", "said"), DATA["a_raising_aggregator_costs_its_figures_only"])
 def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, said, small_shards):
     small_shards(1)
     metrics = {"sick": {"kind": "toy_count", "fail": fail}}
@@ -78,15 +72,7 @@ def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path
     assert read(report) == dict(report.summary)
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("index", "raised LookupError: stumbled in index"),
-        ("plan", "raised LookupError: stumbled in plan"),
-        ("read", "raised LookupError: stumbled in read in x.numbers"),
-        ("yield", "yields str, expected Sample or BadRecord"),
-    ],
-)
+@pytest.mark.parametrize(("where", "message"), DATA["a_broken_reader_ends_the_run"])
 def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where, message):
     path = tmp_path / "x.numbers"
     path.write_text("numbers\n1\n2\n")

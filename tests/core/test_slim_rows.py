@@ -8,8 +8,10 @@ import gradestack
 from gradestack import ConfigError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.rows import rows_at
-from tests.core.outcomes import files_but_headers
+from tests.core.outcomes import data, files_but_headers
 from tests.placed import carried, without_rows
+
+DATA = data(__file__, "slim_rows.yaml")
 
 ASKED = "What is asked of record number"
 
@@ -71,19 +73,7 @@ def test_all_but_the_conversation_is_the_same(run, place, engine):
     assert run.told == []
 
 
-@pytest.mark.parametrize(
-    ("suite", "option", "found"),
-    [
-        ({}, None, True),
-        ({"rows": "slim"}, None, "slim"),
-        ({"rows": "none"}, None, False),
-        ({"rows": "full"}, "slim", "slim"),
-        ({"rows": "slim"}, True, True),
-        ({"rows": "slim"}, "full", True),
-        ({"rows": "slim"}, False, False),
-        ({"rows": "slim"}, "none", False),
-    ],
-)
+@pytest.mark.parametrize(("suite", "option", "found"), DATA["an_option_goes_before_the_suite"])
 def test_an_option_goes_before_the_suite(run, suite, option, found):
     report = run("out", suite, rows=option)
     assert report.header["rows"] == found

@@ -19,7 +19,9 @@ from gradestack.cli import commands
 from gradestack.cli.commands import main
 from gradestack.cli.listing import component_lines, describe_lines
 from gradestack.registry import Plugin
-from tests.core.outcomes import clean
+from tests.core.outcomes import clean, data
+
+DATA = data(__file__, "commands.yaml")
 
 HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
 
@@ -81,18 +83,7 @@ def test_version(command):
     assert command("--version").out == f"gradestack, version {gradestack.__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Usage: gradestack"),
-        (["rnu"], "No such command 'rnu'"),
-        (["run"], "Missing argument 'SUITE'"),
-        (["grade"], "Missing argument 'FILES...'"),
-        (["grade", "x", "--profile", "original"], "'original' is not one of 'documented', 'upstream'"),
-        (["run", "x", "--outptu", "y"], "--outptu"),
-        (["schema", "report"], "'report' is not one of 'suite', 'sample'"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), DATA["usage_mistakes"])
 def test_usage_mistakes(command, arguments, message):
     said = command(*arguments)
     assert (said.code, said.out) == (2, "")

@@ -11,7 +11,9 @@ import gradestack
 from gradestack import Registry
 from gradestack.cli.commands import main
 from gradestack.registry import Plugin
-from tests.core.outcomes import clean
+from tests.core.outcomes import clean, data
+
+DATA = data(__file__, "exit_codes.yaml")
 
 
 @pytest.mark.parametrize(
@@ -40,31 +42,13 @@ def test_a_suite_with_mistakes_is_exit_2(command, here):
         clean(said, 2, "bad.yaml: 2 problems in the configuration", *problems)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--reader", "jsnl"], "unknown reader 'jsnl' (did you mean 'jsonl'?)"),
-        (["--stack", "jsnl"], "unknown stack 'jsnl' (did you mean 'jsonl'?)"),
-        (["--set", "graders.partial.kind=tau_partail"], "--set graders.partial.kind: unknown grader 'tau_partail'"),
-        (["--set", "a=[1"], "--set a=[1: the value is not valid YAML"),
-    ],
-)
+@pytest.mark.parametrize(("options", "words"), DATA["mistaken_options_are_exit_2"])
 def test_mistaken_options_are_exit_2(command, here, options, words):
     clean(command("grade", "runs.jsonl", "-o", "out", *options), 2, words)
 
 
 @pytest.mark.parametrize(
-    ("output", "words"),
-    [
-        ("runs.jsonl", "runs.jsonl: exists and is not a directory; name another place with -o"),
-        ("runs.jsonl/below", "runs.jsonl is not a directory that can be written to"),
-        ("runs.jsonl/below/deep", "runs.jsonl is not a directory that can be written to"),
-        ("theirs", "theirs: the directory is not empty and not a gradestack run; name another with -o"),
-        ("dangling", "dangling: exists and is not a directory"),
-        (".", "holds the working directory"),
-        ("..", "holds the working directory"),
-        ("x" * 300, "File name too long"),
-    ],
+    ("output", "words"), [*DATA["places_that_cannot_be_used_are_exit_2"], ("x" * 300, "File name too long")]
 )
 def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     """Said before any work is done: the suite is not even read."""
@@ -428,13 +412,7 @@ def test_an_address_of_a_suite_is_refused(command, suite, stranger, arguments):
         stranger[0].accept()
 
 
-@pytest.mark.parametrize(
-    "suite",
-    [
-        {"engine": {"kind": "dask", "address": "tcp://127.0.0.1:9"}},
-        {"engine": {"kind": "dask", "address": ["tcp://127.0.0.1:9"]}},
-    ],
-)
+@pytest.mark.parametrize("suite", DATA["an_address_of_a_mapping_is_refused"])
 def test_an_address_of_a_mapping_is_refused(here, registry, suite):
     whole = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **suite}
     with pytest.raises(gradestack.ConfigError, match=r"engine\.address: what is named here can run code on this"):

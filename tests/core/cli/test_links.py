@@ -6,6 +6,10 @@ import signal
 
 import pytest
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "links.yaml")
+
 PAGES = {
     "html": ["report.html"],
     "markdown": ["report.md"],
@@ -188,17 +192,7 @@ def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
     assert {"results.jsonl", "junit.xml", "index.html"} <= {path.name for path in (graded / "disk").iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("", "folder"),
-        ("run", "folder"),
-        ("journal.jsonl", "file"),
-        ("journal.jsonl", "other_name"),
-        ("run/results.jsonl", "file"),
-        ("run/results.jsonl", "other_name"),
-    ],
-)
+@pytest.mark.parametrize(("name", "kind"), DATA["an_unfinished_run_of_links_is_not_continued"])
 def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
     """What its journal and its rows lead to would be cut off and written on; begun anew, the run replaces them."""
     place = graded / ".new.unfinished"

@@ -6,6 +6,9 @@ import pytest
 
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.jsonio import JsonProblem, check_depth, compact, decoded_at, iter_list, loads, standard_loads, values
+from tests.core.outcomes import data
+
+DATA = data(__file__, "depth.yaml")
 
 USED = 20
 """Levels that the functions between the shard and the decoder take, and more."""
@@ -85,13 +88,7 @@ def test_what_is_too_deep_is_not_shown():
             compact(deep)
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "said"),
-    [
-        ("[1, ]", "array", "Expecting value at character 4"),
-        ('{"a": 1 ,\n }', "object", "Expecting property name enclosed in double quotes at character 11"),
-    ],
-)
+@pytest.mark.parametrize(("text", "kind", "said"), DATA["a_trailing_comma_has_the_same_words_on_every_python"])
 def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, monkeypatch):
     with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
         loads(text)

@@ -7,7 +7,10 @@ import pytest
 
 import gradestack
 from gradestack_plugins.pages import show as showing
+from tests.core.outcomes import data
 from tests.core.toy_components import files_of
+
+DATA = data(__file__, "show.yaml")
 
 CALLS = [{"name": "book", "arguments": {"seat": "12A", "day": 1, "bags": 2}}]
 MADE = [{"name": "book", "arguments": {"seat": "12C", "day": 1, "extra": True}}, {"name": "look", "arguments": {}}]
@@ -101,19 +104,7 @@ def test_models_are_told_apart(show):
     assert said.err == "error: task 'task1.0' has no sample of model 'c'; there are: a, b\n"
 
 
-@pytest.mark.parametrize(
-    ("task", "message"),
-    [
-        ("task3", "no task 'task3' in out (did you mean 'task2'?)"),
-        ("tsk1.1", "no task 'tsk1.1' in out (did you mean 'task1'?)"),
-        ("task1.7", "task 'task1' has no trial '7'; there are: 0, 1"),
-        ("zzz", "no task 'zzz' in out; there are 3: task1, task2.5, task2"),
-        (
-            "z\x1b[1m\u202e\n::error::x",
-            r"no task 'z\x1b[1m\u202e\n::error::x' in out; there are 3: task1, task2.5, task2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("task", "message"), DATA["what_is_not_there_is_said_with_what_is"])
 def test_what_is_not_there_is_said_with_what_is(show, task, message):
     said = show("out", task)
     assert (said.code, said.out, said.err) == (2, "", f"error: {message}\n")

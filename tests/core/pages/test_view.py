@@ -18,8 +18,11 @@ import gradestack
 from gradestack import DataError
 from gradestack.report import load_report
 from gradestack_plugins.pages.view import ServedRun, Server
+from tests.core.outcomes import data
 from tests.core.toy_components import files_of
 from tests.placed import carried
+
+DATA = data(__file__, "view.yaml")
 
 COUNT = 120
 
@@ -160,26 +163,7 @@ def test_only_reading_is_possible(full, method):
     assert (status, headers["Allow"]) == (405, "GET")
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "summary.json",
-        "results.jsonl",
-        "../summary.json",
-        "%2e%2e/summary.json",
-        "..%2fsummary.json",
-        "/etc/passwd",
-        "samples/0",
-        "samples/121",
-        "samples/",
-        "samples/%D9%A1",
-        "rows/1",
-        "rows/0.json",
-        "rows/9999999999999.json",
-        "report_data/x.js",
-        "samples/1%00",
-    ],
-)
+@pytest.mark.parametrize("address", DATA["there_is_nothing_else"])
 def test_there_is_nothing_else(full, address):
     assert full(address)[0] == 404
 

@@ -15,6 +15,8 @@ from gradestack.suites.schema import class_schema, options, suite_schema, type_s
 from gradestack.suites.strict import Problems, structure
 from tests.core.outcomes import data
 
+DATA = data(__file__, "document.yaml")
+
 TEXT = """\
 name: x
 graders:
@@ -35,19 +37,9 @@ def test_places_read_as_people_write_them(place, text):
     assert show_place(place) == text
 
 
-@pytest.mark.parametrize(
-    ("place", "line"),
-    [
-        (("name",), 1),
-        (("graders",), 2),
-        (("graders", "one"), 3),
-        (("graders", "one", "kind"), 3),
-        (("graders", "one", "factor"), 4),
-        (("graders", "two", "names", 1), 9),
-    ],
-)
+@pytest.mark.parametrize(("place", "line"), DATA["every_value_knows_its_line"])
 def test_every_value_knows_its_line(place, line):
-    assert parse_yaml(TEXT, "s.yaml").where(place) == f"s.yaml:{line}: {show_place(place)}"
+    assert parse_yaml(TEXT, "s.yaml").where(tuple(place)) == f"s.yaml:{line}: {show_place(place)}"
 
 
 def test_a_value_without_a_line_is_placed_by_what_is_around_it():

@@ -4,6 +4,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, figures
+from tests.core.outcomes import data
+
+DATA = data(__file__, "folding.yaml")
 
 
 def test_aggregators_fold_rows_of_task_run_model_and_grade():
@@ -31,15 +34,7 @@ def test_they_are_those_of_a_run():
     assert figures({"mean": {}}, rows)["mean"] == report.aggregates["g"]["mean"]
 
 
-@pytest.mark.parametrize(
-    ("metrics", "rows", "said"),
-    [
-        ({"meen": {}}, [], "unknown aggregator 'meen' (did you mean 'mean'?)"),
-        ({"mean": {"confidense": 0.9}}, [], "confidense"),
-        ({"mean": {}}, [("a", 0, None, "high")], "row 0: expected task, run, model and a grade"),
-        ({"mean": {}}, [(None, 0, None, 1.0)], "row 0"),
-    ],
-)
+@pytest.mark.parametrize(("metrics", "rows", "said"), DATA["what_cannot_be_folded_is_refused"])
 def test_what_cannot_be_folded_is_refused(metrics, rows, said):
     with pytest.raises(ConfigError) as caught:
         figures(metrics, rows)

@@ -9,6 +9,9 @@ import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.suites.inputs import expand, name_inputs
 from gradestack.suites.recognition import recognise
+from tests.core.outcomes import data
+
+DATA = data(__file__, "inputs.yaml")
 
 LINE = '{"id": "a", "expected": "x"}\n'
 
@@ -42,18 +45,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
     assert names(expand(["odd[1].jsonl"], place), place) == ["odd[1].jsonl"]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("gone.jsonl", "gone.jsonl: no such file or directory"),
-        ("gone/*.jsonl", "gone/*.jsonl: the pattern matches no file"),
-        ("", "an empty path was given"),
-        ("x" * 300, "File name too long"),
-        ("~no_such_user_here/x", "no such file or directory"),
-        ("x.numbers/below", "no such file or directory"),
-        ("a\0b", "a path holds no NUL character"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [*DATA["paths_that_lead_nowhere"], ("x" * 300, "File name too long")])
 def test_paths_that_lead_nowhere(place, given, message):
     with pytest.raises(DataError) as caught:
         expand([given], place)
@@ -78,17 +70,7 @@ def test_pipes_and_sockets_are_refused(place):
                 expand([name], place)
 
 
-@pytest.mark.parametrize(
-    ("paths", "expected", "shown"),
-    [
-        (["a.json"], ["a"], ["a.json"]),
-        (["/x/a.json", "/y/b.json"], ["a", "b"], ["a.json", "b.json"]),
-        (["x/a.json", "y/a.json"], ["a-1", "a-2"], ["x/a.json", "y/a.json"]),
-        (["p/x/a.json", "q/x/a.json"], ["a-1", "a-2"], ["p/x/a.json", "q/x/a.json"]),
-        (["x/a.json", "y/a.json", "a-1.json"], ["a-2", "a-3", "a-1"], ["x/a.json", "y/a.json", "a-1.json"]),
-        (["x/a.json", "x/a.jsonl"], ["a-1", "a-2"], ["a.json", "a.jsonl"]),
-    ],
-)
+@pytest.mark.parametrize(("paths", "expected", "shown"), DATA["names_are_short_and_unique"])
 def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, shown):
     """Stems, numbered where they repeat; shown with as few folders as tell them apart, never from the root."""
     monkeypatch.chdir(tmp_path)
@@ -131,17 +113,7 @@ def test_a_named_reader_is_believed(place, registry):
     assert len(recognise([place / "runs"], registry, "jsonl").paths) == 3
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["empty.jsonl"], "empty.jsonl: the file is empty"),
-        (
-            ["runs/notes.txt"],
-            "the format is not recognised: it is no JSON Lines and no JSON list: it begins with 'just notes'",
-        ),
-        (["nothing"], "nothing: the directory holds no file"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), DATA["what_is_not_recognised"])
 def test_what_is_not_recognised(place, registry, given, message):
     with pytest.raises(DataError) as caught:
         recognise(expand(given, place), registry, None)

@@ -5,6 +5,9 @@ import pytest
 import gradestack
 from gradestack import ConfigError, PluginError
 from tests.core.code_samples import METRIC, average, grader_text
+from tests.core.outcomes import data
+
+DATA = data(__file__, "plugin_files.yaml")
 
 
 def plugin_suite(*files, graders, **more):
@@ -74,15 +77,7 @@ def test_plugins_may_be_set_on_the_command_line(here, command):
     assert "Avg score: 0.50" in said.out
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"plugins": ["a\0b.py"]},
-        {"graders": {"q": "a\0b.py:X"}},
-        {"graders": {"q": {"kind": "tool", "function": "a\0b.py:x"}}},
-    ],
-    ids=["plugin", "reference", "function"],
-)
+@pytest.mark.parametrize("entry", DATA["a_path_holds_no_nul_character"], ids=["plugin", "reference", "function"])
 def test_a_path_holds_no_nul_character(here, registry, entry):
     suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **entry}
     with pytest.raises(ConfigError, match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character"):

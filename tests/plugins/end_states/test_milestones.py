@@ -19,6 +19,9 @@ from gradestack_plugins.end_states.milestones import (
     update_similarity,
 )
 from gradestack_plugins.end_states.state_diff import Unusable
+from tests.core.outcomes import data
+
+DATA = data(__file__, "milestones.yaml")
 
 OFF, ON = [{"wifi": False, "low": True}], [{"wifi": True, "low": True}]
 SNAPSHOTS = [{"SETTING": OFF, "SENT": []}, {"SETTING": ON}, {"SENT": [{"to": "Ann"}]}]
@@ -87,36 +90,7 @@ def test_tables_are_compared_by_the_best_assignment_of_rows():
     assert words == pytest.approx(math.exp(-(-math.log(2 / 3) / 2) / 2))
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted", "measure", "found"),
-    [
-        (1, 1.0, "exact", 1.0),
-        (1, True, "exact", 0.0),
-        (None, None, "exact", 1.0),
-        (1.05, 1, {"close": 0.1}, 1.0),
-        (1.2, 1, {"close": 0.1}, 0.0),
-        ("x", 1, {"close": 0.1}, 0.0),
-        ("abc", "b", "contains", 1.0),
-        (None, "b", "contains", 0.0),
-        (None, 7, "one", 1.0),
-        ("The cat sat.", "the cat", "words", 0.8),
-        ("dog", "cat", "words", 0.0),
-        (
-            [{"tool_name": "f", "arguments": {"x": 1, "y": 2}}],
-            {"tool_name": "f", "arguments": {"x": 1}},
-            "tool_trace",
-            1.0,
-        ),
-        (['{"tool_name": "f", "arguments": {}}'], '{"tool_name": "f", "arguments": {"x": 1}}', "tool_trace", 0.0),
-        ([{"tool_name": "g", "arguments": {}}], [{"tool_name": "f"}, {"tool_name": "g"}], "tool_trace", 1.0),
-        (
-            [{"tool_name": "f", "arguments": {"x": 1.04}}],
-            {"tool_name": "f", "arguments": {"x": 1}},
-            {"tool_trace": {"x": 0.1}},
-            1.0,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("value", "wanted", "measure", "found"), DATA["every_measure"])
 def test_every_measure(value, wanted, measure, found):
     """Of one column of one row."""
     assert table_similarity([{"c": value}], [{"c": wanted}], {"c": measure}) == pytest.approx(found)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.core.outcomes import data
 
+DATA = data(__file__, "cli.yaml")
+
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 GRADERS = """
 graders:
@@ -130,15 +132,7 @@ def test_a_bad_first_row_is_told_with_its_place(letta, tmp_path, recorded, name,
 
 
 @PROFILES
-@pytest.mark.parametrize(
-    "last",
-    [
-        {"message_type": "tool_call_message", "tool_call": None},
-        {"message_type": "approval_request_message"},
-        {"message_type": "assistant", "content": "zzz"},
-        {"role": "assistant", "content": None, "tool_calls": ["?"]},
-    ],
-)
+@pytest.mark.parametrize("last", DATA["what_is_not_understood_does_not_hide_the_answer"])
 def test_what_is_not_understood_does_not_hide_the_answer(letta, tmp_path, profile, last):
     """The last thing the assistant said is graded, whatever comes after it, and again from the run's own rows."""
     letta.write(tmp_path / "recorded" / "results.jsonl", [letta.result(0, trajectory=[[letta.spoken("Oslo"), last]])])

@@ -14,6 +14,8 @@ from gradestack_plugins.letta.messages import read_trajectory
 from gradestack_plugins.letta.reader import Letta
 from tests.core.outcomes import at, data
 
+DATA = data(__file__, "reader.yaml")
+
 COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
 REGISTRY = discover(limit="")
 
@@ -72,17 +74,7 @@ def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
     assert (bad.source.line, reason in bad.reason) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        '{"id": "a", "expected": [], "predicted": []}\n',
-        '{"uuid": "u", "run_labels": []}\n',
-        '{"sample": {"messages": []}, "response": "x"}\n',
-        '{"input": "x", "ground_truth": "y"}\n',
-        '{"type": "header"}\n',
-        "[]\n",
-    ],
-)
+@pytest.mark.parametrize("content", DATA["other_formats_are_left_alone"])
 def test_other_formats_are_left_alone(tmp_path, content):
     file = tmp_path / "results.jsonl"
     file.write_text(content, encoding="utf-8")

@@ -7,6 +7,9 @@ import json
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "recordings.yaml")
 
 GATE = {"metric_key": "exact", "metric": "accuracy", "op": "gte", "value": 60, "pass_op": "gt", "pass_value": 0.4}
 
@@ -166,19 +169,7 @@ def test_runs_share_the_gate(letta, record, tmp_path):
     assert (report.gates[0]["metric_key"], report.gates[0]["actual"], done.returncode) == ("exact", 1.0, 0)
 
 
-@pytest.mark.parametrize(
-    ("gate", "said"),
-    [
-        ({"metric_key": "style", "op": "gte", "value": 0.5}, "not understood, or about a metric the recording lacks"),
-        ({"metric_key": ["exact"], "op": "gte", "value": 0.5}, "not understood"),
-        ({"metric_key": "exact", "op": "gte", "value": "much"}, "not understood"),
-        ({"metric_key": "exact", "op": "about", "value": 0.5}, "not understood"),
-        ({"kind": "logical", "operator": "and", "conditions": [3]}, "not understood"),
-        ({"kind": "weighted_average", "weights": {"style": 1}, "op": "gte", "value": 0.5}, "not understood"),
-        ("most", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("gate", "said"), DATA["a_gate_that_cannot_be_applied_is_left_out"])
 def test_a_gate_that_cannot_be_applied_is_left_out(letta, record, tmp_path, gate, said):
     record(*SCORES, summary=figures(["exact", "quality"]) | {"config": {"gate": gate}})
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
@@ -188,27 +179,7 @@ def test_a_gate_that_cannot_be_applied_is_left_out(letta, record, tmp_path, gate
     assert any(said in each for each in report.summary["warnings"]) if said else not report.summary["warnings"]
 
 
-@pytest.mark.parametrize(
-    "gate",
-    [
-        {"kind": "simple", "metric_key": "exact", "aggregation": "median", "op": "gte", "value": 0.5},
-        {
-            "kind": "weighted_average",
-            "weights": {"exact": 3, "quality": 1},
-            "aggregation": "avg_score",
-            "op": "gte",
-            "value": 0.5,
-        },
-        {
-            "kind": "logical",
-            "operator": "or",
-            "conditions": [
-                {"metric_key": "exact", "aggregation": "accuracy", "op": "gte", "value": 50, "pass_threshold": None},
-                {"metric_key": "quality", "aggregation": "max", "op": "gte", "value": 0.75},
-            ],
-        },
-    ],
-)
+@pytest.mark.parametrize("gate", DATA["gates_of_later_versions_are_applied"])
 def test_gates_of_later_versions_are_applied(letta, record, tmp_path, gate):
     record(*SCORES, header={"config": {"gate": gate}})
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
@@ -238,15 +209,7 @@ def test_rewards_stand_before_the_metrics_they_are_made_of(letta, tmp_path):
     assert next(report.rows())["grade"]["score"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("summary", "header"),
-    [
-        ([], 3),
-        ({"metrics": []}, {"components": [3], "config": []}),
-        ({"metrics": {"by_metric": ["exact"]}, "config": None}, {"components": [{"kind": "grader"}]}),
-        ({"metrics": {"by_metric": {}}, "config": {"gates": [], "graders": 3}}, {"config": {"gates": 3}}),
-    ],
-)
+@pytest.mark.parametrize(("summary", "header"), DATA["odd_summaries_and_headers_say_nothing"])
 def test_odd_summaries_and_headers_say_nothing(letta, record, tmp_path, summary, header):
     """The results are enough: every metric of theirs is graded, by no gate."""
     record(*SCORES, summary=summary, header=header)

@@ -1,6 +1,9 @@
 import pytest
 
 from gradestack_plugins.pages.sample import compare, reason_text
+from tests.core.outcomes import data
+
+DATA = data(__file__, "calls.yaml")
 
 
 def row(expected, actual, items=None, **grade):
@@ -128,19 +131,7 @@ def test_reasons_read_on_one_line():
     assert reason_text({}) == ""
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        ({}, ""),
-        ({"status": "ok"}, ""),
-        ({"status": "not_run"}, "not run"),
-        ({"error": "no seat"}, "failed: no seat"),
-        ({"error": "no seat", "error_type": "Full", "status": "error"}, "failed: Full: no seat"),
-        ({"error": "asked first", "status": "denied"}, "denied: asked first"),
-        ({"author": "desk", "server": "trains", "seconds": 0.25}, "by desk, on trains, 0.250 s"),
-        ({"error": ["x"], "status": 3, "seconds": "long", "author": None}, ""),
-    ],
-)
+@pytest.mark.parametrize(("call", "said"), DATA["how_a_call_went_is_said_where_recorded"])
 def test_how_a_call_went_is_said_where_recorded(call, said):
     made = {"name": "look", "arguments": {}, **call}
     row = {"expected": {"calls": [{"name": "look", "arguments": {}}]}, "predicted": {"calls": [made, made]}}

@@ -10,6 +10,9 @@ from gradestack_plugins.pages.losses import funnel_of
 from gradestack_plugins.pages.overview import findings, made_of, sentence
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import percent
+from tests.core.outcomes import data
+
+DATA = data(__file__, "lead.yaml")
 
 WORDS = {**words_of({}), "passed": "solved", "lost": "not solved"}
 SOLVED = {"grader": "reward", "rule": "verdict of reward", "words": {"passed": "solved", "failed": "not solved"}}
@@ -155,13 +158,7 @@ def test_the_share_of_successes_has_its_own_interval():
 
 
 @pytest.mark.parametrize(
-    ("figure", "ends"),
-    [
-        ("reward.partial_statistics.argument_precision", (0.32, 0.527)),
-        ("reward.tool_outcomes.success_rate", (0.32, 0.527)),
-        ("partial.mean", (0.32, 0.527)),
-        ("reward.mean", (0.1, 0.9)),
-    ],
+    ("figure", "ends"), DATA["a_figure_that_equals_the_share_of_successes_by_chance_is_another_one"]
 )
 def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(figure, ends):
     figures = [{"label": "Other", "figure": figure, "value": 0.5, "interval": interval(*ends)}]

@@ -6,6 +6,9 @@ from gradestack_plugins.pages.figures import rows_of
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.overview import main_key, overview
 from gradestack_plugins.pages.tasks import Reliability
+from tests.core.outcomes import data
+
+DATA = data(__file__, "overview.yaml")
 
 
 def of(fake, rows, change=None, **options):
@@ -78,44 +81,14 @@ def test_broken_and_interrupted_runs_say_so(fake):
     assert [problem.place for problem in view.broken] == ["incomplete", "exporter x"]
 
 
-@pytest.mark.parametrize(
-    "summary",
-    [
-        {},
-        {"metrics": None, "gates": {}, "bad_records": [], "duplicates": 3, "warnings": "x", "config": None},
-        {"metrics": {"by_metric": {"g": 3}, "states": {"g": []}, "aggregates": {"g": {"a": 3, "b": None}}}},
-        {"metrics": {"per_model": [None, {}], "total": "x"}, "gates": [None, {"actual": "x"}]},
-    ],
-)
+@pytest.mark.parametrize("summary", DATA["odd_summaries_never_raise"])
 def test_odd_summaries_never_raise(fake, summary):
     summary = {"suite": "rail", "gates_passed": None, **summary}
     report = attrs.evolve(fake.make_report([]), summary=summary, header={"components": [None], "inputs": [{}]})
     overview(report, index_of(report))
 
 
-@pytest.mark.parametrize(
-    ("gate", "actual", "note"),
-    [
-        ({"value": 0.9, "actual": 0.8999}, "0.8999", ""),
-        ({"value": 0.9, "actual": 0.89999}, "0.89999", ""),
-        ({"value": 90, "actual": 89.99, "metric": "pass_rate"}, "89.99%", ""),
-        ({"value": 0.5, "actual": 0.75, "counted": 10, "of": 20}, "0.750", "10 of 20 failed or missing"),
-        ({"value": 0.5, "actual": None, "outcome": "no_data"}, "n/a", "nothing was graded"),
-        ({"value": 1.0, "actual": None, "outcome": "no_data", "reason": "no figure 'x' in q.m"}, "n/a", "no figure"),
-        (
-            {"operator": "or", "actual": None, "conditions": [{"value": 0.5, "actual": 0.25}, {"actual": None}]},
-            "0.250 or n/a",
-            "",
-        ),
-        (
-            {"kind": "max_failed", "metric": "failed_share", "value": 0.05, "actual": 0.0501}
-            | {"failed": 500, "missing": 1, "of": 10000, "grader": "q"},
-            "5.01%",
-            "501 of 10000 for q",
-        ),
-        ({"kind": "max_failed", "value": 2, "actual": 3, "failed": 3, "of": 9, "grader": "q"}, "3", "3 of 9 for q"),
-    ],
-)
+@pytest.mark.parametrize(("gate", "actual", "note"), DATA["gates_show_their_verdict"])
 def test_gates_show_their_verdict(fake, gate, actual, note):
     (shown,) = of(fake, [], {"gates": [{"text": "rule", "passed": False, **gate}]}).gates
     assert (shown.actual, shown.note.startswith(note), bool(shown.note)) == (actual, True, bool(note))

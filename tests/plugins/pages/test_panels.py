@@ -16,7 +16,10 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
 from gradestack_plugins.pages.panel import Panels
+from tests.core.outcomes import data
 from tests.placed import carried, panel_of, with_panels
+
+DATA = data(__file__, "panels.yaml")
 
 
 def plugin_of(*components):
@@ -312,14 +315,7 @@ def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeyp
     assert "panel 'of_template' of plugin mine is left out: UndefinedError" in made.told[0]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"place": "samples"}, r"panel Shown has unknown place 'samples' \(did you mean 'sample'\?\)"),
-        ({"template": "box.txt"}, r"must end in .html"),
-        ({"title": ""}, "has no title"),
-    ],
-)
+@pytest.mark.parametrize(("wrong", "said"), DATA["a_wrong_panel_is_refused_where_it_is_written"])
 def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
     with pytest.raises(PluginError, match=said):
         panel_of(nothing, **wrong)
@@ -342,25 +338,7 @@ def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):
     assert html(report(), theme={"accent": "red"}).html != html(report()).html
 
 
-@pytest.mark.parametrize(
-    "theme",
-    [
-        {"accent": "red; } body { display: none"},
-        {"accent": "url(https://example.invalid/x)"},
-        {"accent": "</style><script>"},
-        {"accent": "var(--bad)"},
-        {"accent": "red\n}"},
-        {"accent": 7},
-        {"accent": None},
-        {"sans": 'a", "b'},
-        {"sans": "a; b"},
-        {"sans": "@import"},
-        {"acccent": "red"},
-        {"dark": "red"},
-        {"dark": {"dark": {}}},
-        {"x": {}},
-    ],
-)
+@pytest.mark.parametrize("theme", DATA["a_theme_cannot_break_out"])
 def test_a_theme_cannot_break_out(theme):
     with pytest.raises(ValueError, match="theme: "):
         HtmlReporter(theme=theme)
@@ -398,20 +376,7 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     assert "<summary>Graders</summary>" in text
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ ''.__class__.__mro__ }}",
-        "{% for each in cycler.__init__.__globals__ %}{{ each }}{% endfor %}",
-        "{{ view.lead.findings.__class__ }}",
-        "{{ view.words.clear() }}",
-        "{{ policy.format.__func__ }}",
-        "{% include '../secret.html' %}",
-        "<p>before</p>{% extends 'gradestack/report.html' %}",
-        "{% set policy = 'none' %}{% extends 'gradestack/report.html' %}",
-        "<html>a page without a policy</html>",
-    ],
-)
+@pytest.mark.parametrize("template", DATA["templates_of_a_suite_run_no_code"])
 def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     folder = tmp_path / "house"
     folder.mkdir()
@@ -521,23 +486,7 @@ def first_name(report):
     return {"id": next(report.rows())["sample"]["id"]}
 
 
-@pytest.mark.parametrize(
-    ("function", "template", "said"),
-    [
-        ("nothing", "", "shows nothing of this run"),
-        ("broken", "", "is left out: KeyError"),
-        ("counting", "", "the same run gave different bytes"),
-        ("changing", "", "changed the run"),
-        ("first_name", "{{ data.id|safe }}", "a text of the run became markup"),
-        ("of_template", "<p style='color: red'>x</p>", "has style, which the page's content security policy forbids"),
-        ("of_template", "<img src='https://example.invalid/x' alt=''>", "has src="),
-        ("of_template", "<script>x</script>", "<script> has no place in a panel"),
-        ("of_template", "<a href='javascript:x'>x</a>", "javascript"),
-        ("of_template", "<h4>x</h4>", "a level is left out"),
-        ("of_template", "<svg></svg>", "neither aria-label nor aria-hidden"),
-        ("of_template", "<table><tr><th>x</th></tr></table>", "<th> has no scope"),
-    ],
-)
+@pytest.mark.parametrize(("function", "template", "said"), DATA["the_kit_finds_what_is_wrong"])
 def test_the_kit_finds_what_is_wrong(report, panel, tmp_path, monkeypatch, function, template, said):
     monkeypatch.setenv("PATH", "")
     (tmp_path / "box.html").write_text(template)

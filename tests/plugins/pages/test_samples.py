@@ -9,6 +9,9 @@ from gradestack import Report
 from gradestack_plugins.pages.index import Entry, index_of
 from gradestack_plugins.pages.sample import gist, sample
 from gradestack_plugins.pages.show import TextReporter
+from tests.core.outcomes import data
+
+DATA = data(__file__, "samples.yaml")
 
 
 def view(row):
@@ -121,15 +124,7 @@ def test_items_without_score_show_their_state():
 @pytest.mark.parametrize(
     "row",
     [
-        {},
-        {"sample": None, "grade": 3, "grades": "x", "expected": [], "predicted": None, "source": 3, "tools": {}},
-        {
-            "sample": {"id": ["x"], "input": {"a": 1}, "ground_truth": [1]},
-            "run": {"k": 1},
-            "recorded": [1],
-            "facets": 2,
-        },
-        {"grade": {"state": 3, "score": "x", "items": [None], "reasons": [None], "parts": [1], "metadata": 3}},
+        *DATA["odd_rows_never_raise"],
         {"grade": {"score": float("nan"), "state": "graded"}, "passed": "yes", "error": "text", "agent_usage": [1]},
     ],
 )

@@ -16,6 +16,9 @@ from gradestack_plugins.pages.index import (
 )
 from gradestack_plugins.pages.markdown import table
 from gradestack_plugins.pages.tasks import passes_of, reliability_of
+from tests.core.outcomes import data
+
+DATA = data(__file__, "tasks.yaml")
 
 
 def row(task, run, score, *, state="graded", model="m", passed=...):
@@ -62,20 +65,7 @@ def test_failures_come_first():
     assert [entry.id for entry in sorted(found, key=severity)] == ["e", "l", "l2", "h", "m", "s", "p"]
 
 
-@pytest.mark.parametrize(
-    ("score", "css"),
-    [
-        (0.0, "q0"),
-        (0.0999, "q0"),
-        (0.1, "q1"),
-        (0.3, "q3"),
-        (0.7, "q7"),
-        (0.9999, "q9"),
-        (1.0, "q10"),
-        (7, "q10"),
-        (-1, "q0"),
-    ],
-)
+@pytest.mark.parametrize(("score", "css"), DATA["shades_go_by_tenths"])
 def test_shades_go_by_tenths(score, css):
     assert shade(score) == css
 

@@ -1,21 +1,12 @@
 import pytest
 
 from gradestack_plugins.pages.text import brief, clean, cut, natural, number, percent, token
+from tests.core.outcomes import data
+
+DATA = data(__file__, "text.yaml")
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\x00b\x1b[31m", "a␀b␛[31m"),
-        ("\x7f\x9b", "␡⟨U+009B⟩"),
-        ("left\u202eright\u2066x\u2069", "left⟨U+202E⟩right⟨U+2066⟩x⟨U+2069⟩"),
-        ("in\u200bvisible\ufeff", "in⟨U+200B⟩visible⟨U+FEFF⟩"),
-        ("half \ud83d pair", "half ⟨U+D83D⟩ pair"),
-        ("tag \U000e0041", "tag ⟨U+E0041⟩"),
-        ("line\r\nend\ttab\nnext\rlone", "line\nend\ttab\nnext␍lone"),
-        ("Åse 日本 👩‍🚀", "Åse 日本 👩‍🚀"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), DATA["clean_shows_hidden_characters"])
 def test_clean_shows_hidden_characters(text, shown):
     assert clean(text) == shown
     assert clean(clean(text)) == shown
@@ -26,25 +17,7 @@ def test_cut_says_how_much_is_left_out():
     assert (cut("abcd", 4).shown, cut("abcd", 4).dropped) == ("abcd", 0)
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, "n/a"),
-        (True, "yes"),
-        (0, "0"),
-        (1234567, "1,234,567"),
-        (10**40, "10000000000000000000000…"),
-        (0.0, "0.000"),
-        (0.59634117965368, "0.596"),
-        (1.0, "1.000"),
-        (12.3456, "12.346"),
-        (123.456, "123.5"),
-        (12345.678, "12,345.7"),
-        (0.00012, "0.00012"),
-        (2.5e9, "2.5e+09"),
-        ("NaN", "NaN"),
-    ],
-)
+@pytest.mark.parametrize(("value", "shown"), [*DATA["numbers_have_one_format"], (10**40, "10000000000000000000000…")])
 def test_numbers_have_one_format(value, shown):
     assert number(value) == shown
 

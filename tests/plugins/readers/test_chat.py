@@ -6,29 +6,14 @@ import pytest
 
 from gradestack import Message, ToolCall, ToolSpec
 from gradestack_plugins.readers import chat
+from tests.core.outcomes import data
+
+DATA = data(__file__, "chat.yaml")
 
 ODD = [None, True, 5, 1.5, "text", [], {}, [None], {"function": None}, {"function": []}, {"name": []}, float("nan")]
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        (None, ({}, None)),
-        ({"a": 1}, ({"a": 1}, None)),
-        ('{"a": 1}', ({"a": 1}, '{"a": 1}')),
-        ("{}", ({}, "{}")),
-        ("", (None, "")),
-        ('{"a": ', (None, '{"a": ')),
-        ("[1]", (None, "[1]")),
-        ("null", (None, "null")),
-        ('"x"', (None, '"x"')),
-        ("[" * 10_000, (None, "[" * 10_000)),
-        ('{"n": NaN}', None),
-        (5, (None, "5")),
-        ([1], (None, "[1]")),
-        (True, (None, "true")),
-    ],
-)
+@pytest.mark.parametrize(("raw", "expected"), [*DATA["arguments"], ("[" * 10_000, (None, "[" * 10_000))])
 def test_arguments(raw, expected):
     """An object, or None beside the raw text; missing ones are no arguments."""
     arguments, text = chat.parse_arguments(raw)
@@ -36,7 +21,7 @@ def test_arguments(raw, expected):
         assert (list(arguments), text) == (["n"], raw)
         assert arguments["n"] != arguments["n"]
     else:
-        assert (arguments, text) == expected
+        assert [arguments, text] == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +87,7 @@ def test_messages():
     assert chat.made_calls(found) == (ToolCall(name="f"),)
 
 
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("x", "x"),
-        (None, ""),
-        ([{"text": "a"}, "b", {"text": None}, {"image": 1}, 5], "a b"),
-        ({"text": "a"}, ""),
-        (5, ""),
-    ],
-)
+@pytest.mark.parametrize(("content", "text"), DATA["content_as_text"])
 def test_content_as_text(content, text):
     """Text parts joined by a space."""
     assert chat.text_of(content) == text

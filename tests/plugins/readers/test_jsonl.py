@@ -31,6 +31,9 @@ from gradestack_plugins.readers.jsonl_fast import CallDetails
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
 from gradestack_plugins.readers.parameter_lists import list_schema
 from gradestack_plugins.readers.stacks import jsonl as default_stack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "jsonl.yaml")
 
 SCHEMA = JsonLines.json_schema()
 FLAT = {"name": "f", "arguments": {"x": 1}}
@@ -155,40 +158,7 @@ def test_a_recorded_error_makes_a_failed_run(parse, error, message, kind):
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ({}, "id is missing"),
-        ({"id": None}, "id: expected text or a whole number, got null"),
-        ({"id": True}, "id: expected text or a whole number, got true"),
-        ({"id": 1.5}, "id: expected text or a whole number, got 1.5"),
-        ({"id": "a", "expcted": []}, "expcted: unknown key (did you mean 'expected'?)"),
-        ({"id": "a", "zzz": 1}, "zzz: unknown key; put your own data under facets"),
-        ({"id": "a", "expected": 5}, "expected: expected calls, text or an object, got 5"),
-        ({"id": "a", "expected": [5]}, "expected[0]: expected a call with a name, got 5"),
-        ({"id": "a", "expected": [{"name": None}]}, 'expected[0]: expected a call with a name, got {"name": null}'),
-        ({"id": "a", "predicted": {"calls": 5}}, "predicted.calls: expected a list of calls, got 5"),
-        ({"id": "a", "predicted": {"calls": [{"function": {}}]}}, "predicted.calls[0]: expected a call with a name"),
-        ({"id": "a", "predicted": {"lable": "x"}}, "predicted.lable: unknown key (did you mean 'label'?)"),
-        ({"id": "a", "predicted": {"label": 5}}, "predicted.label: expected text, got 5"),
-        ({"id": "a", "predicted": {"label": ["x"]}}, 'predicted.label: expected text, got ["x"]'),
-        ({"id": "a", "predicted": {"text": ["x", 5]}}, 'predicted.text: expected text, got ["x", 5]'),
-        ({"id": "a", "model": 5}, "model: expected text, got 5"),
-        ({"id": "a", "run": 1.5}, "run: expected a whole number or text, got 1.5"),
-        ({"id": "a", "run": True}, "run: expected a whole number or text, got true"),
-        ({"id": "a", "input": 5}, "input: expected text or a list of texts, got 5"),
-        ({"id": "a", "input": ["x", None]}, 'input: expected text or a list of texts, got ["x", null]'),
-        ({"id": "a", "messages": "x"}, 'messages: expected a list of messages, got "x"'),
-        ({"id": "a", "messages": ["x"]}, 'messages: expected a list of messages, got ["x"]'),
-        ({"id": "a", "turns": {}}, "turns: expected a list of lists of messages, got {}"),
-        ({"id": "a", "turns": [{}]}, "messages: expected a list of messages, got {}"),
-        ({"id": "a", "tools": {}}, "tools: expected a list of tools with a name, got {}"),
-        ({"id": "a", "tools": [{"description": "x"}]}, "tools: expected a list of tools with a name"),
-        ({"id": "a", "recorded": []}, "recorded: expected an object, got []"),
-        ({"id": "a", "facets": "x"}, 'facets: expected an object, got "x"'),
-        ({"id": "a", "error": 5}, "error: expected text or an object with type and message, got 5"),
-        (
-            {"id": "a", "version": 3},
-            "version 3 of the sample form is unknown, this gradestack reads versions up to 2; upgrade",
-        ),
-        ({"id": "a", "version": True}, "version True of the sample form is unknown"),
+        *DATA["records_that_do_not_follow_the_form"],
         ({"id": "a", "input": ["x" * 100, 5]}, 'input: expected text or a list of texts, got ["' + "x" * 55 + "..."),
     ],
 )
@@ -200,21 +170,7 @@ def test_records_that_do_not_follow_the_form(parse, record, reason):
     assert found.native == record
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"id": 1.5},
-        {"id": "a", "zzz": 1},
-        {"id": "a", "expected": 5},
-        {"id": "a", "expected": [{"arguments": {}}]},
-        {"id": "a", "predicted": {"lable": "x"}},
-        {"id": "a", "model": 5},
-        {"id": "a", "run": 1.5},
-        {"id": "a", "recorded": []},
-        {"id": "a", "version": 3},
-        {},
-    ],
-)
+@pytest.mark.parametrize("record", DATA["the_schema_refuses_them_too"])
 def test_the_schema_refuses_them_too(parse, record):
     """An editor or a producer's own tests notice what the reader would refuse."""
     assert isinstance(parse(**record), BadRecord)
@@ -611,16 +567,7 @@ def test_a_sample_says_how_it_ended_and_where_it_belongs(read):
     assert read(id="a", cluster=None, state=None, ended=None, trace=None, children=None, usage=None) == bare
 
 
-@pytest.mark.parametrize(
-    ("record", "reason"),
-    [
-        ({"cluster": 1}, "cluster: expected text, got 1"),
-        ({"ended": ["x"]}, 'ended: expected text, got ["x"]'),
-        ({"trace": {"trace_id": 1}}, 'trace: expected an object of texts, got {"trace_id": 1}'),
-        ({"trace": []}, "trace: expected an object, got []"),
-        ({"children": ["a", 1]}, 'children: expected a list of texts, got ["a", 1]'),
-    ],
-)
+@pytest.mark.parametrize(("record", "reason"), DATA["ends_and_origins_of_another_kind_are_refused"])
 def test_ends_and_origins_of_another_kind_are_refused(read, record, reason):
     """In either version, which had none of these keys before."""
     for version in (1, 2):

@@ -9,6 +9,9 @@ import pytest
 
 from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
 from gradestack_plugins.tau_bench.aggregators import BANDS, Binary, PartialStatistics, band_index
+from tests.core.outcomes import data
+
+DATA = data(__file__, "aggregators.yaml")
 
 FAILED = failed(Fault(category="data", code="x"))
 SKIPPED = skipped("x", "y")
@@ -88,21 +91,7 @@ def test_partial_statistics_figures(tau):
     assert (out["tool_selection_accuracy"], out["argument_precision"]) == (0.5, 0.75)
 
 
-@pytest.mark.parametrize(
-    ("score", "place"),
-    [
-        (0.0, 0),
-        (0.19, 0),
-        (0.2, 1),
-        (0.4, 2),
-        (0.6, 3),
-        (0.8, 4),
-        (math.nextafter(1, 0), 4),
-        (1.0, 5),
-        (1.5, 5),
-        (-1.0, 0),
-    ],
-)
+@pytest.mark.parametrize(("score", "place"), [*DATA["histogram_bins"], (math.nextafter(1, 0), 4)])
 def test_histogram_bins(tau, score, place):
     """Lower bounds belong to the bin; 1.0 has its own; scores outside go to the ends."""
     bins = tau.fold(PartialStatistics(), [graded(score)])["histogram"]

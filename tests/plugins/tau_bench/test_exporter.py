@@ -13,6 +13,9 @@ from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter, indented, partial_name, statistics_block
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauBench
+from tests.core.outcomes import data
+
+DATA = data(__file__, "exporter.yaml")
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -63,15 +66,7 @@ def test_indented_writes_values_of_any_depth():
     assert text.splitlines()[901] == "  " * 901 + '"a": 1'
 
 
-@pytest.mark.parametrize(
-    ("name", "new"),
-    [
-        ("r.json", "r_partial.json"),
-        ("a.json.json", "a_partial.json_partial.json"),
-        ("r", "r_partial.json"),
-        ("r.txt", "r.txt_partial.json"),
-    ],
-)
+@pytest.mark.parametrize(("name", "new"), DATA["output_names"])
 def test_output_names(name, new):
     """Every ".json" is replaced; a name without one gets the ending."""
     assert partial_name(name) == new

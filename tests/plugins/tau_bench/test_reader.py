@@ -16,6 +16,9 @@ from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.records import TauRecord
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
+from tests.core.outcomes import data
+
+DATA = data(__file__, "reader.yaml")
 
 
 def test_fields_of_a_sample(tau, tmp_path):
@@ -54,17 +57,7 @@ def test_task_ids_are_shown_as_given(tau, task_id, shown):
 
 
 @pytest.mark.parametrize(
-    ("record", "reason"),
-    [
-        (None, "expected an object, found null"),
-        ([1, 2], "expected an object, found [1, 2]"),
-        ("x" * 500, 'expected an object, found "xxx'),
-        ({}, "task_id is missing"),
-        ({"task_id": None}, "task_id is null"),
-        ({"task_id": 1.5}, "task_id is 1.5"),
-        ({"task_id": True}, "task_id is true"),
-        ({"task_id": [1]}, "task_id is [1]"),
-    ],
+    ("record", "reason"), [*DATA["bad_records_are_reported"], ("x" * 500, 'expected an object, found "xxx')]
 )
 def test_bad_records_are_reported(tau, tmp_path, record, reason):
     """A record without a usable id is a bad record with its place and reason, kept whole; the next one is read."""
@@ -88,22 +81,7 @@ def test_trials(tau, trial, run):
     assert (found, type(found)) == (run, type(run))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"info": None},
-        {"info": "x"},
-        {"info": {"task": None}},
-        {"info": {"task": {"actions": 5, "instruction": 7, "user_id": 3}}},
-        {"info": {"reward_info": 5, "source": 9}},
-        {"info": {"reward_info": {"info": None}}},
-        {"traj": None},
-        {"traj": "x"},
-        {"traj": [None, 5, {"role": None, "content": {"a": 1}, "tool_calls": [None, {"function": None}]}]},
-        {"traj": [{"role": "assistant", "content": ["a", {"text": "b"}, 3]}]},
-        {"traj": [{"role": "assistant", "tool_calls": [{"function": {"name": 5, "arguments": [1]}, "id": 7}]}]},
-    ],
-)
+@pytest.mark.parametrize("changes", DATA["odd_records_still_give_samples"])
 def test_odd_records_still_give_samples(tau, changes):
     """Anything else that is odd is left out of the sample; the record is kept as it is."""
     record = tau.record() | changes
@@ -267,28 +245,7 @@ def test_escapes_and_byte_order_marks_do_not_confuse(tau):
     assert sniff("\ufeff \n" + json.dumps([record])) > 0.9
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [],
-        {},
-        [1, 2],
-        [[]],
-        [{}],
-        [{"id": 1, "prediction": "a"}],
-        [{"task_id": 1, "reward": 1}],
-        [{"task_id": 1, "traj": []}, {"info": {}}],
-        [{"x": {"task_id": 1, "reward": 1, "info": {}}}],
-        {"simulations": [{"task_id": "1", "reward_info": {"reward": 1}}]},
-        {"task_id": 1, "reward": 1, "info": {}, "traj": []},
-        "",
-        "[",
-        "]",
-        '{"task_id": 1, "reward": 1, "info": {}}\n{"task_id": 1}',
-        '["task_id", "reward", "info"]',
-        "\x00\x01",
-    ],
-)
+@pytest.mark.parametrize("value", DATA["other_files_are_not"])
 def test_other_files_are_not(value):
     """Lists of other records, objects, JSON Lines and garbage are not claimed."""
     assert sniff(value) == 0.0

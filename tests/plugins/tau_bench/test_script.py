@@ -9,6 +9,9 @@ import sys
 import pytest
 
 from gradestack_plugins.tau_bench.__main__ import main
+from tests.core.outcomes import data
+
+DATA = data(__file__, "script.yaml")
 
 
 @pytest.fixture
@@ -47,18 +50,7 @@ def test_profile(tau, tmp_path):
         assert json.loads(target.read_text())[0]["partial_score"] == score
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (None, "no such file"),
-        ("", "empty"),
-        ("{}", "list"),
-        ("[]", "no records"),
-        ("[1, 2, null]", "no records, only values of other kinds"),
-        ('[{"task_id": 1}', "cut off"),
-        ("[nope]", "not JSON"),
-    ],
-)
+@pytest.mark.parametrize(("text", "problem"), DATA["errors_are_printed_and_leave_nothing_behind"])
 def test_errors_are_printed_and_leave_nothing_behind(tmp_path, capsys, text, problem):
     """Unusable input: one line on standard output, exit code 1, no output file."""
     path = tmp_path / "r.json"

@@ -18,6 +18,9 @@ from gradestack_plugins.tau_bench.similarity import (
     similarity,
 )
 from tests.conftest import examples
+from tests.core.outcomes import data
+
+DATA = data(__file__, "similarity.yaml")
 
 scalars = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.5, float("nan"), "", "a", "b", "1"])
 values = st.recursive(
@@ -35,29 +38,7 @@ def found(expected, actual):
 
 @pytest.mark.parametrize(
     ("expected", "actual", "value"),
-    [
-        (True, 1, 1.0),
-        (1, 1.0, 1.0),
-        ("1", 1, 0.0),
-        (float("nan"), float("nan"), 0.0),
-        (None, None, 1.0),
-        ({}, {"a": 1}, 1.0),
-        ({}, None, 0.0),
-        ({"a": 1}, {}, 0.0),
-        ({}, {}, 1.0),
-        ({"a": 1, "b": 2}, {"a": 1, "c": 9}, 0.5),
-        ({"a": None}, {}, 0.0),
-        ({"a": None}, {"b": 1}, 0.0),
-        ([], [1], 1.0),
-        ([1], [], 0.0),
-        ([1, 2], [2, 1], 1.0),
-        ([1, 1, 2], [1], 2 / 3),
-        ([1], [1, 2, 3], 1.0),
-        ([], {}, 0.0),
-        ({}, [], 0.0),
-        ({"a": [{"x": 1, "y": 2}]}, {"a": [{"x": 1, "y": 3}]}, 0.5),
-        ([{}], [{"a": 1}], 1.0),
-    ],
+    [*DATA["rules_of_similarity"], (float("nan"), float("nan"), 0.0), ([1, 1, 2], [1], 2 / 3)],
 )
 def test_rules_of_similarity(expected, actual, value):
     """Each rule gives the value derived by hand."""

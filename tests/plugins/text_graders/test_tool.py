@@ -14,6 +14,9 @@ from gradestack import Expectation, Grade, Sample, ToolCall, discover, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade
 from gradestack_plugins.text_graders.texts import BUILT_IN, Tool
+from tests.core.outcomes import data
+
+DATA = data(__file__, "tool.yaml")
 
 REGISTRY = discover(limit="")
 
@@ -47,15 +50,7 @@ def test_tool_keeps_the_contract():
     testing.check_hash_seeds("gradestack_plugins.text_graders.texts:Tool", "function='one_of'")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"function": "exact_mach"}, r"no text grader is called 'exact_mach' \(did you mean 'exact_match'\?\)"),
-        ({"function": "zzz"}, "there are: exact_match, contains, regex_match"),
-        ({"function": "graders.py:score"}, "needs --allow-code"),
-        ({}, "missing"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), DATA["tool_refuses_unknown_functions"])
 def test_tool_refuses_unknown_functions(options, message):
     """An unknown function is refused with the ones there are; Python code with what it takes."""
     with pytest.raises(Problems, match=message):
@@ -208,14 +203,7 @@ def test_a_function_that_returns_nothing_failed():
     assert (grade.outcome, grade.score, grade.fault.code) == ("failed", None, "returned_nothing")
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("numbr", r"has no function 'numbr' \(did you mean 'number'\?\)"),
-        ("VALUE", "is int, not a function"),
-        ("later", "is asynchronous"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), DATA["functions_that_cannot_be_used"])
 def test_functions_that_cannot_be_used(functions, name, message):
     """A missing, wrong or asynchronous function is refused with its place."""
     with pytest.raises(ValueError, match=message):

@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_121,
     "plugins": 36_859,
-    "tests": 49_560,
+    "tests": 48_788,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
-import attrs
+import msgspec
 
 from gradestack.hooks import Kind
 from gradestack.model import JSON, BadRecord, Grade, Sample, Status
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 Profile = Literal["documented", "upstream"]
 
 
-@attrs.frozen(kw_only=True)
-class Input:
+class Input(msgspec.Struct, frozen=True, kw_only=True):
     """One path the user gave."""
 
     path: Path
@@ -39,16 +38,14 @@ class Input:
     """The path as the user wrote it, for messages and result rows; never made absolute."""
 
 
-@attrs.frozen(kw_only=True)
-class Inputs:
+class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """All paths of one run, by role."""
 
     data: tuple[Input, ...]
     dataset: Input | None = None
 
 
-@attrs.frozen(kw_only=True)
-class Shard:
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
     """A picklable piece of the input, of a size that does not depend on the number of workers."""
 
     ordinal: int
@@ -198,8 +195,7 @@ class Grader(Contract):
         return grade
 
 
-@attrs.frozen
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
 
     name: str
@@ -358,8 +354,7 @@ class Exporter(Contract):
         return {}
 
 
-@attrs.frozen(kw_only=True)
-class GraderSummary:
+class GraderSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One grader's share of an :class:`ExportSummary`."""
 
     key: str
@@ -371,8 +366,7 @@ class GraderSummary:
     """Aggregator name -> finished metrics, over this input alone. A default aggregator is named as its component."""
 
 
-@attrs.frozen(kw_only=True)
-class ExportSummary:
+class ExportSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What an exporter may know once an input is finished."""
 
     input: Input

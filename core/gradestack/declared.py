@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-import attrs
-
 from gradestack.api import Direction, Figure, Unit
 from gradestack.jsonio.values import as_list, as_map, as_text
 
@@ -81,9 +79,8 @@ def _figure(entry: Mapping[str, Any]) -> Figure:
 
 def declared_entry(figure: Figure) -> dict[str, Any]:
     """Return what header.json records of a figure: what is not said is left out."""
-    found = {field.name: getattr(figure, field.name) for field in attrs.fields(Figure)}
-    always = ("name", "label", "better", "unit")
-    return {key: each for key, each in found.items() if key in always or (key == "about" and each)}
+    names = ("name", "label", "better", "unit", *(("about",) if figure.about else ()))
+    return {name: getattr(figure, name) for name in names}
 
 
 _UNITS = {"seconds": "{} s", "tokens": "{} tokens", "usd": "${}", "bits": "{} bits"}

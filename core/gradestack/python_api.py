@@ -121,9 +121,10 @@ def run(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    options = RunOptions(
+    options = RunOptions.of(
+        installed(registry),
         output=output,
-        overrides=tuple(overrides),
+        overrides=overrides,
         allow_code=allow_code,
         allow_remote=allow_remote,
         strict=strict,
@@ -132,7 +133,6 @@ def run(
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=installed(registry),
         progress=progress,
         say=say,
     )
@@ -227,9 +227,10 @@ def grade_files(
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
     """
-    options = RunOptions(
+    options = RunOptions.of(
+        installed(registry),
         output=output,
-        overrides=tuple(overrides),
+        overrides=overrides,
         allow_code=allow_code,
         strict=strict,
         rows=rows,
@@ -237,7 +238,6 @@ def grade_files(
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=installed(registry),
         progress=progress,
         say=say,
     )
@@ -282,7 +282,7 @@ def files_suite(
     if graders and "stack" in data:
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
-    options = attrs.evolve(options, allow_remote=True)  # the caller names all files
+    options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
     return resolve(Document(data=data, origin="command line"), options)
 
 
@@ -342,7 +342,7 @@ def grade(
         data["gate"] = dict(gate)
     if limits is not None:
         data["limits"] = dict(limits)
-    options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
+    options = RunOptions.of(registry, output=output, allow_code=allow_code, strict=strict)
     reader = MemoryReader(samples=as_samples(samples, registry, columns))
     if graders is None:
         stack, reader = default_stack(registry, reader, table=is_table(samples, columns))
@@ -355,7 +355,7 @@ def grade(
         return run_suite(suite, options)
     folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
     try:
-        return attrs.evolve(run_suite(suite, attrs.evolve(options, output=folder / "run")), temporary=folder)
+        return attrs.evolve(run_suite(suite, msgspec.structs.replace(options, output=folder / "run")), temporary=folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -417,7 +417,7 @@ def stream(
         content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
         content["target"] = {"paths": paths}
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
-        options = attrs.evolve(options, allow_remote=True)  # the caller names all files
+        options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
     return _named_as_given(stream_grades(plan, bad or _warn, strict=strict))

@@ -8,7 +8,18 @@ import tracemalloc
 import attrs
 import pytest
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, read_records, testing
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    read_records,
+    replace,
+    testing,
+)
 from gradestack.jsonio import Range, first_records, iter_records, record_ranges
 
 HEAD = 64 * 1024
@@ -206,7 +217,7 @@ def test_one_record_at_a_time_is_in_memory(write, as_list):
     path = write([quiz(n, "x" * 1000) for n in range(30_000)], as_list=as_list)
     (shard, *_) = shards_of(path)
     tracemalloc.start()
-    for sample in Quiz().read(attrs.evolve(shard, end=None), None):
+    for sample in Quiz().read(replace(shard, end=None), None):
         assert isinstance(sample, Sample)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

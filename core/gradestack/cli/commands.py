@@ -156,7 +156,7 @@ def _print(line: str) -> None:
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
     """Run the suite that ``make`` returns when it is given what all grading commands take."""
-    import attrs  # noqa: PLC0415 - not needed for --help
+    import msgspec  # noqa: PLC0415 - not needed for --help
 
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
@@ -173,14 +173,14 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         shared["rows"] = "none"
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
-    options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
+    options = RunOptions.of(registry, **shared, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
     with forward_termination():
         with console.plugins_apart():
             suite = make(options)
         with console.progress(suite.name, quiet=quiet) as shown, console.plugins_apart():
-            report = run_suite(suite, attrs.evolve(options, progress=shown))
+            report = run_suite(suite, msgspec.structs.replace(options, progress=shown))
         _finish(report, quiet=quiet)
 
 

@@ -15,7 +15,7 @@ from operator import sub
 from statistics import NormalDist
 from typing import TypedDict
 
-import attrs
+import msgspec
 
 Cell = tuple[float, ...]
 """What one task adds to the sums a figure is computed from."""
@@ -51,8 +51,7 @@ class Interval(TypedDict, total=False):
     reason: str
 
 
-@attrs.frozen
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """A figure and its standard error over tasks."""
 
     value: float | None

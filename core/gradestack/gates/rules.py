@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-import attrs
 import msgspec
 
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
@@ -28,7 +27,7 @@ Over = Literal["total", "graded"]
 """What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
 
 
-def _share(_gate: object, _field: object, confidence: float | None) -> None:
+def _check_confidence(confidence: float | None) -> None:
     """Refuse a confidence that is none."""
     if confidence is not None and not 0.5 < confidence < 1:
         raise ValueError(f"confidence must be between 0.5 and 1, got {confidence}")
@@ -58,24 +57,25 @@ class _AllPoints:
         return score >= 1.0
 
 
-@attrs.frozen(kw_only=True)
-class _Threshold(_AllPoints):
+class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """What every gate has that compares one figure with a limit."""
 
     op: Op
     value: float
     on_no_data: OnNoData = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
-    confidence: float | None = attrs.field(default=None, validator=_share)
+    confidence: float | None = None
     """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
     on_undecided: OnUndecided = "fail"
     """What decides when the bounds hold the limit."""
     per: str | None = None
     """``model``, or the name of a facet: the gate must hold in every group."""
 
+    def __post_init__(self) -> None:
+        _check_confidence(self.confidence)
 
-@attrs.frozen(kw_only=True)
-class GateSpec(_Threshold):
+
+class GateSpec(_Threshold, frozen=True, kw_only=True):
     """A flat gate, as letta-evals suites write it.
 
     Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
@@ -115,8 +115,7 @@ class GateSpec(_Threshold):
         return _comparison(self.metric_key or "", self)
 
 
-@attrs.frozen(kw_only=True)
-class SimpleGate(_Threshold):
+class SimpleGate(_Threshold, frozen=True, kw_only=True):
     """One metric, aggregated, against a threshold.
 
     ``accuracy`` (also spelled ``pass_rate``) is the percentage of samples with a score >= ``pass_threshold``.
@@ -139,8 +138,7 @@ class SimpleGate(_Threshold):
         return _comparison(self.metric_key, self)
 
 
-@attrs.frozen(kw_only=True)
-class WeightedGate(_Threshold):
+class WeightedGate(_Threshold, frozen=True, kw_only=True):
     """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights), rounded once."""
 
     weights: dict[str, float]
@@ -148,7 +146,8 @@ class WeightedGate(_Threshold):
     kind: Literal["weighted_average"] = "weighted_average"
     over: Over | None = None
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        _check_confidence(self.confidence)
         if not self.weights:
             raise ValueError("weights: at least one is needed")
         if min(self.weights.values()) < 0 or not any(self.weights.values()):
@@ -161,8 +160,7 @@ class WeightedGate(_Threshold):
         return _comparison(f"weighted average of {names}", self)
 
 
-@attrs.frozen(kw_only=True)
-class FigureSpec(_Threshold):
+class FigureSpec(_Threshold, frozen=True, kw_only=True):
     """A gate on any figure, as written."""
 
     figure: str | tuple[str | int, ...]
@@ -170,8 +168,7 @@ class FigureSpec(_Threshold):
     kind: Literal["figure"] = "figure"
 
 
-@attrs.frozen(kw_only=True)
-class FigureGate(_Threshold):
+class FigureGate(_Threshold, frozen=True, kw_only=True):
     """Any figure of an aggregator against a threshold."""
 
     path: tuple[str, ...]
@@ -190,8 +187,7 @@ class FigureGate(_Threshold):
         return compared(self.name, self.op, self.value)
 
 
-@attrs.frozen(kw_only=True)
-class LogicalSpec:
+class LogicalSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A logical gate as written: its conditions are not resolved yet."""
 
     operator: Literal["and", "or"]
@@ -203,7 +199,7 @@ class LogicalSpec:
     """Taken over likewise, by those that are a percentage of samples."""
     per: str | None = None
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
         if not self.conditions:
             raise ValueError("conditions: at least one is needed")
 
@@ -222,8 +218,7 @@ class LogicalGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
         return f" {self.operator} ".join(f"({part.text})" for part in self.conditions)
 
 
-@attrs.frozen(kw_only=True)
-class BaselineGate(_AllPoints):
+class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
 
     baseline: str
@@ -237,7 +232,7 @@ class BaselineGate(_AllPoints):
     """The mean must be higher."""
     max_flips: int | None = None
     """Most runs that passed in the baseline and do not any more."""
-    confidence: float = attrs.field(default=0.95, validator=_share)
+    confidence: float = 0.95
     """Of the one-sided bounds."""
     on_undecided: OnUndecided | None = None
     """By default ``warn`` where no more than ``not_worse_than`` was lost, else ``fail``."""
@@ -246,7 +241,8 @@ class BaselineGate(_AllPoints):
     per: ClassVar[None] = None
     on_no_data: ClassVar[OnNoData] = "fail"
 
-    def __attrs_post_init__(self) -> None:
+    def __post_init__(self) -> None:
+        _check_confidence(self.confidence)
         if self.not_worse_than is None and self.require is None and self.max_flips is None:
             raise ValueError("not_worse_than, require or max_flips: at least one is needed")
         if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:

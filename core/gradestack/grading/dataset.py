@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.errors import DataError
 from gradestack.grading.plan import Plan
@@ -26,7 +26,7 @@ def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
     stage, dataset = plan.dataset_reader, plan.inputs.dataset
     if stage is None or dataset is None:
         return None, []
-    shards, index = shards_of(stage.component, attrs.evolve(plan.inputs, data=(dataset,), dataset=None))
+    shards, index = shards_of(stage.component, msgspec.structs.replace(plan.inputs, data=(dataset,), dataset=None))
     rows: dict[str, Sample] = {}
     others: dict[str, None] = {}
     for shard in shards:

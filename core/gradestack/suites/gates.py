@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import attrs
+import msgspec
 
 from gradestack.api import Grader
 from gradestack.errors import GradestackError, suggest
@@ -105,7 +105,7 @@ class Verdicts:
         main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
         for position, gate in enumerate(gates):
             if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:  # a flat one is about the main grader
-                gates[position] = attrs.evolve(gate, metric_key=main)
+                gates[position] = msgspec.structs.replace(gate, metric_key=main)
         return tuple(gates), main
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
@@ -160,7 +160,7 @@ class Verdicts:
             self.resolver.add_problem((*place, "figure"), why)
             return None
         grader, metric, rest = split_path(".".join(steps), {key: self._keys(key) for key in self.spec.graders})
-        options = attrs.asdict(spec, filter=lambda field, _: field.name not in ("figure", "kind"))
+        options = {key: each for key, each in msgspec.structs.asdict(spec).items() if key not in ("figure", "kind")}
         if not grader:
             return FigureGate(path=(steps[0], "", ""), **options)  # said where keys are looked at
         if not metric:

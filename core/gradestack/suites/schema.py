@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-import typing
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from gradestack.hooks import Kind
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
+from gradestack.suites.strict import fields_of, is_class
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _SCALARS: dict[Any, dict[str, Any]] = {
@@ -52,9 +52,7 @@ def type_schema(kind: Any) -> dict[str, Any]:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):
         return {"type": "object", "additionalProperties": type_schema(arguments[1])}
-    if attrs.has(kind):
-        return class_schema(kind)
-    return {}
+    return class_schema(kind) if is_class(kind) else {}
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -68,12 +66,9 @@ class Option(msgspec.Struct, frozen=True):
 
 
 def options(kind: type) -> list[Option]:
-    """Return a component's options: its attrs fields, in their order."""
-    if not attrs.has(kind):
-        return []
-    hints = typing.get_type_hints(kind)
-    fields = [field for field in attrs.fields(kind) if field.init]
-    return [Option(each.name, type_schema(hints.get(each.name, Any)), _default(each.default)) for each in fields]
+    """Return a component's options, in their order."""
+    fields = fields_of(kind).items() if is_class(kind) else ()
+    return [Option(name, type_schema(each.kind), _default(each.default)) for name, each in fields]
 
 
 def _default(default: Any) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import attrs
 import msgspec
 
 from gradestack.api import Inputs, Profile
@@ -40,12 +39,7 @@ def as_rows(value: object) -> Rows | None:
         raise ConfigError(f"rows: {problems}") from problems
 
 
-def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
-@attrs.frozen(kw_only=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
 
     registry: Registry
@@ -54,19 +48,34 @@ class RunOptions:
     allow_remote: bool = False
     engine: str | None = None
     workers: int | None = None
-    output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
+    output: Path | None = None
     strict: bool = False
-    exporters: Sequence[str] = attrs.field(default=(), converter=_several)
-    rows: Rows | None = attrs.field(default=None, converter=as_rows)
+    exporters: Sequence[str] = ()
+    rows: Rows | None = None
     resume: bool = False
     progress: ProgressCallback | None = None
     say: Callable[[str], None] = lambda _: None
     debug: bool = False
     """Say the traceback of the first error every grader raised."""
 
+    @classmethod
+    def of(
+        cls,
+        registry: Registry,
+        *,
+        output: str | Path | None = None,
+        overrides: Iterable[str] = (),
+        exporters: str | Sequence[str] = (),
+        rows: Rows | bool | None = None,
+        **more: Any,
+    ) -> RunOptions:
+        """Return options of what callers may write in more than one way."""
+        named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
+        place, kept = None if output is None else Path(output), as_rows(rows)
+        return cls(registry=registry, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more)
 
-@attrs.frozen(kw_only=True)
-class TargetSpec:
+
+class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What is graded: recorded result files."""
 
     kind: Literal["recorded"] = "recorded"
@@ -76,8 +85,7 @@ class TargetSpec:
     """Format of the files, with its options; sniffed when absent."""
 
 
-@attrs.frozen(kw_only=True)
-class HeadlineSpec:
+class HeadlineSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is summed up by: a few figures of a stack or suite; a suite may have words of its own for success."""
 
     figures: dict[str, str] | None = None
@@ -119,16 +127,14 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     letta: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class LimitsSpec:
+class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may take of the machine."""
 
     seconds_per_grade: float | Literal["none"] | None = 60.0
     """How long a grader may take for a sample, at least 0.1; after that the grade is failed. ``none``: any time."""
 
 
-@attrs.frozen(kw_only=True)
-class SuiteSpec:
+class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a suite file."""
 
     name: str = ""
@@ -142,12 +148,12 @@ class SuiteSpec:
     """File with expectations, joined by id: its path, or ``path`` and the ``reader`` it is read with."""
     plugins: tuple[str, ...] = ()
     """Python files whose components are used as if they were installed; only with ``--allow-code``."""
-    target: TargetSpec = attrs.field(factory=TargetSpec)
+    target: TargetSpec = msgspec.field(default_factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
-    graders: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    graders: dict[str, str | dict[str, Any]] = msgspec.field(default_factory=dict)
     """Grader key -> kind, or kind with options."""
-    metrics: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    metrics: dict[str, str | dict[str, Any]] = msgspec.field(default_factory=dict)
     """Further aggregators: metric key -> kind, ``of`` (a grader key) and options."""
     gate: dict[str, Any] | None = None
     gates: tuple[dict[str, Any], ...] = ()
@@ -158,7 +164,7 @@ class SuiteSpec:
     """Whether a run of which every grade failed is judged by its gates alone, instead of ending with exit code 3."""
     outcome: str | None = None
     """Key of the grader whose verdict says whether a sample is a success; ``none``: no grader's does."""
-    headline: HeadlineSpec = attrs.field(factory=HeadlineSpec)
+    headline: HeadlineSpec = msgspec.field(default_factory=HeadlineSpec)
     num_runs: int | None = None
     """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
     runs_must_pass: Literal["any", "all", "majority"] | int | None = None
@@ -175,7 +181,7 @@ class SuiteSpec:
     exporters: tuple[str | dict[str, Any], ...] = ()
     """Writers of native files, besides those that come with the format's own plugin."""
     engine: str | dict[str, Any] = "auto"
-    limits: LimitsSpec = attrs.field(factory=LimitsSpec)
+    limits: LimitsSpec = msgspec.field(default_factory=LimitsSpec)
     rows: Rows = "full"
     """What is kept of samples in results.jsonl: ``slim`` leaves the trajectory out, ``none`` writes no such file."""
     duplicates: Duplicates | None = None

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
-from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError
-from cattrs.gen import make_dict_structure_fn
+import msgspec
 
 from gradestack.errors import suggest
 from gradestack.suites.paths import AddressGivenError, local_path_of
@@ -78,29 +77,61 @@ def _literal(value: Any, kind: Any) -> Any:
     raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 
 
+class Field(NamedTuple):
+    """What a class is made with."""
+
+    kind: Any
+    default: Any
+    """attrs.NOTHING when it is required; an attrs.Factory makes it."""
+
+
+def is_class(kind: Any) -> bool:
+    """Return whether a type is a class of attrs or msgspec, which a mapping is structured into."""
+    return attrs.has(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
+
+
+def fields_of(kind: type) -> dict[str, Field]:
+    """Return the fields a class of attrs or msgspec is made with, by name, in their order."""
+    if attrs.has(kind):
+        hints, written = get_type_hints(kind), [each for each in attrs.fields(kind) if each.init]
+        return {each.alias: Field(hints.get(each.name, each.type or Any), each.default) for each in written}
+    found = {}
+    for each in msgspec.structs.fields(kind):
+        made = each.default_factory is not msgspec.NODEFAULT
+        default = attrs.Factory(each.default_factory) if made else attrs.NOTHING if each.required else each.default
+        found[each.name] = Field(each.type, default)
+    return found
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
+    return value
+
+
 class _Converter(cattrs.Converter):
     """A strict converter; relative paths are taken from ``base``."""
 
     def __init__(self, base: Path | None) -> None:
-        super().__init__(forbid_extra_keys=True, detailed_validation=True)
+        super().__init__()
         for scalar in _WORDS:
             self.register_structure_hook(scalar, _scalar)
         self.register_structure_hook(Path, lambda value, _: local_path_of(_scalar(value, str), base))
         self.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
         self._hook(_literal, Literal)
-        self._hook(self._sequence, tuple)
+        self._hook(self._sequence, tuple, list, set, frozenset)
         self._hook(self._mapping, dict, Mapping)
         self._hook(self._union, Union, types.UnionType)
-        self.register_structure_hook_factory(attrs.has, self._frozen_class)
+        self.register_structure_hook_factory(is_class, self._class)
 
     def _hook(self, hook: Callable[[Any, Any], Any], *origins: Any) -> None:
         self.register_structure_hook_func(lambda kind: get_origin(kind) in origins, hook)
 
-    def _each(self, entries: Iterable[tuple[str | int, Any]], kind: Any) -> dict[str | int, Any]:
-        """Return values by their steps, as instances of one type; or raise what is wrong with any of them."""
+    def _each(self, entries: Iterable[tuple[str | int, Any, Any]]) -> dict[Any, Any]:
+        """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
         values: dict[str | int, Any] = {}
         problems: list[tuple[Place, str]] = []
-        for step, value in entries:
+        for step, value, kind in entries:
             try:
                 values[step] = self.structure(value, kind)
             except Exception as error:  # noqa: BLE001 - all problems are collected
@@ -109,15 +140,14 @@ class _Converter(cattrs.Converter):
             raise Problems(problems)
         return values
 
-    def _sequence(self, value: Any, kind: Any) -> tuple[Any, ...]:
+    def _sequence(self, value: Any, kind: Any) -> Any:
         if not isinstance(value, list | tuple):
-            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
-        return tuple(self._each(enumerate(value), get_args(kind)[0]).values())
+            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004
+        return get_origin(kind)(self._each(((at, each, get_args(kind)[0]) for at, each in enumerate(value))).values())
 
-    def _mapping(self, value: Any, kind: Any) -> dict[str | int, Any]:
-        if not isinstance(value, Mapping):
-            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
-        return self._each(((str(key), item) for key, item in value.items()), (get_args(kind) or (str, Any))[1])
+    def _mapping(self, value: Any, kind: Any) -> dict[str, Any]:
+        inner = (get_args(kind) or (str, Any))[1]
+        return self._each((str(key), each, inner) for key, each in _mapping(value).items())
 
     def _union(self, value: Any, kind: Any) -> Any:
         members = [member for member in get_args(kind) if member is not type(None)]
@@ -135,39 +165,40 @@ class _Converter(cattrs.Converter):
                 refusals += [text for _, text in _problems_of(error)]
         raise ValueError(", or ".join(dict.fromkeys(refusals)))
 
-    def _frozen_class(self, kind: Any) -> Callable[[Any, Any], Any]:
-        """Return what structures a frozen class; keys it does not have are refused."""
-        inner = make_dict_structure_fn(kind, self, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
+    def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
+        """Return what structures a class; keys it does not have are refused."""
+        fields = fields_of(kind)
 
-        def checked(value: Any, _: Any) -> Any:
-            if not isinstance(value, Mapping):
-                raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
-            return inner(dict(value), kind)
+        def structured(value: Any, _: Any) -> Any:
+            given = _mapping(value)
+            problems: list[tuple[Place, str]] = []
+            try:
+                values = self._each((name, given[name], each.kind) for name, each in fields.items() if name in given)
+            except Problems as found:
+                problems = found.found
+            lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
+            problems += [((name,), "missing") for name in lacking]
+            known = ", ".join(fields) or "none"
+            for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
+                hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
+                problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
+            if problems:
+                raise Problems(problems)
+            return kind(**values)
 
-        return checked
+        return structured
 
 
 _converter = lru_cache(maxsize=16)(_Converter)
 
 
-def _problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
-    """Yield place and message of every leaf of a structuring error."""
+def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
+    """Return place and message of everything that a structuring error says."""
     if isinstance(error, Problems):
-        yield from error.found
-    elif isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            notes = [each for each in getattr(inner, "__notes__", ()) if isinstance(each, AttributeValidationNote)]
-            for place, message in _problems_of(inner):
-                yield (*(note.name for note in notes[-1:]), *place), message
-    elif isinstance(error, ForbiddenExtraKeysError):
-        known = [field.alias or field.name for field in attrs.fields(error.cl) if field.init]
-        for number, key in enumerate(sorted(error.extra_fields, key=str)):
-            hint = suggest(key, known) if number < _HINTS else ""  # which takes its time
-            yield (str(key),), f"unknown key{hint or '; known: ' + (', '.join(known) or 'none')}"
-    elif isinstance(error, KeyError):
-        yield (), "missing"
-    else:
-        yield (), str(error) or type(error).__name__
+        return error.found
+    if isinstance(error, BaseExceptionGroup):  # of a type that is cattrs' own to structure
+        return [problem for inner in error.exceptions for problem in _problems_of(inner)]
+    return [((), str(error) or type(error).__name__)]
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
@@ -175,4 +206,4 @@ def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
     try:
         return _converter(base).structure(data, kind)
     except Exception as error:
-        raise Problems([*_problems_of(error)]) from error
+        raise Problems(_problems_of(error)) from error

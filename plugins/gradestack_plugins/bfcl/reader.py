@@ -10,7 +10,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.bfcl.records import question_sample, sample_of
 from gradestack_plugins.bfcl.side_files import (
@@ -210,8 +210,8 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
 def _below(given: Input, name: str) -> Input:
     """Return a file below an input's directory, shown as such; the input itself for no name, or a file elsewhere."""
     if Path(name).is_absolute():
-        return attrs.evolve(given, path=Path(name), shown=name)
-    return attrs.evolve(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given
+        return replace(given, path=Path(name), shown=name)
+    return replace(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given
 
 
 def _some(names: list[str]) -> str:

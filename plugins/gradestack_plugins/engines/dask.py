@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import ConfigError, Engine, PluginError, ResultT, Shard
+from gradestack import ConfigError, Engine, PluginError, ResultT, Shard, replace
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
 from gradestack_plugins.engines.processes import AHEAD, Raised, alone, uninterrupted
 
@@ -161,4 +161,4 @@ def _folder(work: Any) -> Path | None:
 
 def _absolute(shard: Shard) -> Shard:
     """Return a shard that means the same file in other working directories."""
-    return attrs.evolve(shard, input=attrs.evolve(shard.input, path=shard.input.path.absolute()))
+    return replace(shard, input=replace(shard.input, path=shard.input.path.absolute()))

@@ -21,6 +21,7 @@ from gradestack import (
     WholeCell,
     interval,
     jackknife,
+    replace,
     t_quantile,
     valid_confidence,
 )
@@ -81,7 +82,7 @@ class Mean(Aggregator):
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
-        estimate = attrs.evolve(jackknife(_mean, rounded, 2)["mean"], value=mean)
+        estimate = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
         least = -math.inf if self.least is None else self.least
         found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
         return found

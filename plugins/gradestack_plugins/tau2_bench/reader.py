@@ -12,7 +12,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
 from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
@@ -261,9 +261,9 @@ def _below(given: Input, relative: str) -> Input:
     if not relative:
         return given
     if given.path.is_dir():
-        return attrs.evolve(given, path=given.path / relative, shown=f"{given.shown.rstrip('/')}/{relative}")
+        return replace(given, path=given.path / relative, shown=f"{given.shown.rstrip('/')}/{relative}")
     folder, slash, _ = given.shown.rpartition("/")
-    return attrs.evolve(given, path=given.path.parent / relative, shown=f"{folder}{slash}{relative}")
+    return replace(given, path=given.path.parent / relative, shown=f"{folder}{slash}{relative}")
 
 
 def _some(names: tuple[str, ...]) -> str:

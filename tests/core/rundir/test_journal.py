@@ -11,12 +11,11 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
-import attrs
 import msgspec
 import pytest
 
 import gradestack
-from gradestack import ConfigError, Input, Shard, is_run
+from gradestack import ConfigError, Input, Shard, is_run, replace
 from gradestack.grading.result import ShardResult
 from gradestack.outcome.pages import Pages
 from gradestack.run_files import GENERATOR, HEADER
@@ -101,7 +100,7 @@ def test_the_mark_of_a_range(tmp_path):
     path.write_bytes(b"a" * 300_000)
     shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
     mark = range_mark(shard)
-    assert mark != range_mark(attrs.evolve(shard, ordinal=1))
+    assert mark != range_mark(replace(shard, ordinal=1))
     for at, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
         data = bytearray(b"a" * 300_000)
         data[at] = ord("b")

@@ -12,7 +12,7 @@ import attrs
 import pytest
 from distributed import Client
 
-from gradestack import ConfigError, DataError, PluginError, __version__
+from gradestack import ConfigError, DataError, PluginError, __version__, replace
 from gradestack_plugins.engines import dask as engine_module
 from gradestack_plugins.engines import dask_cluster, dask_local, dask_task
 from gradestack_plugins.engines.dask import Dask
@@ -50,10 +50,7 @@ def test_a_cluster_that_is_there(cluster, shards, capfd):
 def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, tmp_path):
     """Workers have working directories of their own."""
     monkeypatch.chdir(tmp_path)
-    some = [
-        attrs.evolve(each, input=attrs.evolve(each.input, path=each.input.path.relative_to(tmp_path)))
-        for each in shards(2)
-    ]
+    some = [replace(each, input=replace(each.input, path=each.input.path.relative_to(tmp_path))) for each in shards(2)]
     assert list(Dask(address=cluster[0]).map(_twice(), some)) == [(0, True), (2, True)]
 
 

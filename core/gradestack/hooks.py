@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import pluggy
 
@@ -18,8 +17,7 @@ hookimpl = pluggy.HookimplMarker(NAME)
 """Decorator for hook implementations in plugins."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """What a plugin hands the kernel: a name for a class that is not imported yet."""
 
     kind: Kind

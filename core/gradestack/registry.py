@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import sys
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import pluggy
 
 from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 hookspec = pluggy.HookspecMarker(NAME)
 
@@ -41,12 +41,12 @@ class Hooks:
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
+_DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 4
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plugin:
+class Plugin(NamedTuple):
     """One installed plugin, sound or broken."""
 
     name: str
@@ -143,9 +143,8 @@ class Registry:
             PluginError: It cannot be imported or is not of its kind.
         """
         component, plugin = self.find(kind, name)
-        module, _, attribute = component.target.partition(":")
         try:
-            target = getattr(importlib.import_module(module), attribute)
+            target = _imported(component.target)
         except (Exception, SystemExit) as error:
             raise PluginError(
                 f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
@@ -206,52 +205,83 @@ def _problem(component: object) -> str | None:
     return None
 
 
-def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Component, ...]:
-    if not implementations:
+def _components(manager: pluggy.PluginManager, name: str) -> tuple[Component, ...]:
+    hooks: list[Any] = [each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name]
+    if not hooks:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
-    for component in found:
-        if problem := _problem(component):
-            raise PluginError(problem)
-    return tuple(found)
-
-
-def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple[Component, ...]:
-    """Register one plugin and return what it offers; every mistake in it is raised, and it is left unregistered."""
-    try:
-        manager.register(module, name)
-        manager.check_pending()
-        hooks = manager.hook.gradestack_components.get_hookimpls()
-        own: list[Any] = [each for each in hooks if each.plugin_name == name]
-        return _checked([one for each in own for one in each.function()], own)
-    except BaseException:
-        if manager.has_plugin(name):
-            manager.unregister(name=name)
-        raise
-
-
-def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get: Callable[[], object]) -> Plugin:
-    try:
-        components = _register(manager, name, get())
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
-        said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-        return Plugin(name=name, distribution=dist, version=version, error=said)
-    return Plugin(name=name, distribution=dist, version=version, components=components)
-
-
-def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
-    """Return name and version of every entry's distribution, by the entry's identity; each is read once."""
-    known: dict[int, tuple[str, str]] = {id(None): ("unknown", "0")}
-    found: dict[int, tuple[str, str]] = {}
-    for entry in entries:
-        if id(entry.dist) not in known and entry.dist is not None:
-            metadata = entry.dist.metadata
-            known[id(entry.dist)] = (metadata["Name"], metadata["Version"])
-        found[id(entry)] = known[id(entry.dist)]
+    found = tuple(component for hook in hooks for component in hook.function())
+    for problem in filter(None, map(_problem, found)):
+        raise PluginError(problem)
     return found
 
 
-def _named(limit: str | None) -> set[str] | None:
-    return None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
+def _imported(target: str) -> Any:
+    """Return what ``package.module:NAME``, or a module, stands for."""
+    module, _, names = target.partition(":")
+    return functools.reduce(getattr, filter(None, names.split(".")), importlib.import_module(module))
+
+
+def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object) -> Plugin:
+    found = Plugin(name=name, distribution=dist, version=version)
+    try:
+        manager.register(_imported(plugin) if isinstance(plugin, str) else plugin, name)
+        manager.check_pending()
+        return found._replace(components=_components(manager, name))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
+        said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+        return found._replace(error=said)
+
+
+def _environment() -> str:
+    """Return what decides which entry points there are: where they are written, and when they were."""
+    found = [sys.version]
+    for path in sys.path:
+        try:
+            with os.scandir(path or ".") as entries:
+                folders = sorted(each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS))
+        except OSError:  # an archive, or not there
+            folders = None
+        for file in [path] if folders is None else [f"{folder}/entry_points.txt" for folder in folders]:
+            try:
+                stat = os.stat(file)
+            except OSError:
+                found.append(file)
+            else:
+                found.append(f"{file} {stat.st_mtime_ns} {stat.st_size}")
+    return "\n".join(found)
+
+
+def _entry_points() -> list[list[str]]:
+    """Return name, distribution, version and target of every installed plugin, sorted.
+
+    They are kept in the user's cache, for one state of the environment and where Python may write bytecode:
+    importlib.metadata takes a quarter of the time of ``--help``, and is asked when something was installed since.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
+    folder, state = os.path.join(base, "gradestack"), f"{_environment()}\n\n"
+    kept = os.path.join(folder, f"plugins-{zlib.crc32(sys.prefix.encode()):08x}.txt")
+    text: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+    usable = os.path.isabs(base) and not sys.dont_write_bytecode
+    with contextlib.suppress(OSError), open(kept if usable else os.devnull, **text) as file:
+        if file.read(len(state)) == state:
+            found = [line.split("\t") for line in file.read().split("\n")]
+            if all(len(each) == _FIELDS for each in found):
+                return found
+    from importlib.metadata import entry_points  # noqa: PLC0415 - where something was installed since
+
+    entries = list(entry_points(group=NAME))
+    dists = {entry.dist for entry in entries}
+    of: dict[Any, Any] = {each: (each.metadata["Name"], each.metadata["Version"]) for each in dists if each is not None}
+    found = sorted([entry.name, *map(str, of.get(entry.dist, ("unknown", "0"))), entry.value] for entry in entries)
+    if usable:
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+            with open(f"{kept}.{os.getpid()}", "w", **text) as file:
+                file.write(state + "\n".join(map("\t".join, found)))
+            os.replace(file.name, kept)
+    return found
 
 
 def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = None) -> Registry:
@@ -266,27 +296,21 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     """
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)
-    named = _named(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)
-    from importlib.metadata import entry_points  # noqa: PLC0415 - plugins that import their contracts need it not
-
-    installed = list(entry_points(group=NAME))
-    distributions = _distributions(installed)
-    found = sorted(installed, key=lambda entry: (entry.name, distributions[id(entry)]))
-    plugins: list[Plugin] = []
-    conflicts: list[str] = []
-    seen: dict[str, str] = {}
-    for entry in found:
-        name, (dist, version) = entry.name, distributions[id(entry)]
+    limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
+    named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
+    installed = _entry_points()
+    found: list[tuple[str, str, str, object]] = []
+    conflicts, seen = list[str](), dict[str, str]()
+    for name, dist, version, target in installed:
         if named is not None and dist != BUILT_IN and name not in named:
             continue
         if name in seen:
             conflicts.append(f"plugin name {name!r} is taken by both {seen[name]} and {dist} {version}")
             continue
         seen[name] = f"{dist} {version}"
-        plugins.append(_load(manager, name, dist, version, entry.load))
-    for name, plugin in extra:
-        plugins.append(_load(manager, name, "local", "0", lambda plugin=plugin: plugin))  # type: ignore[misc]
-    registry = Registry(plugins)
+        found.append((name, dist, version, target))
+    found += [(name, "local", "0", plugin) for name, plugin in extra]
+    registry = Registry([_load(manager, *each) for each in found])
     registry.conflicts[:0] = conflicts
-    registry.unknown = sorted((named or set()) - {entry.name for entry in found})
+    registry.unknown = sorted((named or set()) - {name for name, *_ in installed})
     return registry

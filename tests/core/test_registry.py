@@ -1,6 +1,7 @@
 """Discovery: what is installed, what is broken, and who is to blame."""
 
 import pickle
+import shutil
 
 import pytest
 
@@ -231,3 +232,56 @@ def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
     said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
     assert said.code == 0
     assert said.err == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"
+
+
+@pytest.fixture
+def kept_list(spawn, distribution, tmp_path):
+    """A function that lists plugins, and the file in which it finds what is installed."""
+    site = distribution("acme", {"acme": "acme_one"}, {"acme_one": module(shiny="a:B"), "acme_two": module(dull="a:B")})
+    cache, settings = tmp_path / "cache", {"PYTHONDONTWRITEBYTECODE": ""}
+
+    def listed(**variables):
+        return plugins_of(spawn, site, **{**settings, "XDG_CACHE_HOME": str(cache), **variables})
+
+    assert "shiny" in listed()
+    (kept,) = (cache / "gradestack").iterdir()
+    return listed, kept, site
+
+
+def test_what_is_installed_is_found_once_and_kept(kept_list):
+    listed, kept, _ = kept_list
+    before = kept.read_text()
+    kept.write_text(before.replace("acme_one", "acme_two"))  # nobody asks what is installed
+    assert "dull" in listed()
+    assert "dull" not in listed(PYTHONDONTWRITEBYTECODE="1")
+    kept.unlink()
+    listed(PYTHONDONTWRITEBYTECODE="1")
+    listed(XDG_CACHE_HOME="cache")  # relative: whose it is depends on the working directory
+    assert not kept.exists()
+
+
+def test_what_is_installed_or_removed_since_is_noticed(kept_list, distribution):
+    listed, _, site = kept_list
+    (points,) = site.glob("*.dist-info/entry_points.txt")
+    points.write_text(points.read_text() + "more = acme_two\n")
+    assert {"shiny", "dull"} <= set(listed().split())
+    other = distribution("beta", {"beta": "no_such_module"}, {})
+    (other / "beta-1.0.dist-info").rename(site / "beta-1.0.dist-info")
+    assert "beta" in listed()
+    shutil.rmtree(points.parent)
+    assert not {"shiny", "dull"} & set(listed().split())
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: "", lambda text: text[:-9], lambda text: text + "\nodd", lambda text: "\0"]
+)
+def test_a_damaged_list_is_made_anew(kept_list, change):
+    listed, kept, _ = kept_list
+    before = kept.read_text()
+    kept.write_text(change(before))
+    assert "shiny" in listed()
+
+
+def test_a_list_that_cannot_be_kept_is_done_without(kept_list):
+    listed, kept, _ = kept_list
+    assert "shiny" in listed(XDG_CACHE_HOME=str(kept))

@@ -1,6 +1,5 @@
 """Small components of every kind, and what makes plugins and registries of them."""
 
-import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -332,7 +331,7 @@ def make_registry(*more: Component) -> Registry:
 
 def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
     """Return a plugin that offers further components."""
-    return dataclasses.replace(plugin, components=(*plugin.components, *components))
+    return plugin._replace(components=(*plugin.components, *components))
 
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
 ALLOCATIONS = 100_000
 """Objects made and not freed between two looks of the collector: more often, it takes an eighth of a run."""
-_limits: list[int] = []
-_thresholds: list[tuple[int, int, int]] = []
+_limits: list[Any] = []
+_thresholds: list[Any] = []
 
 
 def _room(depth: int = 0) -> int:
@@ -34,30 +35,29 @@ def _room(depth: int = 0) -> int:
 
 
 @contextmanager
-def collected_seldom() -> Iterator[None]:
-    """Collect garbage less often inside; nearly all that a run makes is freed without."""
-    _thresholds.append(gc.get_threshold())
-    if 0 < _thresholds[-1][0] < ALLOCATIONS:  # 0 is never
-        gc.set_threshold(ALLOCATIONS, *_thresholds[-1][1:])
+def _restored(before: list[Any], setting: Any, restore: Callable[[Any], object]) -> Iterator[None]:
+    before.append(setting)
     try:
         yield
     finally:
-        first = _thresholds[0]
-        _thresholds.pop()
-        if not _thresholds:
-            gc.set_threshold(*first)
+        first = before[0]
+        before.pop()
+        if not before:
+            restore(first)
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """Collect garbage less often inside; nearly all that a run makes is freed without."""
+    with _restored(_thresholds, now := gc.get_threshold(), lambda first: gc.set_threshold(*first)):
+        if 0 < now[0] < ALLOCATIONS:  # 0 is never
+            gc.set_threshold(ALLOCATIONS, *now[1:])
+        yield
 
 
 @contextmanager
 def for_a_shard() -> Iterator[None]:
     """Leave the code inside the same room for recursion, however deep it is called, and collect garbage less often."""
-    _limits.append(sys.getrecursionlimit())
-    sys.setrecursionlimit(_limits[-1] + ROOM - _room())
-    try:
-        with collected_seldom():
-            yield
-    finally:
-        first = _limits[0]
-        _limits.pop()
-        if not _limits:
-            sys.setrecursionlimit(first)
+    with collected_seldom(), _restored(_limits, now := sys.getrecursionlimit(), sys.setrecursionlimit):
+        sys.setrecursionlimit(now + ROOM - _room())
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +27,7 @@ def stable_text(error: BaseException) -> str:
 
     Behind it stands the line of the user's own code; not of errors that have no place of their own.
     """
-    text = str(error)
-    while (start := text.find(" at 0x")) >= 0:
-        end = start + 6
-        while end < len(text) and text[end] in "0123456789abcdefABCDEF":
-            end += 1
-        text = text[:start] + text[end:]
+    text = re.sub(" at 0x[0-9a-fA-F]*", "", str(error))
     where = "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
     return f"{text[:500]} ({where})".lstrip() if where else text[:500]
 

@@ -27,6 +27,12 @@ debug_option = click.option("--debug", is_flag=True, expose_value=False, help="S
 _remote_option = click.option(
     "--allow-remote", is_flag=True, help="Open addresses that the suite names. Only if you trust it."
 )
+_set_option = click.option(
+    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
+)
+_code_option = click.option(
+    "--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it."
+)
 
 
 def _run_options(command: Command) -> Command:
@@ -39,10 +45,8 @@ def _run_options(command: Command) -> Command:
                 help="What the document defines, or the program does.",
             ),
             click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
-            click.option(
-                "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
-            ),
-            click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it."),
+            _set_option,
+            _code_option,
             click.option(
                 "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
             ),
@@ -231,8 +235,8 @@ def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
 
 @cli.command()
 @click.argument("suite")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
-@click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
+@_set_option
+@_code_option
 @_remote_option
 @debug_option
 def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_remote: bool) -> None:
@@ -266,7 +270,7 @@ def _outcome_of(suite: Suite) -> str:
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
 @click.option("--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters.")
-@click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
+@_code_option
 @debug_option
 def report(
     run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool

@@ -42,7 +42,7 @@ _NAMES = {
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",
     "suites.code": "load_file",
-    "suites.presets": "preset_version",
+    "suites.strict": "preset_version",
     "suites.document": "yaml_data",
     "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "estimates.grades": "Grades",

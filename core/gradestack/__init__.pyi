@@ -102,5 +102,5 @@ from gradestack.run_files import is_run as is_run
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.document import yaml_data as yaml_data
-from gradestack.suites.presets import preset_version as preset_version
+from gradestack.suites.strict import preset_version as preset_version
 from gradestack.table import Numbers as Numbers

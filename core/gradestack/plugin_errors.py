@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 
 from gradestack.errors import GradestackError, PluginError, TimedOut
 
@@ -15,11 +16,8 @@ LOCAL_CODE: dict[str, str] = {}
 
 def place_in_code(error: BaseException) -> str:
     """Return ``shout.py:7``, the innermost line of the user's own code that raised an error or called what did."""
-    found, at = "", error.__traceback__
-    while at is not None:
-        file = at.tb_frame.f_code.co_filename
-        found, at = f"{Path(file).name}:{at.tb_lineno}" if file in LOCAL_CODE else found, at.tb_next
-    return found
+    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    return next((f"{Path(file).name}:{line}" for file, line in reversed(steps) if file in LOCAL_CODE), "")
 
 
 def stable_text(error: BaseException) -> str:

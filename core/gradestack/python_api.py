@@ -266,17 +266,15 @@ def files_suite(
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
         raise ConfigError(f"a mapping of columns is for the reader {RECORDS!r}; {why}")
     if columns or ids is not None:
-        options_of_reader = {"columns": dict(columns)} if columns else {}
-        named = {"kind": RECORDS if columns else str(reader)} if columns or reader is not None else {}
-        data["reader"] = {**named, **options_of_reader, **({} if ids is None else {"ids": str(ids)})}
+        said = {"kind": RECORDS if columns else reader, "columns": dict(columns) if columns else None, "ids": ids}
+        data["reader"] = {key: each for key, each in said.items() if each is not None}
     if graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
         for each in several:
             if not isinstance(each, str):
-                raise ConfigError(
-                    f"graders of files are names or FILE.py:NAME, got {each!r}; gradestack.stream takes objects, too"
-                )
+                what = "graders of files are names or FILE.py:NAME"
+                raise ConfigError(f"{what}, got {each!r}; gradestack.stream takes objects, too")
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if graders and "stack" in data:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, suggest
 from gradestack.interpreter import ALLOCATIONS
 from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
+    from gradestack.registry import Registry
     from gradestack.report import Report
     from gradestack.suites.spec import RunOptions, Suite
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-Command = Callable[..., Any]
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 """Read by :func:`main` from the arguments, so that it works in any place."""
 
@@ -35,7 +35,7 @@ _code_option = click.option(
 )
 
 
-def _run_options(command: Command) -> Command:
+def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options every grading command has."""
     for option in reversed(
         [
@@ -126,10 +126,9 @@ def _finish(report: Report, *, quiet: bool) -> None:
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
         graded = report.summary["incomplete"] == PAGES_MISSING
+        rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         if report.path is not None and can_continue(report.path):
             rest = "--resume writes the pages" if graded else "--resume grades the rest"
-        else:
-            rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         kept = "results were kept, pages are missing" if graded else "partial results were kept"
         _say(f"interrupted: {kept}{'; ' * bool(rest)}{rest}")
     sys.exit(report.exit_code)
@@ -255,14 +254,10 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_
     _print(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
     limit = "" if found.max_failed is None else f", max_failed {found.max_failed}"
     _print(f"  gates:   {len(found.gates) or 'none'}{limit}; main grader {found.main}")
-    _print(f"  outcome: {_outcome_of(found)}")
+    words, by = found.headline, found.success
+    _print(f"  outcome: {'none' if by is None else f'{words.passed} or {words.failed}, by {by.grader}'}")
     for warning in found.warnings:
         _print(f"  warning: {warning}")
-
-
-def _outcome_of(suite: Suite) -> str:
-    words = suite.headline
-    return "none" if suite.success is None else f"{words.passed} or {words.failed}, by {suite.success.grader}"
 
 
 @cli.command()
@@ -296,12 +291,80 @@ def plugins() -> None:
     """See what is installed."""
 
 
+_SHOWN = {
+    "reader": ("provides", "stack", "duplicates"),
+    "grader": ("needs", "requires", "aggregators"),
+    "aggregator": ("needs", "keeps"),
+    "exporter": ("reader", "graders"),
+}
+
+
+def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
+    """Yield one line per component, then broken plugins and conflicts."""
+    from gradestack.hooks import KINDS  # noqa: PLC0415
+
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
+    for component, plugin in registry.components():
+        if kind in (None, component.kind):
+            yield f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]"
+    for plugin in registry.broken:
+        yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.release}]"
+    for conflict in registry.conflicts:
+        yield f"conflict    {conflict}"
+
+
+def _type_name(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " | ".join(map(_type_name, schema["anyOf"]))
+    return " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
+
+
+def describe_lines(registry: Registry, name: str) -> Iterator[str]:
+    """Yield the description of every component of a name."""
+    import inspect  # noqa: PLC0415
+    import json  # noqa: PLC0415
+
+    import attrs  # noqa: PLC0415
+
+    from gradestack.hooks import KINDS, Kind  # noqa: PLC0415
+    from gradestack.suites.schema import default_data, type_schema  # noqa: PLC0415
+    from gradestack.suites.strict import fields_of, is_class  # noqa: PLC0415
+
+    kinds: list[Kind] = [kind for kind in KINDS if name in registry.names(kind)]
+    if not kinds:
+        known = [component.name for component, _ in registry.components()]
+        raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
+    for number, kind in enumerate(kinds):
+        if number:
+            yield ""
+        component, plugin = registry.find(kind, name)
+        target = registry.load(kind, name)
+        yield f"{kind} {name}: {component.summary}"
+        yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
+        if kind not in ("stack", "command"):
+            yield f"  version {target.version}"
+        for attribute in _SHOWN.get(kind, ()):
+            value = getattr(target, attribute)
+            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
+            yield f"  {attribute}: {shown or 'none'}"
+        for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
+            yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
+        if documentation := inspect.getdoc(target):
+            yield ""
+            yield from (f"  {line}".rstrip() for line in documentation.splitlines())
+        found = fields_of(target) if is_class(target) else {}
+        yield from ("", "  options:") if found else ()
+        for option, field in found.items():
+            default = default_data(field.default)
+            shown = "required" if default is attrs.NOTHING else f"default {json.dumps(default, default=str)}"
+            yield f"    {option}: {_type_name(type_schema(field.kind))} ({shown})"
+
+
 @plugins.command("list")
 @click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
 def plugins_list(*, kind: str | None) -> None:
     """List every component with its plugin's distribution and version."""
-    from gradestack.cli.listing import component_lines  # noqa: PLC0415
-
     for line in component_lines(_registry(), kind):
         _print(line)
 
@@ -310,8 +373,6 @@ def plugins_list(*, kind: str | None) -> None:
 @click.argument("name")
 def plugins_describe(name: str) -> None:
     """Describe the component NAME: what it computes, its options and defaults."""
-    from gradestack.cli.listing import describe_lines  # noqa: PLC0415
-
     for line in describe_lines(_registry(), name):
         _print(line)
 

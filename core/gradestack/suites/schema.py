@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
-import msgspec
 
 from gradestack.errors import PluginError
 from gradestack.gates.rules import (
@@ -55,23 +54,8 @@ def type_schema(kind: Any) -> dict[str, Any]:
     return class_schema(kind) if is_class(kind) else {}
 
 
-class Option(msgspec.Struct, frozen=True):
-    """One option of a component."""
-
-    name: str
-    schema: dict[str, Any]
-    """JSON Schema of its type."""
-    default: Any
-    """As JSON data; attrs.NOTHING when it is required."""
-
-
-def options(kind: type) -> list[Option]:
-    """Return a component's options, in their order."""
-    fields = fields_of(kind).items() if is_class(kind) else ()
-    return [Option(name, type_schema(each.kind), _default(each.default)) for name, each in fields]
-
-
-def _default(default: Any) -> Any:
+def default_data(default: Any) -> Any:
+    """Return the default of a field as JSON data; attrs.NOTHING where it is required."""
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         default = attrs.NOTHING if default.takes_self else default.factory()
     return default if default is attrs.NOTHING else json_data(default, _shown)
@@ -86,12 +70,12 @@ def _shown(value: Any) -> Any:
 def class_schema(kind: type, *more: str) -> dict[str, Any]:
     """Return the JSON Schema of a frozen class: its fields, nothing else allowed; ``more`` are required, too."""
     properties, required = dict[str, Any](), [*more]
-    for option in options(kind):
-        properties[option.name] = option.schema
-        if option.default is attrs.NOTHING:
-            required.append(option.name)
-        elif option.default is None or isinstance(option.default, bool | int | float | str | list | dict):
-            option.schema["default"] = option.default
+    for name, field in fields_of(kind).items():
+        properties[name], default = type_schema(field.kind), default_data(field.default)
+        if default is attrs.NOTHING:
+            required.append(name)
+        elif default is None or isinstance(default, bool | int | float | str | list | dict):
+            properties[name]["default"] = default
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**schema, "required": required} if required else schema
 

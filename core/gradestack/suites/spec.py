@@ -29,16 +29,6 @@ RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": Fal
 """How header.json says it."""
 
 
-def as_rows(value: object) -> Rows | None:
-    """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite."""
-    if value is None or isinstance(value, bool):
-        return None if value is None else "full" if value else "none"
-    try:
-        return structure(value, Rows)  # type: ignore[arg-type]
-    except Problems as problems:
-        raise ConfigError(f"rows: {problems}") from problems
-
-
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
 
@@ -69,9 +59,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         rows: Rows | bool | None = None,
         **more: Any,
     ) -> RunOptions:
-        """Return options of what callers may write in more than one way."""
+        """Return options of what callers may write in more than one way; True for rows is ``full``, False ``none``."""
         named = (exporters,) if isinstance(exporters, str) else tuple(exporters)
-        place, kept = None if output is None else Path(output), as_rows(rows)
+        try:
+            kept: Any = {True: "full", False: "none"}[rows] if isinstance(rows, bool) else structure(rows, Rows | None)  # type: ignore[arg-type]
+        except Problems as problems:
+            raise ConfigError(f"rows: {problems}") from problems
+        place = None if output is None else Path(output)
         return cls(registry=registry, output=place, overrides=tuple(overrides), exporters=named, rows=kept, **more)
 
 

@@ -95,11 +95,11 @@ def fields_of(kind: type) -> dict[str, Field]:
     if attrs.has(kind):
         hints, written = get_type_hints(kind), [each for each in attrs.fields(kind) if each.init]
         return {each.alias: Field(hints.get(each.name, each.type or Any), each.default) for each in written}
-    found = {}
+    missing, found = msgspec.NODEFAULT, {}
     for each in msgspec.structs.fields(kind):
-        made = each.default_factory is not msgspec.NODEFAULT
-        default = attrs.Factory(each.default_factory) if made else attrs.NOTHING if each.required else each.default
-        found[each.name] = Field(each.type, default)
+        default = attrs.NOTHING if each.default is missing else each.default
+        made = each.default_factory is not missing
+        found[each.name] = Field(each.type, attrs.Factory(each.default_factory) if made else default)
     return found
 
 
@@ -207,3 +207,24 @@ def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
         return _converter(base).structure(data, kind)
     except Exception as error:
         raise Problems(_problems_of(error)) from error
+
+
+def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:
+    """Return a preset as ``NAME@VERSION``, None for none.
+
+    Args:
+        preset: Its name, with or without the version.
+        versions: The presets there are, each with its version.
+
+    Raises:
+        ValueError: There is none of that name, or not in that version.
+    """
+    if preset is None:
+        return None
+    name, at, version = preset.partition("@")
+    if name not in versions:
+        hint = suggest(name, versions) or f"; there are: {', '.join(versions)}"
+        raise ValueError(f"unknown preset {name!r}{hint}")
+    if at and version != versions[name]:
+        raise ValueError(f"preset {name!r} is there in version {versions[name]} only, not in {version!r}")
+    return f"{name}@{versions[name]}"

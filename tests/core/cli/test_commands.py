@@ -16,8 +16,7 @@ import yaml
 import gradestack
 from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.cli import commands
-from gradestack.cli.commands import main
-from gradestack.cli.listing import component_lines, describe_lines
+from gradestack.cli.commands import component_lines, describe_lines, main
 from gradestack.registry import Plugin
 from tests.core.outcomes import clean, data
 

@@ -65,36 +65,6 @@ def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, record
     assert all(bool(row["reasons"]) == (row["grades"]["partial"] < 1) for row in ours)
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
-    [
-        ({"n": 3}, []),
-        ({"n": 4}, ["/x/n: 3 and 4"]),
-        ({"mean": 0.1 + 0.2}, []),
-        ({"mean": 0.3 + 1e-9}, [f"/x/mean: 0.3 and {0.3 + 1e-9!r}"]),
-        ({"mean": None}, ["/x/mean: 0.3 and None"]),
-        ({"more": 1}, ["/x: ['mean', 'n'] and ['mean', 'more', 'n']"]),
-    ],
-)
-def test_figures_that_differ_are_named(by_hand, change, found):
-    """A count differs at all, a fraction by more than rounding."""
-    figures = {"n": 3, "mean": 0.3}
-    assert by_hand.unequal({"x": figures}, {"x": {**figures, **change}}) == found
-
-
-def test_no_table_is_made_of_figures_that_differ(bench, by_hand):
-    frame, throughput, authors = bench("frame"), bench("throughput"), bench("authors")
-    names = (throughput.SCRIPT, throughput.SCRIPT_ROWS, throughput.NO_ROWS, throughput.ROWS)
-    found = {name: frame.Runs([{"figures": {"n": 1}}]) for name in names}
-    throughput.require_same_figures(found)
-    found[throughput.NO_ROWS].rounds.append({"figures": {"n": 2}})
-    with pytest.raises(ValueError, match="gradestack, no rows: other figures: /n: 1 and 2"):
-        throughput.require_same_figures(found)
-    sides = {f"{who}, no rows": frame.Runs([{"score": at, "passed": 1}]) for at, who in enumerate(authors.GRADERS)}
-    with pytest.raises(ValueError, match="no rows: score 0 and 1"):
-        authors.pair_of(sides, "no rows")
-
-
 def test_the_third_party_does_the_work_of_the_built_in_grader(bench, recording, tmp_path):
     """Scores, counts, items and the places of all reasons are equal."""
     authors = bench("authors")

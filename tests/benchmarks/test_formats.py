@@ -1,7 +1,5 @@
 """Files of other formats for benchmarks: each is recognised by its reader, and every record of it is a sample."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -52,15 +50,6 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
         assert any(sample.calls for sample in found)
 
 
-@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"records"}))  # which in JSON is named, not recognised
-def test_a_format_is_recognised(bench, name, tmp_path):
-    data = written(bench, name, tmp_path / "files").data
-    head = b"" if data.is_dir() else data.read_bytes()[:65536]
-    registry = discover()
-    sure = {each: registry.load("reader", each).sniff(data, head) for each in registry.names("reader")}
-    assert max(sure, key=sure.get) == name
-
-
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
     """Every byte depends on the seed only."""
@@ -71,13 +60,6 @@ def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
     first = contents("first", 5)
     assert contents("again", 5) == first
     assert contents("other", 6) != first
-
-
-def test_the_command_writes_a_format(tmp_path):
-    command = [sys.executable, str(SCRIPT), "when2call", str(tmp_path / "new"), "--records", "3"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout.split() == [str(tmp_path / "new" / name) for name in ("judge_decisions.jsonl", "dataset.jsonl")]
-    assert (tmp_path / "new/dataset.jsonl").read_text(encoding="utf-8").count("\n") == 3
 
 
 def test_a_file_of_another_format_is_not_measured(bench, tmp_path):

@@ -72,24 +72,6 @@ def test_bad_records_are_reported(tau, tmp_path, record, reason):
     assert bad.native == TauRecord(record)
 
 
-@pytest.mark.parametrize(
-    ("trial", "run"), [(0, 0), (3, 3), ("b", "b"), (None, None), (2.0, 2), (True, 1), (2.5, "2.5"), ([1], "[1]")]
-)
-def test_trials(tau, trial, run):
-    """Trials are identifiers: integers and texts as they are, others as JSON text."""
-    found = tau.sample(tau.record(trial=trial)).run
-    assert (found, type(found)) == (run, type(run))
-
-
-@pytest.mark.parametrize("changes", DATA["odd_records_still_give_samples"])
-def test_odd_records_still_give_samples(tau, changes):
-    """Anything else that is odd is left out of the sample; the record is kept as it is."""
-    record = tau.record() | changes
-    sample = tau.sample(record)
-    assert (sample.id, sample.status) == ("0", Status.OK)
-    assert sample.native == TauRecord(record)
-
-
 def test_results_go_to_their_calls(tau):
     first, second, third = tau.call("a", {}, "i"), tau.call("b", {}, "j"), tau.call("c", {}, "i")
 

@@ -7,20 +7,8 @@ import pytest
 from gradestack import Fault, Outcome, Sample, Status, replace
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
-from tests.core.outcomes import data
-
-DATA = data(__file__, "reward.yaml")
 
 BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
-
-
-@BOTH
-@pytest.mark.parametrize(("reward", "passed"), DATA["reward_is_the_score"])
-def test_reward_is_the_score(tau, profile, reward, passed):
-    """The score is the reward, a boolean counting as a number; success is within 1e-6 of 1, bounds included."""
-    grade = TauReward(profile=profile).grade(tau.sample(tau.record(reward=reward)))
-    assert (grade.outcome, grade.score, grade.passed) == (Outcome.GRADED, float(reward), passed)
-    assert not isinstance(grade.score, bool)
 
 
 @BOTH

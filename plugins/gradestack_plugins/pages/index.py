@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack import Report
-from gradestack.jsonio import as_list, as_map, as_number, as_text, check_utf8, compact, dumps
+from gradestack import DataError, Report
+from gradestack.jsonio import as_list, as_map, as_number, as_text, check_utf8, dumps
 from gradestack_plugins.pages.tallies import (
     GRADED,
     CallTally,
@@ -29,8 +29,6 @@ from gradestack_plugins.pages.tallies import (
     Verdicts,
     compared,
     kinds_of,
-    odd_grade,
-    odd_head,
 )
 from gradestack_plugins.pages.text import brief, number
 
@@ -233,19 +231,25 @@ class RowIndex:
         loads: Callable[[int, bytes], Any],
         outcome: str | None = None,
         compared: Collection[str] = (),
+        where: str = "a row",
     ) -> RowIndex:
-        """Return the index of rows."""
+        """Return the index of rows.
+
+        Raises:
+            DataError: A row is not as they are written.
+        """
         index = cls(outcome, compared)
         number = size = 0
         rows: list[_Row] = []
         for number, place, line in lines:
             try:
-                found = _usual(line)
-            except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-                row = loads(number, line)
-                if not isinstance(row, dict):
-                    continue
-                found = _odd(row)
+                check_utf8(line)  # what is left out below is not looked at
+                found = _decode(line)
+            except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
+                try:
+                    found = _converted(loads(number, line))
+                except (msgspec.ValidationError, RecursionError) as error:
+                    raise DataError(f"{where}:{number}: {error}") from error
             index._places.append(place)
             rows.append(found)
             size += len(line)
@@ -372,31 +376,21 @@ class RowIndex:
         return True
 
 
-def _usual(line: bytes) -> _Row:
-    """Return what the index needs of a row as it is written today."""
-    check_utf8(line)  # what is left out below is not looked at
-    return _decode(line)
+def _converted(row: dict[str, Any]) -> _Row:
+    """Return what the index needs of a row that was decoded whole."""
+    kept = {key: row[key] for key in _Row.__struct_fields__ if key in row}
+    kept["facets"] = Raw(dumps(row.get("facets", {})).encode(errors="surrogatepass"))
+    kept |= {key: _readable(row[key]) for key in ("grade", "grades") if key in row}
+    if isinstance(expected := row.get("expected"), dict):
+        kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else _NOTHING}
+    return msgspec.convert(kept, _Row)
 
 
-def _odd(row: Mapping[str, Any]) -> _Row:
-    """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
-    passed, state = row.get("passed"), row.get("state")
-    return _Row(
-        sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
-        run=_as_name(row.get("run")),
-        model_name=_as_name(row.get("model_name")),
-        cluster=as_text(row.get("cluster")) or None,
-        facets=Raw(dumps(row.get("facets")).encode()),
-        state=as_text(state),
-        passed=passed if isinstance(passed, bool) else None,
-        expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,
-        grade=odd_head(as_map(row.get("grade"))),
-        grades={key: odd_grade(as_map(each)) for key, each in as_map(row.get("grades")).items()},
-    )
-
-
-def _as_name(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else compact(value)
+def _readable(value: Any) -> Any:
+    """Return a value with keys of valid Unicode, without which msgspec reads no object."""
+    if isinstance(value, dict):
+        return {key.encode(errors="replace").decode(): _readable(each) for key, each in value.items()}
+    return list(map(_readable, value)) if isinstance(value, list) else value
 
 
 def outcome_of(report: Report) -> str | None:
@@ -411,7 +405,8 @@ def index_of(report: Report) -> RowIndex:
     found = report.shared.get("index")
     grader = outcome_of(report)
     if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
-        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header))
+        where = "a row" if report.path is None else str(report.path / "results.jsonl")
+        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), where)
         found = report.shared["index"] = (report.held, report.path, grader, index)
     index_found: RowIndex = found[3]
     return index_found

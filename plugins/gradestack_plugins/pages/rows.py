@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from gradestack import Report, check_count
-from gradestack.jsonio import as_map, compact
+from gradestack import DataError, Report, check_count
 from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
 
 Row = dict[str, Any]
@@ -64,15 +63,13 @@ def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -
     for position, (number, place, line) in enumerate(report.lines(places)):
         try:
             row = _named(line)
-            found = (row.sample.id, row.model_name, row.run)
-        except (ValueError, RecursionError):
-            odd = report.row(number, line)
-            found = (as_map(odd.get("sample")).get("id"), odd.get("model_name"), odd.get("run"))
-        yield RowName(position if places is None else number - 1, place, *map(_text, found))
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else compact(value)
+        except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
+            try:
+                row = msgspec.convert(report.row(number, line), _Named)
+            except msgspec.ValidationError as error:
+                raise DataError(f"{report.path or 'a run'}: row {number}: {error}") from error
+        names = ("" if each is None else str(each) for each in (row.sample.id, row.model_name, row.run))
+        yield RowName(position if places is None else number - 1, place, *names)
 
 
 def samples_at(

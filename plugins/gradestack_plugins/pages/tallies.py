@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gradestack.jsonio import as_list, as_map, as_number, as_text, compact, loads
+from gradestack.jsonio import as_list, as_map, as_text, compact, loads
 
 GRADED = ("graded", "", None)
 """States in which a score is one."""
@@ -63,46 +63,6 @@ class Grade(Head, frozen=True, gc=False):
     reasons: tuple[Reason, ...] = ()
     items: tuple[Item, ...] = ()
     passed: bool | None = None
-
-
-def odd_head(grade: Mapping[str, Any]) -> Head:
-    """Return a row's own grade of any form."""
-    return Head(as_number(grade.get("score")), as_text(grade.get("state")))
-
-
-def odd_grade(grade: Mapping[str, Any]) -> Grade:
-    """Return a grade of any form: what is not of the type it should have is as if it were not there."""
-    passed = grade.get("passed")
-    return Grade(
-        as_number(grade.get("score")),
-        as_text(grade.get("state")),
-        dict(as_map(grade.get("fault"))),
-        odd_reasons(grade),
-        tuple(odd_item(item) for item in as_list(grade.get("items"))),
-        passed if isinstance(passed, bool) else None,
-    )
-
-
-def odd_item(item: Any) -> Item:
-    """Return an item of any form: what is not of the type it should have is as if it were not there."""
-    held = as_map(item)
-    metadata = as_map(held.get("metadata"))
-    return Item(
-        odd_reasons(held),
-        as_number(held.get("score")),
-        as_text(held.get("label")),
-        as_text(held.get("gold")),
-        as_text(held.get("outcome")) or None,
-        Answer(metadata.get("call", msgspec.UNSET)),
-    )
-
-
-def odd_reasons(of: Any) -> tuple[Reason, ...]:
-    """Return the reasons of a grade or item of any form."""
-    found = map(as_map, as_list(as_map(of).get("reasons")))
-    return tuple(
-        Reason(as_text(each.get("code")), as_text(each.get("subject")), as_text(each.get("pointer"))) for each in found
-    )
 
 
 MOST_NAMES = 2000

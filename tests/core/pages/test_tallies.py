@@ -40,7 +40,7 @@ def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
 
 
 def test_items_about_something_else_are_no_calls():
-    others = [item("a", 1.0, 0) | {"metadata": metadata} for metadata in ({}, {"call": "x"}, {"call": True}, [])]
+    others = [item("a", 1.0, 0) | {"metadata": metadata} for metadata in ({}, {"call": "x"}, {"call": True})]
     assert index_of(row(*others)).calls.tools == {}
     assert index_of(row(item("a", 1.0, 0, outcome="failed"), item("b", None, 0))).calls.tools == {}
 
@@ -61,15 +61,6 @@ def test_scores_are_told_apart_by_outcome():
 def test_samples_that_expect_no_call_are_known():
     rows = [row(expected=expected) for expected in ({"calls": []}, {"calls": None}, {"calls": [{"name": "a"}]}, None)]
     assert list(index_of(*rows).quiet) == [0]
-
-
-def test_rows_of_an_older_form_count_the_same():
-    usual = row(item("find", 1.0, 0), item("book", 0.5, 1, "/day"), passed=True, expected={"calls": []})
-    odd = {**usual, "run": 1.5}
-    ours, theirs = index_of(usual), index_of(odd)
-    assert ours.calls.tools == theirs.calls.tools
-    assert ours.calls.arguments == theirs.calls.arguments
-    assert list(ours.quiet) == list(theirs.quiet) == [0]
 
 
 def test_reasons_are_known_row_by_row():

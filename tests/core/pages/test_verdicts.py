@@ -54,11 +54,6 @@ def test_traits_are_what_the_outcome_grader_found():
     assert found == {"other_order": [0], "x": [0], "y": [0], "z": [1], "nothing_expected": [1]}
 
 
-def test_rows_of_other_forms_say_the_same():
-    odd = {"state": "graded", "score": 1.0, "passed": "no"}
-    assert marks(index_of(row(a=odd, b=odd)), "b") == [("passed", "")]
-
-
 def test_many_codes_are_not_told_apart(monkeypatch):
     monkeypatch.setattr(module, "_MOST_MARKS", 3)
     failed = [{"state": "failed", "score": 0.0, "fault": {"code": f"c{number}"}} for number in range(4)]

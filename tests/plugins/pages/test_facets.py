@@ -44,12 +44,6 @@ def test_facets_of_one_or_many_values_group_nothing(fake):
     assert counted(fake.make_report(rows(fake, [["a"], "b", 7, None]))) == {}
 
 
-def test_lines_of_an_odd_form_are_counted_alike(fake):
-    made = rows(fake, [{"kind": "a"}, {"kind": "b"}, {"kind": "a"}])
-    made[2]["run"] = 1.5
-    assert counted(fake.make_report(made)) == {"kind": {"a": (2, 2, 0), "b": (1, 0, 1)}}
-
-
 def test_the_page_has_a_table_for_every_facet(fake, html):
     facets = [{"<b>kind": "v10"}, {"<b>kind": "v9<script>"}, {"<b>kind": "v10"}]
     report = fake.make_report(

@@ -83,7 +83,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_738,
     "plugins/gradestack_plugins/openai_logs": 327,
     "plugins/gradestack_plugins/orchestrationbench": 3_617,
-    "plugins/gradestack_plugins/pages": 6_923,
+    "plugins/gradestack_plugins/pages": 6_875,
     "plugins/gradestack_plugins/readers": 2_773,
     "plugins/gradestack_plugins/records": 885,
     "plugins/gradestack_plugins/reporters": 315,
@@ -96,8 +96,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_145,
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_120,
-    "plugins": 36_860,
-    "tests": 48_846,
+    "plugins": 36_812,
+    "tests": 48_496,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

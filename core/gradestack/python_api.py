@@ -25,22 +25,9 @@ from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
-from gradestack.suites.code import key_of
+from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.paths import local_path_of
-from gradestack.suites.python_inputs import (
-    RECORDS,
-    Graders,
-    MemoryReader,
-    Samples,
-    as_samples,
-    by_key,
-    default_stack,
-    graders_by_key,
-    is_table,
-    paths_of,
-    resolve_samples,
-)
 from gradestack.suites.references import Resolver
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
@@ -334,6 +321,8 @@ def grade(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.75
     """
+    from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
+
     registry = installed(registry)
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
@@ -341,12 +330,14 @@ def grade(
     if limits is not None:
         data["limits"] = dict(limits)
     options = RunOptions.of(registry, output=output, allow_code=allow_code, strict=strict)
-    reader = MemoryReader(samples=as_samples(samples, registry, columns))
+    reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
     if graders is None:
-        stack, reader = default_stack(registry, reader, table=is_table(samples, columns))
+        stack, reader = python_inputs.default_stack(registry, reader, table=python_inputs.is_table(samples, columns))
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
-    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
+    suite = python_inputs.resolve_samples(
+        Document(data=data, origin="grade()"), options, reader, python_inputs.graders_by_key(graders, registry)
+    )
     if output is None and not reports:
         return grade_suite(suite, options)
     if output is not None:
@@ -400,15 +391,16 @@ def stream(
         >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
         ...     print(sample.id, grades["tau_partial"].score)
     """
+    from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
+
     registry = installed(registry)
     options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
-    ready = graders_by_key(graders, registry)
-    paths = paths_of(data)
+    ready = python_inputs.graders_by_key(graders, registry)
+    paths = python_inputs.paths_of(data)
     if paths is None:
         document = Document(data={"name": "samples", "profile": profile}, origin="stream()")
-        suite = resolve_samples(
-            document, options, MemoryReader(samples=as_samples(cast("Samples", data), registry)), ready
-        )
+        reading = python_inputs.MemoryReader(samples=python_inputs.as_samples(cast("Samples", data), registry))
+        suite = python_inputs.resolve_samples(document, options, reading, ready)
     else:
         made = {key: each for key, each in ready.items() if isinstance(each, Grader)}
         given = {"reader": reader, "dataset": dataset and str(dataset), "profile": profile}

@@ -38,6 +38,8 @@ from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder, give_b
 from gradestack.suites.spec import RunOptions, Suite
 from gradestack.table import Table
 
+MANY = 10_000
+"""Samples from which memory is given back."""
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
 
@@ -178,7 +180,8 @@ class _Run:
             figures, head = self._figures()
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
-        give_back_memory()
+        if loop.merged.samples >= MANY:
+            give_back_memory()
         report = Report(path=staging.path, header=head, summary=figures)
         complete = attrs.evolve(with_trajectories(report, suite.reader.component, self.say), registry=suite.registry)
         self.progress.phase("pages")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import msgspec
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
@@ -31,16 +32,15 @@ LATEST, LATEST_ANY = "latest", "latest_any"
 _APART = "the run cannot be compared with its baseline"
 
 
-@attrs.define
-class Baselines:
+class Baselines(msgspec.Struct):
     """The runs that a suite's gates compare with.
 
     Attributes:
         reports: What a gate calls its baseline -> that run; None where there is no earlier one.
     """
 
-    reports: dict[str, Report | None] = attrs.field(factory=dict)
-    _sides: dict[str, list[Side]] = attrs.field(factory=dict)
+    reports: dict[str, Report | None] = msgspec.field(default_factory=dict)
+    _sides: dict[str, list[Side]] = msgspec.field(default_factory=dict)
 
     def sides(self, name: str) -> list[Side]:
         """Return the models of a baseline; its rows are read once."""

@@ -9,21 +9,27 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import attrs
+import msgspec
 
-from gradestack.api import Contract
+from gradestack.api import Contract, Grader
 from gradestack.errors import ConfigError, suggest
 from gradestack.hooks import Component, Kind
+from gradestack.model import Sample
 from gradestack.plugin_errors import LOCAL_CODE, error_text
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.paths import path_of
 
+FUNCTIONS, RECORDS = "python_function", "records"
+"""The grader that functions are graded with; the reader of data frames, and of mappings of any form."""
+Samples = Iterable[Sample | Mapping[str, Any]]
+Graders = str | Grader | type[Grader] | Callable[..., Any]
+"""What callers in Python may give."""
 _IN_FILE = re.compile(r"(.+\.py):(.*)")
 
 
@@ -59,6 +65,16 @@ def key_of(reference: str) -> str:
     file, _, name = reference.rpartition(":")
     name = name or file
     return snake(Path(name).stem if name.endswith(".py") else name)
+
+
+def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
+    """Return graders by key."""
+    keyed: dict[str, Any] = {}
+    for key, each in graders:
+        if key in keyed:
+            raise ConfigError(f"two graders are called {key!r}; {advice}")
+        keyed[key] = each
+    return keyed
 
 
 def snake(name: str) -> str:
@@ -144,12 +160,11 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     return {Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each) for each in sorted(files)}
 
 
-@attrs.frozen
-class LocalFiles:
+class LocalFiles(msgspec.Struct, frozen=True):
     """Files of the user's own that a run uses. Unpickled, it loads them: what is of their classes follows it."""
 
     paths: tuple[Path, ...] = ()
-    digests: Mapping[str, str] = attrs.field(factory=dict)
+    digests: Mapping[str, str] = msgspec.field(default_factory=dict)
     """SHA-256 of every file and of the modules of its folder that it imports, by full path."""
 
     @classmethod
@@ -170,10 +185,6 @@ def _load_again(paths: tuple[Path, ...], digests: Mapping[str, str]) -> LocalFil
     for path in paths:
         load_file(path)
     return LocalFiles(paths, digests)
-
-
-FUNCTIONS = "python_function"
-"""Grader that functions are graded with."""
 
 
 def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> tuple[Plugin, dict[str, str]]:

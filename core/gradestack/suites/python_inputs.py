@@ -14,19 +14,15 @@ from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Expectation, Sample
 from gradestack.registry import Registry, flaw
-from gradestack.suites.code import FUNCTIONS, LocalFiles, key_of
+from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, LocalFiles, by_key, key_of
 from gradestack.suites.components import first_samples, grader_stages, graders_for, made_stage, stack_for
 from gradestack.suites.document import Document
 from gradestack.suites.resolve import parts_of, resolver_of
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
 
-Samples = Iterable[Sample | Mapping[str, Any]]
-RECORDS = "records"
-"""The reader of data frames, and of mappings of any form."""
 _LONGEST = 60
 """Characters of a text that are shown."""
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-Graders = str | Grader | type[Grader] | Callable[..., Any]
 
 
 @attrs.frozen(kw_only=True)
@@ -42,16 +38,6 @@ class MemoryReader(Reader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Return the samples."""
         return iter(self.samples)
-
-
-def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
-    """Return graders by key."""
-    keyed: dict[str, Any] = {}
-    for key, each in graders:
-        if key in keyed:
-            raise ConfigError(f"two graders are called {key!r}; {advice}")
-        keyed[key] = each
-    return keyed
 
 
 def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:

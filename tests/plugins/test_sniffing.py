@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, written
+
+DATA = data(__file__, "sniffing.yaml")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWNERS = {
@@ -38,16 +41,7 @@ def test_an_example_goes_to_its_own_reader(path):
         assert owner == OWNERS[folder]["/".join(rest)]
 
 
-@pytest.mark.parametrize(
-    ("more", "owner"),
-    [
-        ({}, "openai"),
-        ({"tools": [], "model": "m"}, "openai"),
-        ({"expected": []}, "jsonl"),
-        ({"predicted": "x"}, "jsonl"),
-        ({"expected": [], "temperature": 0}, "openai"),
-    ],
-)
+@pytest.mark.parametrize(("more", "owner"), DATA["a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected"])
 def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp_path, more, owner):
     """The jsonl form has messages too; a log has keys of its own, and no reference."""
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]

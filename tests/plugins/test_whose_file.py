@@ -7,6 +7,9 @@ import pytest
 
 from gradestack_plugins.bfcl.reader import Bfcl
 from gradestack_plugins.tau2_bench.reader import Tau2
+from tests.core.outcomes import data
+
+CASES = data(__file__, "whose_file.yaml")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
@@ -27,23 +30,7 @@ def test_no_file_of_another_format_is_taken(name):
     assert [path for path in (*taken, *folders) if name not in path.parts] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"id": "a", "result": [1]}',
-        '{"id": "run_1", "result": {"x": 1}}',
-        '{"id": "run_1", "ground_truth": "x"}',
-        '{"id": "run_1", "input": "x", "ground_truth": ["x"]}',
-        '{"id": "run_1", "question": "What?", "answer": "x"}',
-        '{"accuracy": 0.5}',
-        '{"id": 1, "messages": [{"role": "user", "content": "task_id termination_reason"}]}',
-        '{"info": {"x": 1}, "tasks": []}',
-        '[{"task_id": 1, "reward": 1.0, "traj": []}]',
-        '{"simulations": []}',
-        "",
-        "null",
-    ],
-)
+@pytest.mark.parametrize("text", CASES["what_only_looks_alike_is_not_taken"])
 def test_what_only_looks_alike_is_not_taken(text, tmp_path):
     """A few keys of the same name are not enough."""
     path = tmp_path / "log.json"

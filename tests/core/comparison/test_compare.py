@@ -9,6 +9,9 @@ import gradestack
 from gradestack import ConfigError, DataError, compare
 from gradestack.comparison.compared import flipped
 from gradestack.gates.lines import gate_line
+from tests.core.outcomes import data
+
+DATA = data(__file__, "compare.yaml")
 
 BEFORE = {str(task): [1, 0] for task in range(20)}
 AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
@@ -110,14 +113,7 @@ def test_groups_are_neighbours_that_cannot_be_told_apart(made):
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"grader": "contains"}, "grader g: name"),
-        ({"expected": "z"}, "20 of 20 tasks have other expectations"),
-        ({"profile": "upstream"}, "grader g: options differ"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), DATA["what_was_graded_otherwise_is_refused"])
 def test_what_was_graded_otherwise_is_refused(made, change, said):
     a, b = made("a", BEFORE), made("b", AFTER, **change)
     with pytest.raises(DataError) as caught:
@@ -179,16 +175,7 @@ def test_mcnemar_is_given_only_with_one_run_a_task(made):
     assert compare(made("c", BEFORE), made("d", AFTER)).data["flips"]["mcnemar_p"] is None
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"confidence": 1.0}, "confidence lies between 0 and 1"),
-        ({"failed": "ignore"}, "failed is zero or skip"),
-        ({"match": "name"}, "match is id, input or ordinal"),
-        ({"baseline": "who"}, "no model or run 'who'"),
-        ({"headline": "h"}, "no grader 'h' is in all runs"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), DATA["options_that_cannot_be_honoured_are_refused"])
 def test_options_that_cannot_be_honoured_are_refused(made, options, said):
     with pytest.raises(ConfigError, match=said):
         compare(made("a", BEFORE), made("b", AFTER), **options)

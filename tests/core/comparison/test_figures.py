@@ -14,6 +14,9 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, Grade, Grader, compare, figures, load_report
 from gradestack.comparison.paired import detectable, difference, holm, mcnemar, power, sign_flips, t_test, tasks_needed
+from tests.core.outcomes import data
+
+DATA = data(__file__, "figures.yaml")
 
 T_39 = 2.0226909200367604
 """The 0.975 quantile of Student's t with 39 degrees of freedom."""
@@ -352,20 +355,13 @@ def graded(out, scores, of, *, gate=None, models=None):
     return out
 
 
-@pytest.mark.parametrize(
-    ("better", "word", "flips", "tasks", "outcome"),
-    [
-        ("higher", "better", (35, 0), (20, 0), "better"),
-        ("lower", "worse", (0, 35), (0, 20), "worse"),
-        ("neither", "higher", (0, 0), (None, None), None),
-    ],
-)
+@pytest.mark.parametrize(("better", "word", "flips", "tasks", "outcome"), DATA["a_rise_is_judged_by_the_direction"])
 def test_a_rise_is_judged_by_the_direction(tmp_path, command, better, word, flips, tasks, outcome):
     a, b = (graded(tmp_path / name, scores, grader(better)) for name, scores in (("a", FEW), ("b", MANY)))
     data = compare(a, b, output=tmp_path / "out").data
     assert data["metrics"]["g"]["verdict"] == word
-    assert (data["metrics"]["g"]["better"], data["metrics"]["g"]["worse"]) == tasks
-    assert (data["flips"]["fixed"], data["flips"]["broken"]) == flips
+    assert [data["metrics"]["g"]["better"], data["metrics"]["g"]["worse"]] == tasks
+    assert [data["flips"]["fixed"], data["flips"]["broken"]] == flips
     assert data["outcome"]["verdict"] == (outcome or data["outcome"]["verdict"])
     assert f"b is {word} than a on g by 0.875" in data["sentence"]
     assert json.loads((tmp_path / "out" / "comparison.json").read_text()) == data

@@ -6,6 +6,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare, python_compare
+from tests.core.outcomes import data
+
+DATA = data(__file__, "refused_early.yaml")
 
 SCORES = {"1": [1], "2": [0]}
 
@@ -23,16 +26,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
-@pytest.mark.parametrize(
-    ("place", "said"),
-    [
-        ("foreign", r"comparison\.json: is there already and was not written by gradestack"),
-        ("page", r"comparison\.html: is there already and was not written by gradestack"),
-        ("notes", r"comparison\.md: is there already and was not written by gradestack"),
-        ("runs.jsonl", r"runs\.jsonl: exists and is not a directory; name another place with -o"),
-        ("runs.jsonl/out", r"runs\.jsonl is not a directory that can be written to"),
-    ],
-)
+@pytest.mark.parametrize(("place", "said"), DATA["where_nothing_can_be_written_is_refused_before_files_are_graded"])
 def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, tmp_path, place, said):
     for name, page in (("foreign", "comparison.json"), ("page", "comparison.html"), ("notes", "comparison.md")):
         (tmp_path / name).mkdir()

@@ -7,6 +7,9 @@ import pytest
 from gradestack.gates.rules import as_limit
 from gradestack.gates.verdicts import limit_verdict
 from gradestack.grading.counts import Count
+from tests.core.outcomes import data
+
+DATA = data(__file__, "limit.yaml")
 
 RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
 
@@ -20,21 +23,7 @@ def run(run_lines, record):
     return lambda **suite: run_lines(records, **suite)
 
 
-@pytest.mark.parametrize(
-    ("limit", "passed", "text", "actual"),
-    [
-        (2, True, "failed or missing <= 2", 2),
-        (1, False, "failed or missing <= 1", 2),
-        (0, False, "failed or missing <= 0", 2),
-        ("10%", True, "failed or missing <= 10%", 0.1),
-        ("9.9%", False, "failed or missing <= 9.9%", 0.1),
-        (0.1, True, "failed or missing <= 10%", 0.1),
-        (0.09, False, "failed or missing <= 9%", 0.1),
-        (0.0, False, "failed or missing <= 0%", 0.1),
-        ("100 %", True, "failed or missing <= 100%", 0.1),
-        (1.0, True, "failed or missing <= 100%", 0.1),
-    ],
-)
+@pytest.mark.parametrize(("limit", "passed", "text", "actual"), DATA["a_number_or_a_share"])
 def test_a_number_or_a_share(run, limit, passed, text, actual):
     """Two of twenty failed; the five to which the grader does not apply are in neither number."""
     report = run(max_failed=limit)

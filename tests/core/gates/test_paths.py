@@ -89,22 +89,7 @@ def test_a_figure_must_hold_in_every_group(run_lines, record):
 
 
 @pytest.mark.parametrize(
-    ("number", "threshold", "text"),
-    [
-        (0.8999, 0.9, "0.8999"),
-        (0.9001, 0.9, "0.9001"),
-        (0.9, 0.9, "0.90"),
-        (0.8333, 0.75, "0.83"),
-        (0.99949, 0.9995, "0.999"),
-        (1 / 3, 1 / 3, "0.3333333333333333"),
-        (0.125, 0.125, "0.125"),
-        (0.0, 0.0, "0.00"),
-        (1e-9, 0.0, "0.000000001"),
-        (-0.001, 0.0, "-0.001"),
-        (5e-324, 0.0, "5e-324"),
-        (31, 30.5, "31"),
-        (31, 30, "31"),
-    ],
+    ("number", "threshold", "text"), [*DATA["digits_show_the_side"], (1 / 3, 1 / 3, "0.3333333333333333")]
 )
 def test_digits_show_the_side(number, threshold, text):
     """Two decimals, or as many as compare to the threshold as the number does."""

@@ -14,6 +14,8 @@ from gradestack.outcome.summary import headline_figures
 from gradestack.suites.spec import Figure, Headline
 from tests.core.outcomes import data
 
+DATA = data(__file__, "runs.yaml")
+
 TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
 
 
@@ -73,18 +75,7 @@ def test_statistics_over_the_runs(run):
     assert [each["total"] for each in stats["individual_run_metrics"]] == [2, 2, 2]
 
 
-@pytest.mark.parametrize(
-    ("profile", "rule", "passed"),
-    [
-        ("documented", None, False),
-        ("upstream", None, True),
-        ("documented", "any", True),
-        ("documented", "majority", True),
-        ("documented", "all", False),
-        ("documented", 2, True),
-        ("documented", 3, False),
-    ],
-)
+@pytest.mark.parametrize(("profile", "rule", "passed"), DATA["how_many_runs_must_pass"])
 def test_how_many_runs_must_pass(run, profile, rule, passed):
     """Two of three do: documented asks for all, upstream for one, unless told otherwise."""
     more = {} if rule is None else {"runs_must_pass": rule}

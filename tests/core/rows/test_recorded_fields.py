@@ -6,7 +6,10 @@ import math
 import pytest
 
 from gradestack import Expectation, ExpectedCall, Grade, Message, Rule, Sample, ToolCall, Usage
+from tests.core.outcomes import data
 from tests.core.row_reference import row_bytes
+
+DATA = data(__file__, "recorded_fields.yaml")
 
 GRADES = {"g": Grade(score=1.0)}
 
@@ -36,11 +39,7 @@ def test_a_row_without_anything_new_has_the_keys_it_always_had():
 @pytest.mark.parametrize(
     ("field", "value", "row"),
     [
-        ("cluster", "c", {"cluster": "c"}),
-        ("ended", "limit:turns", {"ended": "limit:turns"}),
-        ("trace", {"trace_id": "t"}, {"trace": {"trace_id": "t"}}),
-        ("children", ("b", "c"), {"children": ["b", "c"]}),
-        ("remarks", {"part:image": 2}, {"remarks": {"part:image": 2}}),
+        *DATA["what_was_recorded_of_a_run_is_in_its_row"],
         ("usage", Usage(requests=0, cost_usd=0.5), {"usage": {"requests": 0, "cost_usd": 0.5}}),
     ],
 )

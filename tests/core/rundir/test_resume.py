@@ -18,7 +18,10 @@ from gradestack.cli import console
 from gradestack.rundir import journal
 from gradestack_plugins.readers import jsonl
 from tests.conftest import ON_RECORD
+from tests.core.outcomes import data
 from tests.core.outcomes import files_but_headers as files_of
+
+DATA = data(__file__, "resume.yaml")
 
 RECORDS = 400
 PAGES = ["html", "markdown"]
@@ -172,18 +175,7 @@ def test_a_disk_that_is_really_full(run, suite, tmp_path):
         subprocess.run(["umount", str(small)], check=True)
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"graders": {"toy": {"kind": "toy", "factor": 0.5}}}, "grader toy: changed"),
-        ({"max_samples": 3}, "suite: changed"),
-        ({"name": "y"}, "suite's name: was x, is y"),
-        ({"rows": False}, "options: changed"),
-        ("touch", "input runs.jsonl: changed"),
-        ("__version__", "gradestack: was 0.0, is "),
-        ("FORM", "form of the table of grades: was 0.0, is "),
-    ],
-)
+@pytest.mark.parametrize(("change", "told"), DATA["a_change_is_told_and_nothing_is_reused"])
 def test_a_change_is_told_and_nothing_is_reused(run, full_disk, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
     with monkeypatch.context() as before:

@@ -6,7 +6,10 @@ import pytest
 
 from gradestack import BadRecord, Status, Usage, testing
 from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
+from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, check_reference, read, written
+
+DATA = data(__file__, "records.yaml")
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
 ASKED = {"model": "claude-x", "max_tokens": 9, "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
@@ -65,19 +68,7 @@ def test_usage_adds_what_the_cache_read_and_wrote(tmp_path):
     assert found.trace == {"response_id": "msg_1"}
 
 
-@pytest.mark.parametrize(
-    ("reason", "ended"),
-    [
-        ("end_turn", "completed"),
-        ("stop_sequence", "completed"),
-        ("max_tokens", "limit:max_tokens"),
-        ("model_context_window_exceeded", "limit:context_window"),
-        ("refusal", "limit:refusal"),
-        ("tool_use", None),
-        ("pause_turn", None),
-        (None, None),
-    ],
-)
+@pytest.mark.parametrize(("reason", "ended"), DATA["the_stop_reason_says_how_a_run_ended"])
 def test_the_stop_reason_says_how_a_run_ended(tmp_path, reason, ended):
     """One that waits for results, or is paused, has not."""
     (found,) = read("anthropic", written(tmp_path, [message(SAID, stop_reason=reason)]))

@@ -9,7 +9,10 @@ import pytest
 import gradestack
 from gradestack import BadRecord, DataError, Input, Inputs, Rule, Status, testing
 from gradestack_plugins.bfcl.reader import Bfcl
+from tests.core.outcomes import data
 from tests.plugins.described_samples import agrees, described, read
+
+DATA = data(__file__, "reader.yaml")
 
 
 def one(bfcl, answer, **more):
@@ -116,19 +119,7 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
     assert sample.text is None
 
 
-@pytest.mark.parametrize(
-    ("answer", "names"),
-    [
-        ("```python\nfind_trains('X')\n```", [("find.trains", {"to": "X"})]),
-        ("find.trains(to='X', price=2*3)", [("find.trains", None)]),
-        ("I cannot (yet) do that.", []),
-        ("[1, 2]", []),
-        ("", []),
-        ([], []),
-        ([{"find_trains": {"to": "X"}}], [("find.trains", {"to": "X"})]),
-        ([{"find.trains": "{"}], [("find.trains", None)]),
-    ],
-)
+@pytest.mark.parametrize(("answer", "names"), DATA["forms_of_answers"])
 def test_forms_of_answers(bfcl, answer, names):
     """Fences, underscores for dots, positions for names, and texts that are no calls."""
     if isinstance(answer, str):

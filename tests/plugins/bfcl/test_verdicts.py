@@ -7,6 +7,9 @@ from gradestack import Fault, Outcome, Sample, Status
 from gradestack.cli.commands import main
 from gradestack_plugins.bfcl.grader import BfclValid
 from gradestack_plugins.bfcl.records import BfclRun
+from tests.core.outcomes import data
+
+DATA = data(__file__, "verdicts.yaml")
 
 
 def test_verdicts_are_scores():
@@ -18,15 +21,7 @@ def test_verdicts_are_scores():
     assert grader.grade(Sample(id="a", status=Status.FAILED, error=fault)).fault == fault
 
 
-@pytest.mark.parametrize(
-    ("failure", "code", "message"),
-    [
-        ({"error": ["one", "two"], "error_type": "a:b"}, "a:b", "one; two"),
-        ({"error": {"error_message": "gone", "error_type": "m:t"}}, "m:t", "gone"),
-        ({"error": [{"x": 1}]}, "invalid", '{"x": 1}'),
-        (None, "invalid", "listed as a failure"),
-    ],
-)
+@pytest.mark.parametrize(("failure", "code", "message"), DATA["a_failure_says_why"])
 def test_a_failure_says_why(failure, code, message):
     """Single turns say it in a list, several turns in an object."""
     grade = BfclValid().grade(Sample(id="a", recorded={"valid": False}, native=BfclRun(failure)))

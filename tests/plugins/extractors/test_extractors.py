@@ -22,7 +22,10 @@ from gradestack_plugins.extractors.extractors import (
     ToolOutput,
 )
 from gradestack_plugins.text_graders.texts import AsciiPrintableOnly
+from tests.core.outcomes import data
 from tests.core.workers import grader_stage
+
+DATA = data(__file__, "extractors.yaml")
 
 COMPONENTS = extractors.gradestack_components()
 ALL = [
@@ -147,38 +150,13 @@ def test_a_message_with_calls_only_is_no_speech():
 NUMBERS = talk([said("a=1 b=2"), said("c=3 d=4"), said("nothing here")])
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"pattern": r"[a-d]=\d"}, "c=3"),  # the newest message that matches, its first match
-        ({"pattern": r"([a-d])=(\d)", "group": 2}, "3"),
-        ({"pattern": r"([a-d])=(\d)", "group": 1}, "c"),
-        ({"pattern": r"a=\d"}, "a=1"),  # an older message, when no newer one matches
-        ({"pattern": r"z"}, ""),
-        ({"pattern": r"[a-d]=\d", "search_all": True}, "c=3 d=4"),
-        ({"pattern": r"[a-d]=(\d)", "search_all": True}, "3 4"),  # one group: the group, whatever `group` says
-        ({"pattern": r"[a-d]=(\d)", "search_all": True, "group": 1}, "3 4"),
-        ({"pattern": r"([a-d])=(\d)", "search_all": True}, "c d"),  # tuples: element 0
-        ({"pattern": r"([a-d])=(\d)", "search_all": True, "group": 1}, "3 4"),
-        ({"pattern": r"z", "search_all": True}, ""),
-        ({"pattern": r"(x)?c=3", "group": 1}, ""),  # a group that takes no part
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), DATA["pattern"])
 def test_pattern(options, expected):
     """The newest matching message gives its first match's group, or all its matches joined by a space."""
     assert Pattern(**options).extract(NUMBERS) == expected
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"pattern": "("}, "not a regular expression"),
-        ({"pattern": "a{99999999999999999999}"}, "not a regular expression"),
-        ({"pattern": "a", "group": 1}, "group 1 is no group of the pattern"),
-        ({"pattern": "a", "group": -1}, "group -1"),
-        ({"pattern": "(a)(b)", "group": 2, "search_all": True}, "no element of the tuples; there are 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), DATA["pattern_refuses_what_cannot_work"])
 def test_pattern_refuses_what_cannot_work(options, message):
     """A bad pattern or group is refused when the suite is loaded."""
     with pytest.raises(ValueError, match=message):
@@ -188,15 +166,7 @@ def test_pattern_refuses_what_cannot_work(options, message):
 MARKED = talk([said("Answer: old"), said("Thinking. Answer:  new, Answer: twice \n"), said("bye")])
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"marker": "Answer:"}, "new, Answer: twice"),  # newest message holding it, after its first occurrence
-        ({"marker": "Answer:", "include_marker": True}, "Answer:  new, Answer: twice"),
-        ({"marker": "answer:"}, ""),  # case counts
-        ({"marker": "bye"}, ""),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), DATA["after_marker"])
 def test_after_marker(options, expected):
     """The text behind the first marker of the newest message that holds it, stripped."""
     assert AfterMarker(**options).extract(MARKED) == expected
@@ -213,14 +183,7 @@ CALLS = talk(
 )
 
 
-@pytest.mark.parametrize(
-    ("tool", "expected"),
-    [
-        ("find", '{"b":1,  "a":"ü"}'),  # the first call, text as recorded
-        ("other", "{}"),
-        ("unknown", "{}"),
-    ],
-)
+@pytest.mark.parametrize(("tool", "expected"), DATA["tool_arguments"])
 def test_tool_arguments(tool, expected):
     """The first call's argument text over the whole conversation, "{}" when there is none."""
     assert ToolArguments(tool_name=tool).extract(CALLS) == expected
@@ -265,15 +228,7 @@ def test_tool_output_without_ids():
     assert extract(talk([called("f", {}, "1"), answered(None, "1")])) == ""
 
 
-@pytest.mark.parametrize(
-    "recorded",
-    [
-        {"memory_blocks": [{"label": "human", "value": "Ada"}, {"label": "persona", "value": "kind"}]},
-        {"memory_blocks": {"human": "Ada"}},
-        {"agent_state": {"memory": {"blocks": [7, {"label": "human", "value": "Ada"}]}}},
-        {"agent_state": {"blocks": [{"label": "human", "value": "Ada"}]}},
-    ],
-)
+@pytest.mark.parametrize("recorded", DATA["memory_block_of_a_recording_that_has_it"])
 def test_memory_block_of_a_recording_that_has_it(recorded):
     sample = Sample(id="t", recorded=recorded)
     assert MemoryBlock(block_label="human").extract(sample) == "Ada"

@@ -5,7 +5,10 @@ import json
 import pytest
 
 from gradestack import Status, Usage
+from tests.core.outcomes import data
 from tests.plugins.chat_files import read, written
+
+DATA = data(__file__, "chat.yaml")
 
 USER = {"role": "user", "content": "Refund T-3."}
 TOOL = {"type": "function", "function": {"name": "refund", "parameters": {"type": "object"}}}
@@ -63,18 +66,7 @@ def test_results_without_a_call_and_second_results_are_counted(sample):
     assert found.remarks == {"id_made": 1, "second_result": 1, "result_without_call": 1}
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "Error: used",
-        "ValueError: bad ticket",
-        "requests.exceptions.HTTPError: 404",
-        "Traceback (most recent call last)\n...",
-        "An error occurred while running the tool. Please try again.",
-        '{"error": "used"}',
-        '{"isError": true, "content": []}',
-    ],
-)
+@pytest.mark.parametrize("said", DATA["a_result_that_says_it_failed_is_an_error"])
 def test_a_result_that_says_it_failed_is_an_error(sample, said):
     """The API has no mark for it, so it is read from the result."""
     found = sample(USER, made(call("a")), result("a", said)).calls[0]
@@ -130,15 +122,7 @@ def test_each_user_message_begins_a_turn(sample):
 
 @pytest.mark.parametrize(
     ("last", "text"),
-    [
-        ({"content": "Done."}, "Done."),
-        ({"content": [{"type": "text", "text": "Do"}, {"type": "text", "text": "ne."}]}, "Done."),
-        ({"content": None, "refusal": "I cannot."}, "I cannot."),
-        ({"content": None, "audio": {"id": "x", "transcript": "Said."}}, "Said."),
-        ({"content": "", "tool_calls": [call("z")]}, None),
-        ({"content": ""}, ""),
-        ({"content": None}, None),
-    ],
+    [*DATA["the_text_is_what_the_last_answer_says"], ({"content": "", "tool_calls": [call("z")]}, None)],
 )
 def test_the_text_is_what_the_last_answer_says(sample, last, text):
     """Not what an earlier one said: a run that ends in a call has no answer."""

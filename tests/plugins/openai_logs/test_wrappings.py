@@ -6,7 +6,10 @@ import pytest
 
 from gradestack import BadRecord, Status, testing
 from gradestack_plugins.openai_logs.reader import OpenAILogs
+from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, check_reference, read, written
+
+DATA = data(__file__, "wrappings.yaml")
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 ASKED = {"model": "m", "messages": TALK[:1], "tools": [{"type": "function", "function": {"name": "f"}}]}
@@ -102,20 +105,7 @@ def test_preferences_are_runs_of_one_task(tmp_path):
     assert [(each.id, each.run) for each in found] == [("log:0", "preferred"), ("log:0", "non_preferred")]
 
 
-@pytest.mark.parametrize(
-    ("more", "identifier"),
-    [
-        ({"id": "x", "custom_id": "y"}, "x"),
-        ({"id": 7}, "7"),
-        ({"id": "chatcmpl-9", "custom_id": "y", "task_id": "z"}, "y"),
-        ({"id": "resp_9", "task_id": "z", "metadata": {"task_id": "w"}}, "z"),
-        ({"metadata": {"task_id": "w"}}, "w"),
-        ({"id": "msg_9", "trace_id": "t"}, "t"),
-        ({"id": None, "custom_id": ""}, "log:0"),
-        ({"id": "gen-1"}, "log:0"),
-        ({"id": 1.5}, "log:0"),
-    ],
-)
+@pytest.mark.parametrize(("more", "identifier"), DATA["the_id_is_the_first_that_names_a_task"])
 def test_the_id_is_the_first_that_names_a_task(tmp_path, more, identifier):
     """Ids of answers go to the trace; without any, one is made up and marked."""
     (found,) = read("openai", written(tmp_path, [{"messages": TALK, **more}]))

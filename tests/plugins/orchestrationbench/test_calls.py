@@ -5,6 +5,9 @@ import json
 import pytest
 
 from gradestack_plugins.orchestrationbench.calls import set_f1
+from tests.core.outcomes import data
+
+DATA = data(__file__, "calls.yaml")
 
 PROFILES = ["documented", "upstream"]
 
@@ -29,14 +32,9 @@ def judge(bench, scenario, turns):
 @pytest.mark.parametrize(
     ("ours", "theirs", "f1"),
     [
-        ([], [], 1.0),
-        (["a"], [], 0.0),
-        ([], ["a"], 0.0),
-        (["a"], ["b"], 0.0),
-        (["a", "a"], ["a"], 1.0),
+        *DATA["set_f1"],
         (["a", "b"], ["a"], 2 * 0.5 / 1.5),
         (["a", "b", "c"], ["a", "b", "d", "e"], 2 * (2 / 3 * 0.5) / (2 / 3 + 0.5)),
-        ([""], ["a"], 0.0),
     ],
 )
 def test_set_f1(ours, theirs, f1):

@@ -6,6 +6,9 @@ import pytest
 
 from gradestack import ConfigError, Outcome
 from gradestack_plugins.orchestrationbench.graders import OrchestrationPlan
+from tests.core.outcomes import data
+
+DATA = data(__file__, "plan_scores.yaml")
 
 PROFILES = ["documented", "upstream"]
 
@@ -53,15 +56,7 @@ def test_a_gold_plan_that_does_not_parse(grade, profile):
     assert outcomes == (["graded", "failed"] if profile == "documented" else ["graded"])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "workflow_1: null",
-        '{"workflow_1": {"steps": [3]}}',
-        '{"workflow_1": {"depends_on": [null]}}',
-        "3: x\nworkflow_1: {}",
-    ],
-)
+@pytest.mark.parametrize("text", DATA["a_malformed_plan_drops_the_run_in_upstream_only"])
 def test_a_malformed_plan_drops_the_run_in_upstream_only(grade, text):
     """What makes the original raise drops all plans of the run, without a failure; documented grades what is there."""
     documented, upstream = (grade({3: ONE, 5: ONE}, [(3, text), (5, ONE)], profile) for profile in PROFILES)

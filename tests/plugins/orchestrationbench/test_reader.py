@@ -7,6 +7,9 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, Input, Inputs, testing
 from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader, read_cards, read_config
+from tests.core.outcomes import data
+
+DATA = data(__file__, "reader.yaml")
 
 
 @pytest.fixture
@@ -146,15 +149,7 @@ def test_unusable_cards_are_listed(tmp_path):
     assert [problem.split(":")[0] for problem in caught.value.problems] == ["a.json", "b.json"]
 
 
-@pytest.mark.parametrize(
-    ("text", "agent", "status", "section"),
-    [
-        ("evaluation_params: {agent_change_weight: 1, status_change_weight: 0.2}", 1.0, 0.2, False),
-        ("judge: {model: x, generation_params: {}}\nevaluation_params:", None, None, True),
-        ("judge: {model: x}", None, None, False),
-        ("", None, None, False),
-    ],
-)
+@pytest.mark.parametrize(("text", "agent", "status", "section"), DATA["config"])
 def test_config(tmp_path, text, agent, status, section):
     """Weights and the presence of the judge section are read; the rest is not needed."""
     path = tmp_path / "c.yaml"
@@ -177,17 +172,7 @@ def test_unusable_config(tmp_path, text):
         read_config(tmp_path / "absent.yaml")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "{",
-        "[]",
-        '{"f": 1}',
-        '{"f": {"t": {"s": {"a": 1}}}}',
-        '{"f": {"t": {"s": {"a": {"tp_count": -1}}}}}',
-        '{"f": {"t": {"s": {"a": {"tp_count": 1.5}}}}}',
-    ],
-)
+@pytest.mark.parametrize("content", DATA["unusable_verdicts"])
 def test_unusable_verdicts(bench, tmp_path, content, scenario):
     """A verdict file of another form is refused, with the place."""
     bench.write("one", scenario())

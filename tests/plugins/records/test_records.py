@@ -12,7 +12,10 @@ from gradestack.jsonio import path_steps, path_value
 from gradestack.suites.inputs import name_inputs
 from gradestack.suites.recognition import recognise
 from gradestack_plugins.records.reader import Records
+from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, reference, told
+
+DATA = data(__file__, "records.yaml")
 
 TALK = [
     {"role": "user", "content": "Refund T-3."},
@@ -122,19 +125,7 @@ def test_an_empty_list_of_calls_is_a_reference_and_an_empty_cell_is_none(read):
     assert (unknown.calls, unknown.expected.calls) == (None, None)
 
 
-@pytest.mark.parametrize(
-    ("columns", "cells", "reason"),
-    [
-        ("messages", "\"[{'role': 'user'}]\"", "messages: expected JSON"),
-        ("messages", "\"[{'role': 'user'}]\"", "json.dumps"),
-        ("messages", "[1]", "each an object with a role"),
-        ("usage.input_tokens", "many", 'usage.input_tokens: expected a number, got "many"'),
-        ("usage.input_tokens", "-1", "at least 0"),
-        ("usage.input_tokens", "1.5", "a whole number"),
-        ("expected", '"[{""name"": "', "expected: expected JSON"),
-        ("calls", "[1]", "predicted.calls[0]: expected a call with a name"),
-    ],
-)
+@pytest.mark.parametrize(("columns", "cells", "reason"), DATA["a_cell_that_its_field_cannot_hold_makes_a_bad_record"])
 def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cells, reason):
     """Other rows are read; the reason names the field, the place the line of the file."""
     bad, good = read(f"id,{columns}\n\na,{cells}\nb,\n")
@@ -200,19 +191,10 @@ def test_a_field_that_only_some_records_have_is_read_where_it_is(read):
     assert (first.label, second.label) == (None, "x")
 
 
-@pytest.mark.parametrize(
-    ("place", "steps"),
-    [
-        ("a column", ("a column",)),
-        ("a.b[0]", ("a.b[0]",)),
-        ("$.a.b[0]", ("a", "b", 0)),
-        ("$['a b'][-1][\"c\"]", ("a b", -1, "c")),
-        ("$['$.x']", ("$.x",)),
-    ],
-)
+@pytest.mark.parametrize(("place", "steps"), DATA["a_path_is_names_and_indexes"])
 def test_a_path_is_names_and_indexes(place, steps):
     """What does not begin with $ is the name of a column, whatever it looks like."""
-    assert path_steps(place) == steps
+    assert list(path_steps(place)) == steps
 
 
 @pytest.mark.parametrize("place", ["$", "$[0]", "$.a.", "$x", "$.__import__('os')", "$.a[?", "$.a[?@.b =~ /x/]"])
@@ -223,21 +205,7 @@ def test_a_path_of_another_kind_is_refused(place):
         Records(columns={"id": place})
 
 
-@pytest.mark.parametrize(
-    ("place", "problem"),
-    [
-        ("$.log[messages", "is no path: a [ is not closed"),
-        ("$.log[0", "is no path: a [ is not closed"),
-        ("$.log[*", "is no path: a [ is not closed"),
-        ("$.log.messages]", "is no path: a ] is not opened"),
-        ("$.log['mess]", "is no path: a ' is not closed"),
-        ('$.log["mess]', 'is no path: a " is not closed'),
-        ("$.log[?(@.x]", "is no path: a ( is not closed"),
-        ("$.log[messages]", "is no path: '[messages]' is neither a name nor an index"),
-        ("$.log.", "is no path: '.' is neither a name nor an index"),
-        ("$log", "is no path into a record"),
-    ],
-)
+@pytest.mark.parametrize(("place", "problem"), DATA["a_path_that_is_not_ended_says_so"])
 def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
     """With its field, the whole of it and what paths look like; no package is asked for that would not help."""
     monkeypatch.setitem(sys.modules, "jsonpath", None)

@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from gradestack import Grade, Key, Outcome, skipped, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.stability.aggregators import RATES, Stability, entropy, entropy_in_order, flips, measures, mode
+from tests.core.outcomes import data
 from tests.plugins.stability.stability_records import LABELS, PROFILES, C, D, I, T, item, record, stability
+
+DATA = data(__file__, "aggregators.yaml")
 
 
 def test_a_null_run_is_missing_in_documented_and_a_value_upstream(evaluate):
@@ -153,16 +156,7 @@ def test_the_order_of_runs_is_the_recorded_one():
     assert (found["mode_correct_rate"], found["mean_flip_rate"]) == (0.0, 2 / 3)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"runs": 0}, "at least 1"),
-        ({"labels": ["a"]}, "two different"),
-        ({"labels": ["a", "a"]}, "two different"),
-        ({"divisor": "all"}, "expected one of"),
-        ({"value": "score"}, "expected one of"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), DATA["bad_options_are_refused_with_a_message"])
 def test_bad_options_are_refused_with_a_message(options, said):
     with pytest.raises(Problems, match=said):
         structure(options, Stability)

@@ -16,6 +16,9 @@ from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
 from gradestack_plugins.stability.exporter import heading
 from gradestack_plugins.stability.reader import StabilityReader
 from gradestack_plugins.when2call.grader import When2Call
+from tests.core.outcomes import data
+
+DATA = data(__file__, "end_to_end.yaml")
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "stability"
@@ -100,39 +103,7 @@ def test_the_artefact_has_the_suites_keys_in_its_order(example, profile):
     assert text == json.dumps(found, indent=2)
 
 
-@pytest.mark.parametrize(
-    ("record", "expected"),
-    [
-        (
-            {"eval_type": "mcq", "n_runs": 5, "temperature": 0.5},
-            {"exp_name": "mcq_stability_k=5_T=0.5", "n_runs": 5, "temperature": 0.5},
-        ),
-        (
-            {"eval_type": "mcq_logprob", "n_runs": 3, "temperature": 0.0, "forced_delimiter": "' '"},
-            {"exp_name": "mcq_logprob_stability_k=3_T=0.0", "n_runs": 3, "temperature": 0.0, "forced_delimiter": "' '"},
-        ),
-        (
-            {"eval_type": "llm_judge", "n_runs": 5, "temperature": 1.0},
-            {
-                "exp_name": "llm_judge_stability_k=5_Ttarget=1.0",
-                "n_runs": 5,
-                "target_temperature": 1.0,
-                "judge_temperature": 0.0,
-            },
-        ),
-        (
-            {"run_judge_raw_outputs": [], "n_runs": 2, "temperature": 1.0},
-            {
-                "exp_name": "llm_judge_stability_k=2_Ttarget=1.0",
-                "n_runs": 2,
-                "target_temperature": 1.0,
-                "judge_temperature": 0.0,
-            },
-        ),
-        ({"ckpt_name": "own", "n_runs": 1}, {"exp_name": "own", "n_runs": 1, "temperature": None}),
-        ({}, {"exp_name": "file", "n_runs": None, "temperature": None}),
-    ],
-)
+@pytest.mark.parametrize(("record", "expected"), DATA["the_heading_follows_the_kind_of_sweep"])
 def test_the_heading_follows_the_kind_of_sweep(record, expected):
     """Names and temperatures of multiple choice, scoring and judge sweeps; the file's name when nothing is known."""
     found = heading(record, "file")

@@ -12,6 +12,8 @@ from gradestack_plugins.statistics.agreement import read_labels
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
 from tests.core.outcomes import data
 
+DATA = data(__file__, "agreement.yaml")
+
 RULES, JUDGE = "1111111101", "1111111011"
 
 
@@ -227,13 +229,7 @@ def test_labels_are_read_anew_by_every_run(tmp_path):
     assert report.summary["warnings"] == []
 
 
-@pytest.mark.parametrize(
-    ("line", "text"),
-    [
-        ({"id": "zz", "label": "pass"}, "a.jsonl: none of its 1 ids is that of a sample, the first: 'zz'"),
-        ({"id": "t1", "label": "good"}, "a.jsonl: people say good where graders say fail, pass: no label can be equal"),
-    ],
-)
+@pytest.mark.parametrize(("line", "text"), DATA["labels_that_can_agree_with_nothing_are_warned_of"])
 def test_labels_that_can_agree_with_nothing_are_warned_of(tmp_path, line, text):
     """Ids of other tasks, or other words: a figure of 0 or none would look like a finding."""
     path = tmp_path / "a.jsonl"

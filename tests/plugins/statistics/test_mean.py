@@ -10,6 +10,9 @@ import pytest
 
 from gradestack import Fault, Grade, failed, figures, skipped, t_quantile, testing
 from gradestack_plugins.statistics.mean import Mean
+from tests.core.outcomes import data
+
+DATA = data(__file__, "mean.yaml")
 
 
 def finished(*pairs, **options):
@@ -25,23 +28,7 @@ def scores(*values):
     return [(str(number), Grade(score=value)) for number, value in enumerate(values)]
 
 
-@pytest.mark.parametrize(
-    ("confidence", "df", "expected"),
-    [
-        (0.95, 1, 12.7062047364),
-        (0.95, 2, 4.30265272991),
-        (0.95, 3, 3.18244630528),
-        (0.95, 4, 2.7764451052),
-        (0.95, 9, 2.26215716274),
-        (0.95, 10, 2.22813885199),
-        (0.95, 30, 2.04227245630),
-        (0.95, 100, 1.98397151845),
-        (0.99, 5, 4.03214298356),
-        (0.90, 7, 1.89457860509),
-        (0.50, 1, 1.0),
-        (0.999, 2, 31.599054577),
-    ],
-)
+@pytest.mark.parametrize(("confidence", "df", "expected"), DATA["quantiles_are_those_of_the_tables"])
 def test_quantiles_are_those_of_the_tables(confidence, df, expected):
     assert t_quantile((1 + confidence) / 2, df) == pytest.approx(expected, rel=1e-10)
 

@@ -5,6 +5,9 @@ import pytest
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
 from gradestack_plugins.bfcl.answers import expectation
 from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
+from tests.core.outcomes import data
+
+DATA = data(__file__, "bfcl_ast.yaml")
 
 PROPERTIES = {
     "s": {"type": "string"},
@@ -86,16 +89,7 @@ def test_every_error_type_comes_of_a_changed_prediction(profile):
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-@pytest.mark.parametrize(
-    ("allowed", "given", "expected"),
-    [
-        ({"q": ["a"], "r": [""]}, {"q": "a", "r": ""}, 1.0),
-        ({"q": ["a"], "r": ["b", ""]}, {"q": "a"}, 1.0),
-        ({"q": ["a"], "r": ["b", ""]}, {"q": "a", "r": "c"}, "value_error:dict_value"),
-        ([{"q": ["a", "b"]}, {"r": [""]}], [{"q": "b"}, {"r": ""}], 1.0),
-        ([{"q": ["a", "b"]}, {"r": ["c"]}], [{"q": "a"}, {"s": "c"}], "value_error:dict_key"),
-    ],
-)
+@pytest.mark.parametrize(("allowed", "given", "expected"), DATA["choices_inside_objects_are_those_of_the_program"])
 def test_choices_inside_objects_are_those_of_the_program(profile, allowed, given, expected):
     """An accepted ``""`` is a value of its key as well; errors are those of all values together."""
     name = "free" if isinstance(allowed, dict) else "lo"

@@ -16,6 +16,9 @@ from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
 from gradestack_plugins.trajectory import tool_policy, tool_schema
+from tests.core.outcomes import data
+
+CASES = data(__file__, "presets.yaml")
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 ROOT = Path(__file__).parents[3]
@@ -326,15 +329,7 @@ def test_the_table_of_the_page_is_the_programs():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"arguments": "ignore", "keys": ("x",)}, "no meaning beside arguments: ignore"),
-        ({"arguments": "ignore", "defaults": {"x": 1}}, "no meaning beside arguments: ignore"),
-        ({"keys": ()}, "keys names no place"),
-        ({"keys": ("/x/y",), "ignore": ("x.*",)}, "x.y stands both in keys and in ignore"),
-    ],
-)
+@pytest.mark.parametrize(("options", "told"), CASES["terms_that_compare_nothing_are_refused"])
 def test_terms_that_compare_nothing_are_refused(options, told):
     """Options of a tool that take each other away are an error, and no calls that are all right."""
     with pytest.raises(ValueError, match=re.escape(told)):

@@ -9,6 +9,9 @@ import gradestack
 from gradestack import Expectation, ExpectedCall, Message, Sample, ToolCall, Usage
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.trajectory.usage import RunUsage
+from tests.core.outcomes import data
+
+DATA = data(__file__, "prices.yaml")
 
 PRICES = "models:\n  m: {input: 2.5, output: 10, cached_input: 1.25, cache_write: 3}\n  plain: {input: 1, output: 2}\n"
 TALK = ((Message(role="user"), Message(role="assistant")), (Message(role="user"), Message(role="assistant")))
@@ -35,15 +38,7 @@ def test_the_cost_is_worked_out_from_recorded_tokens(priced):
     assert copied.grade(sample(**tokens)).score == grade.score
 
 
-@pytest.mark.parametrize(
-    "usage",
-    [
-        {"input_tokens": 5},
-        {"output_tokens": 5},
-        {"input_tokens": 5, "output_tokens": 5, "cached_input_tokens": 6},
-        {"input_tokens": -5, "output_tokens": 5},
-    ],
-)
+@pytest.mark.parametrize("usage", DATA["what_is_not_known_has_no_cost"])
 def test_what_is_not_known_has_no_cost(priced, usage):
     """Tokens that are not recorded, or cannot be."""
     grade = priced.grade(sample(**usage))
@@ -65,24 +60,7 @@ def test_without_a_price_file_the_recorded_cost_stands():
     assert RunUsage(score="cost_usd").grade(sample(input_tokens=1, output_tokens=1)).score is None
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "cannot be read: No such file"),
-        ("{", "neither YAML nor JSON"),
-        ("a: &x [*x]", "neither YAML nor JSON"),
-        ("[]", "expected prices in dollars for a million tokens"),
-        ("models: {}", "expected prices in dollars"),
-        ("models: {m: {input: 1, output: 1}}\nper: 1", "nothing else"),
-        ("models: {m: 1}", "models.m: expected input"),
-        ("models: {m: {input: 1}}", "models.m: output missing"),
-        ("models: {m: {input: 1, output: 2, outputs: 3}}", "did you mean 'output'"),
-        ("models: {m: {input: '1', output: 2}}", "models.m.input: expected a number of dollars"),
-        ("models: {m: {input: -1, output: 2}}", "at least 0"),
-        ("models: {m: {input: .nan, output: 2}}", "expected a number of dollars"),
-        ("models: {m: {input: true, output: 2}}", "expected a number of dollars"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), DATA["a_bad_price_file_is_one_clear_error"])
 def test_a_bad_price_file_is_one_clear_error(tmp_path, text, said):
     """It names the file and the place, before any data is read."""
     if text is not None:

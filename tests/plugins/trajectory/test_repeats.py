@@ -6,6 +6,9 @@ import gradestack
 from gradestack import Outcome, Sample, ToolCall
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.trajectory.repeats import CallRepeats
+from tests.core.outcomes import data
+
+DATA = data(__file__, "repeats.yaml")
 
 
 def graded(names, **options):
@@ -15,23 +18,13 @@ def graded(names, **options):
 
 @pytest.mark.parametrize(
     ("names", "score", "counts"),
-    [
-        ("abc", 1.0, (3, 3, 0, 1, 0, 0)),
-        ("aab", 2 / 3, (3, 2, 1, 2, 0, 0)),
-        ("aaab", 0.5, (4, 2, 2, 3, 1, 3)),
-        ("xababab", 1.0, (7, 3, 0, 1, 1, 6)),
-        ("abababa", 1.0, (7, 2, 0, 1, 1, 7)),
-        ("abcabcabc", 1.0, (9, 3, 0, 1, 1, 9)),
-        ("abcdeabcdeabcde", 1.0, (15, 5, 0, 1, 0, 0)),
-        ("aaabbb", 1 / 3, (6, 2, 4, 3, 2, 6)),
-        ("abab", 1.0, (4, 2, 0, 1, 0, 0)),
-    ],
+    [*DATA["repeats_and_loops_by_hand"], ("aab", 2 / 3, [3, 2, 1, 2, 0, 0]), ("aaabbb", 1 / 3, [6, 2, 4, 3, 2, 6])],
 )
 def test_repeats_and_loops_by_hand(names, score, counts):
     """A repeat is identical to the call before it; a loop is a block of up to four calls, three times in a row."""
     grade = graded(names)
     keys = ("calls", "distinct", "repeats", "longest", "loops", "looped")
-    assert (grade.score, tuple(grade.counts[key] for key in keys)) == (score, counts)
+    assert (grade.score, [grade.counts[key] for key in keys]) == (score, counts)
     assert grade.passed is (counts[4] == 0)
 
 

@@ -6,6 +6,9 @@ import gradestack
 from gradestack import Expectation, Message, Outcome, Sample, ToolCall, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.trajectory.tool_policy import ToolPolicy
+from tests.core.outcomes import data
+
+DATA = data(__file__, "tool_policy.yaml")
 
 
 def call(name, status=None, **arguments):
@@ -29,23 +32,9 @@ def codes(grade):
 @pytest.mark.parametrize(
     ("made", "options", "score", "broken"),
     [
-        ("ab", {"allow": ["a", "b"]}, 1.0, []),
-        ("ab", {"allow": ["a"]}, 0.0, ["not_allowed"]),
-        ("ab", {"allow": ["[a-b]"]}, 1.0, []),
+        *DATA["each_rule_is_a_check"],
         ("ab", {"allow": []}, 0.0, ["not_allowed"] * 2),
-        ("ab", {"deny": ["b", "c"]}, 0.5, ["denied"]),
-        ("ab", {"deny": ["b", "c"], "fatal": True}, 0.0, ["denied"]),
         ("ab", {"deny": ["c"], "expect": ["c.*", "a"], "fatal": True}, 2 / 3, ["tool_not_called"]),
-        ("aab", {"calls": {"min": 3, "max": 3}}, 1.0, []),
-        ("aab", {"calls": {"min": 4, "max": 5}}, 0.5, ["too_few_calls"]),
-        ("aab", {"per_tool": {"a": {"max": 1}, "c": {"max": 0}}}, 0.5, ["too_many_calls"]),
-        ("aab", {"per_tool": {"c": {"min": 1}}}, 0.0, ["too_few_calls"]),
-        ("axb", {"required_order": [["a", "b"], ["b", "a"]]}, 0.5, ["order_missing"]),
-        ("axb", {"forbidden_order": [["a", "b"], ["b", "a"]]}, 0.5, ["forbidden_order"]),
-        ("ab", {"required_order": [["a", "a"]]}, 0.0, ["order_missing"]),
-        ("aabaa", {"repeats": {"in_a_row": 2, "in_all": 3}}, 0.5, ["repeated_call"]),
-        ("aaa", {"repeats": {"in_a_row": 2}}, 0.0, ["repeated_call"]),
-        ("", {"calls": {"max": 3}, "allow": ["a"], "repeats": {"in_all": 1}}, 1.0, []),
     ],
 )
 def test_each_rule_is_a_check(made, options, score, broken):
@@ -113,37 +102,7 @@ def test_calls_may_be_counted_as_attempted_or_executed_and_by_requestor():
     assert ToolPolicy(deny=("a",)).grade(Sample(id="a")).reasons[0].code == "calls_not_recorded"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"deny": ["("]}, "is no regular expression"),
-        ({"deny": [{"tool": "a", "arguments": {"b": "c"}}]}, "is no JSON pointer"),
-        ({"calls": {}}, "give min, max, or both"),
-        ({"calls": {"min": 2, "max": 1}}, "min 2 is above max 1"),
-        ({"calls": {"min": -1}}, "at least 0"),
-        ({"repeats": {"in_a_row": 3, "in_all": 2}}, "in_a_row 3 is above in_all 2"),
-        ({"repeats": {"in_all": 0}}, "at least 1"),
-        ({"required_order": [[]]}, "a sequence is empty"),
-        ({"deny": ["a"], "expect": ["a"]}, "a is denied and must be called"),
-        ({"deny": ["a"], "per_tool": {"a": {"min": 1}}}, "a is denied and must be called"),
-        ({"required_order": [["a", "b"]], "forbidden_order": [["a", "b"]]}, "both required and forbidden"),
-        ({"required_order": [["a", "b"]], "calls": {"max": 1}}, "ask for at least 2"),
-        ({"expect": ["a"], "calls": {"max": 0}}, "ask for at least 1"),
-        ({"preset": "deepeval/tool_permision", "allow": ["a"]}, "did you mean"),
-        ({"preset": "deepeval/tool_permission"}, "needs allow or deny"),
-        ({"preset": "deepeval/tool_permission@1", "allow": ["a"]}, "in version 4.3.1 only"),
-        ({"preset": "deepeval/tool_permission", "allow": ["a"], "expect": ["a"]}, "leaves no choice for expect"),
-        ({"preset": "deepeval/tool_permission", "allow": ["a"], "fatal": True}, "leaves no choice for fatal"),
-        ({"preset": "deepeval/tool_permission", "deny": [{"tool": "a", "arguments": {"/b": ""}}]}, "names alone"),
-        ({"preset": "waza/tool_constraint"}, "needs expect or deny"),
-        ({"preset": "waza/tool_constraint", "deny": ["a"], "after_final": False}, "no choice for after_final"),
-        ({"preset": "waza/tool_constraint", "deny": [{"tool": "a", "arguments": {"/x": ""}}]}, "not for /x"),
-        ({"preset": "waza/tool_constraint", "deny": ["a"], "allow": []}, "no choice for allow"),
-        ({"preset": "promptfoo/step-count"}, "takes calls, or one glob"),
-        ({"preset": "promptfoo/step-count", "calls": {"min": 1}, "per_tool": {"a": {"min": 1}}}, "takes calls, or one"),
-        ({"preset": "promptfoo/step-count", "calls": {"min": 1}, "allow": ["a"]}, "leaves no choice for allow"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), DATA["rules_that_contradict_are_refused"])
 def test_rules_that_contradict_are_refused(options, said):
     """Before any data is read, with what is wrong."""
     with pytest.raises(Problems, match=said):

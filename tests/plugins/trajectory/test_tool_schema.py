@@ -20,6 +20,9 @@ from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.tau2_bench.records import _tools as of_tau2
 from gradestack_plugins.trajectory.schemas import violations
 from gradestack_plugins.trajectory.tool_schema import ToolSchema
+from tests.core.outcomes import data
+
+DATA = data(__file__, "tool_schema.yaml")
 
 BOOK = {
     "type": "object",
@@ -110,16 +113,7 @@ def test_calls_of_an_unusable_schema_are_in_neither_number():
     assert (grade.score, grade.counts["unchecked"], grade.reasons[0].code) == (1.0, 1, "schema_unusable")
 
 
-@pytest.mark.parametrize(
-    ("dialect", "value", "valid"),
-    [
-        (None, 1.0, True),
-        ("http://json-schema.org/draft-04/schema#", 1.0, False),
-        ("https://json-schema.org/draft-07/schema", 1.0, True),
-        ("http://nobody.example/schema", 1.0, True),
-        (None, True, False),
-    ],
-)
+@pytest.mark.parametrize(("dialect", "value", "valid"), DATA["dialects_are_told_by_the_schema"])
 def test_dialects_are_told_by_the_schema(dialect, value, valid):
     """1.0 is an integer since draft 6; an unknown dialect is read as 2020-12; a bool is none anywhere."""
     schema = {"properties": {"n": {"type": "integer"}}} | ({"$schema": dialect} if dialect else {})

@@ -9,61 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack_plugins.when2call.records import best_index, hopeless, judge_label, label_at, mcq_digit
+from tests.core.outcomes import data
+
+DATA = data(__file__, "labels.yaml")
 
 
-@pytest.mark.parametrize(
-    ("text", "digit"),
-    [
-        ("0", 0),
-        (" 3\n", 3),
-        ("2.", 2),
-        ("The answer is 1", 1),
-        ("-1", 1),
-        ("1.5", 1),
-        ("0.3", 0),
-        ("1 or 2", 1),
-        ("<think>1</think>2", 1),
-        ("4 then 2", 2),
-        ("[3]", 3),
-        ("3rd", None),
-        ("a1", None),
-        ("_2_", None),
-        ("03", None),
-        ("12", None),
-        ("4", None),
-        ("２", None),
-        ("é1", None),
-        ("", None),
-        ("none", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "digit"), DATA["the_digit_is_a_lone_one_or_the_first_that_stands_as_a_word"])
 def test_the_digit_is_a_lone_one_or_the_first_that_stands_as_a_word(text, digit):
     """Every case of the digit rule: signs and dots are no part of a word, letters, digits and underscores are."""
     assert mcq_digit(text) == digit
 
 
 @pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ('{"classification": "tool_call"}', "tool_call"),
-        ('  {"classification": " Tool_Call "}\n', "tool_call"),
-        ('{"label": "direct"}', "direct"),
-        ('{"classification": "direct", "label": "tool_call"}', "direct"),
-        ('{"classification": null, "label": "tool_call"}', None),
-        ('{"classification": "sure"}', None),
-        ('{"classification": 3}', None),
-        ('{"classification": true}', None),
-        ('{"classification": ["direct"]}', None),
-        ('```json\n{"classification": "direct"}\n```', None),
-        ('{"classification": "direct"} I am sure.', None),
-        ('["direct"]', None),
-        ('"direct"', None),
-        ("direct", None),
-        ("{}", None),
-        ("", None),
-        ('{"classification": "direct_answer"}', None),
-        ("[" * 100_000, None),
-    ],
+    ("text", "label"), [*DATA["a_judges_answer_is_strict_json_with_one_of_four_labels"], ("[" * 100_000, None)]
 )
 def test_a_judges_answer_is_strict_json_with_one_of_four_labels(text, label):
     """No fences, no trailing text; ``label`` only when ``classification`` is absent; trimmed and in lower case."""
@@ -75,18 +33,7 @@ def test_further_names_may_be_allowed_in_a_judges_answer():
     assert judge_label('{"classification": "Direct_Answer"}', ("direct_answer",)) == "direct_answer"
 
 
-@pytest.mark.parametrize(
-    ("names", "index", "label"),
-    [
-        (("a", "b"), 1, "b"),
-        (("a", "b"), 2, "invalid"),
-        (("a", "b"), -1, "invalid"),
-        (("a", "b"), None, "invalid"),
-        (("a", "b"), True, "invalid"),
-        (("a", 7), 1, "invalid"),
-        ((), 0, "invalid"),
-    ],
-)
+@pytest.mark.parametrize(("names", "index", "label"), DATA["an_index_beyond_the_names_is_invalid"])
 def test_an_index_beyond_the_names_is_invalid(names, index, label):
     """An index maps through the item's own names; negative numbers never count from the end."""
     assert label_at(names, index) == label

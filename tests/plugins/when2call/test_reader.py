@@ -10,6 +10,9 @@ import pytest
 from gradestack import BadRecord, DataError, Sample, Status
 from gradestack.jsonio import record_ranges
 from gradestack_plugins.when2call.reader import When2CallReader
+from tests.core.outcomes import data
+
+DATA = data(__file__, "reader.yaml")
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 ALL_INF = [-math.inf] * 4
@@ -120,17 +123,7 @@ def test_log_probability_records_hold_four_prediction_sets(read, row):
     assert (sample.label, sample.status, sample.native.method) == ("direct", Status.OK, "mcq_logprob")
 
 
-@pytest.mark.parametrize(
-    ("mode", "index", "counts"),
-    [
-        ("llama_scoring", None, {"mode_llama_scoring": 1}),
-        ("string_fallback", -1, {"mode_string_fallback": 1, "string_fallback_pred_idx_minus1": 1}),
-        ("string_fallback", 2, {"mode_string_fallback": 1}),
-        ("", None, {"mode_UNKNOWN": 1}),
-        (None, None, {"mode_UNKNOWN": 1}),
-        ("novel", None, {"mode_other": 1}),
-    ],
-)
+@pytest.mark.parametrize(("mode", "index", "counts"), DATA["scoring_modes_are_counted"])
 def test_scoring_modes_are_counted(read, row, mode, index, counts):
     record = logprob("a", ["direct"] * 4, mode=mode, string_fallback_pred_idx=index)
     (sample,) = read([record], [row("a")])

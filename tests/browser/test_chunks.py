@@ -9,10 +9,7 @@ from gradestack.jsonio import dumps
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.text import clean
-from tests.core.outcomes import data
 from tests.placed import panel_of, with_panels
-
-DATA = data(__file__, "chunks.yaml")
 
 READY = "document.documentElement.classList.contains('ready')"
 PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
@@ -74,9 +71,59 @@ def test_calls_stand_side_by_side(opened, fake):
 @pytest.mark.parametrize(
     ("change", "texts"),
     [
-        *DATA["what_a_row_has_is_shown"],
+        (
+            {"expected": {"label": "no", "plan": ["deep"]}, "predicted": {"label": "yes", "plan": {"a": [1]}}},
+            ["Label Expected no Predicted yes", 'Expected plan ["deep"]', 'Predicted plan {"a": [1]}'],
+        ),
+        ({"sample": {"id": "a", "input": ["one", ["two", "three"], {"four": 4}]}}, ['one two three {"four": 4}']),
+        ({"expected": {"text": "It is so."}, "predicted": {}}, ["Expected answer It is so.", "Answer No, thank you."]),
+        ({"expected": {"calls": []}, "predicted": {"calls": []}}, ["No call was expected, and none was made."]),
+        (
+            {
+                "expected": {"calls": [{"name": "f", "arguments": {"x": 1}}]},
+                "predicted": {"calls": [{"name": "g", "arguments": None, "raw_arguments": "{no", "seconds": 0.25}]},
+                "grade": None,
+                "grades": {},
+            },
+            ["paired by name and arguments", "answered by call 1 g", "0.250 s", "Arguments are no object {no"],
+        ),
+        (
+            {"error": {"category": "target", "code": "boom", "message": "bad"}, "trajectory_gone": "It is gone."},
+            ["Recorded run failed target boom: bad"],
+        ),
+        (
+            {"grade": {"state": "skipped", "score": 0.0}, "grades": {"g": {"state": "skipped", "score": 0.0}}},
+            ["Grades g skipped Facts"],
+        ),
+        (
+            {
+                "grade": None,
+                "grades": {
+                    "g": {
+                        "score": 0.5,
+                        "items": [{"id": "i", "outcome": "graded", "score": 0.57, "reasons": [{"code": "c"}]}],
+                        "reasons": [{"code": "c"}, {"code": "d", "message": "why"}],
+                        "counts": {"n": 2, "none": 0},
+                        "fault": {"code": "f", "type": "E"},
+                        "label": "l",
+                        "gold": 3,
+                    }
+                },
+            },
+            ["g 0.500 label l , expected 3 n 2 f (E) d – why", "i 0.570 c"],
+        ),
+        (
+            {"ended": "limit", "usage": {"cost_usd": 0.00012, "seconds": 1234.5, "tokens": 12345678}, "tools": ["t"]},
+            ["Ended limit", "Took cost_usd 0.00012, seconds 1,234.5, tokens 12,345,678", "Tools (1) t"],
+        ),
+        ({"trajectory": [[{"role": "user", "content": "a"}], [{"content": "b"}]]}, ["Turn 1 user a Turn 2 unknown"]),
+        (
+            {"trajectory": [[{"role": "tool", "content": "{}", "reasoning": "Think", "name": "t"}]]},
+            ["1 message", "tool t", "Reasoning 5 characters Think {}"],
+        ),
         ({"trajectory": [[{"role": "user", "content": "a"}] * 203]}, ["203 messages", "3 more messages in results"]),
         ({"trajectory": [[{"role": "user", "content": "x" * 20_000}]]}, ["10,000 more characters in results.jsonl"]),
+        ({"trajectory": None, "grades": 3, "grade": "x", "expected": [], "source": 3, "tools": {}}, ["Row 2 of"]),
     ],
 )
 def test_what_a_row_has_is_shown(opened, fake, change, texts):

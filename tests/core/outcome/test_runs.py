@@ -187,11 +187,11 @@ def test_the_uncertainty_of_the_score_stands_beside_the_deviation_over_runs(run)
     assert "same tasks; uncertainty of the score: not computed" in without
 
 
-DATA = data(__file__, "headline.yaml")
+HEADLINE = data(__file__, "headline.yaml")
 
 
-@pytest.mark.parametrize(("metric", "name", "entry"), DATA["figures"])
+@pytest.mark.parametrize(("metric", "name", "entry"), HEADLINE["figures"])
 def test_a_figure_is_found_or_it_is_said_why_not(metric, name, entry):
     suite = SimpleNamespace(headline=Headline(figures=(Figure(label="It", grader="g", metric=metric, name=name),)))
-    (found,) = headline_figures(suite, {"g": DATA["metrics"]}, {"g": {"avg_score_attempted": 0.25}})
+    (found,) = headline_figures(suite, {"g": HEADLINE["metrics"]}, {"g": {"avg_score_attempted": 0.25}})
     assert found == {"label": "It", "figure": ".".join(filter(None, ("g", metric, name))), **entry}

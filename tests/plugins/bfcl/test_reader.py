@@ -291,13 +291,13 @@ def test_the_reader_keeps_the_contract(bfcl, tmp_path):
     testing.check_reader(Bfcl(), path, scratch=tmp_path)
 
 
-DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
-pytestmark = pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+PUBLISHED = os.environ.get("GRADESTACK_REFERENCE_DATA")
+pytestmark = pytest.mark.skipif(not PUBLISHED, reason="GRADESTACK_REFERENCE_DATA is not set")
 
 
 def test_the_example_gives_the_samples_expected_of_it():
     """A result file, and the directory it stands in, read as expected.json says."""
-    folder = Path(DATA) / "formats" / "bfcl"
+    folder = Path(PUBLISHED) / "formats" / "bfcl"
     for name, about in json.loads((folder / "expected.json").read_text(encoding="utf-8")).items():
         for path in (folder / each for each in (name, *about["alternatives"])):
             head = b"" if path.is_dir() else path.read_bytes()[: 64 * 1024]
@@ -309,7 +309,7 @@ def test_the_example_gives_the_samples_expected_of_it():
 
 def test_the_published_answers_are_understood():
     """Every possible answer of three categories is a list of calls with names and arguments."""
-    folder = Path(DATA) / "bfcl"
+    folder = Path(PUBLISHED) / "bfcl"
     for name, number in (("simple_python", 400), ("multiple", 200), ("parallel", 200)):
         file = f"BFCL_v4_{name}.json"
         found = read(Bfcl(), folder / file, folder / "possible_answer" / file)

@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_284,
     "core": 19_112,
     "plugins": 36_812,
-    "tests": 48_497,
+    "tests": 48_056,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

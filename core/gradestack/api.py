@@ -8,6 +8,7 @@ profile (``documented`` or ``upstream``). Class variables say what the kernel ne
 from __future__ import annotations
 
 import abc
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -195,6 +196,9 @@ class Grader(Contract):
         return grade
 
 
+_AMOUNTS = ("count", "seconds", "tokens", "usd")
+
+
 class Figure(msgspec.Struct, frozen=True):
     """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
 
@@ -213,11 +217,23 @@ class Figure(msgspec.Struct, frozen=True):
     """The number of its samples, where that is not the divisor: the ``n`` of its interval."""
     least: float | None = None
     most: float | None = None
-    """What it cannot be below and above; a share lies between 0 and 1."""
+    """What it cannot be below and above, and no interval is. Default: a share lies between 0 and 1, what is no score
+    is not below 0."""
     undefined: str = "undefined"
     """Why it has no value, where it has none."""
     optional: bool = False
     """Whether it may be missing: figures of each of several raters or models, say, that are not made of one."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """What it cannot be below and above; infinite where nothing is known."""
+        least, most = (-math.inf if self.unit == "score" else 0.0), (1.0 if self.unit == "share" else math.inf)
+        return least if self.least is None else self.least, most if self.most is None else self.most
+
+    @property
+    def amount(self) -> bool:
+        """Whether it is an amount, of which a few tasks often have most: tokens, seconds, dollars or a count."""
+        return self.unit in _AMOUNTS and self.bounds[0] >= 0
 
     def covers(self, path: str) -> bool:
         """Return whether it declares the figure at a path."""

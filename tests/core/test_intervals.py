@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 
 import pytest
 
@@ -213,6 +214,65 @@ def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
     assert narrower["low"] == pytest.approx(interval(few, 3, share=False, confidence=0.5)["low"], rel=1e-9)
     assert again(plain, 1.5, 0.95)["low"] == pytest.approx(plain["low"], rel=1e-12)
     assert interval(few, 3, share=False, least=-10.0) == plain
+
+
+NEAR = [(1 / 70 / 50, 1 / 70 / 50, 50), (0.02, 0.02, 50), (0.98, 0.02, 50), (0.999, 0.001, 1000), (0.95, 0.03, 20)]
+"""Share, standard error and tasks: one task of fifty adds a seventieth, one is passed, one failed; and so on."""
+
+
+@pytest.mark.parametrize(("value", "stderr", "clusters"), NEAR)
+def test_within_a_task_of_an_end_an_interval_is_no_narrower_than_wilsons(value, stderr, clusters):
+    """And its end there is one that a single task would reach with five chances in a hundred."""
+    found = interval(Estimate(value, stderr, clusters), clusters)
+    q = t_quantile(0.975, clusters - 1)
+    middle, root = (
+        value + q * q / (2 * clusters),
+        q * math.sqrt(value * (1 - value) / clusters + (q / (2 * clusters)) ** 2),
+    )
+    whole, once = 1 + q * q / clusters, 1 - 0.95 ** (1 / clusters)
+    assert found["low"] <= (middle - root) / whole
+    assert found["high"] >= (middle + root) / whole
+    assert found["low"] <= once + 1e-12 if value < 0.5 else found["high"] >= 1 - once - 1e-12
+    assert (found["method"], found["stderr"]) == ("logit_t", stderr)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99])
+def test_an_interval_at_another_confidence_is_the_one_computed_so(confidence):
+    of = Estimate(4.0, 0.9, 12, skewness=1.3, kurtosis=2.0)
+    amount = interval(of, 12, share=False, amount=True)
+    assert again(amount, 4.0, confidence) == interval(of, 12, share=False, amount=True, confidence=confidence)
+    for value, stderr, clusters in NEAR:
+        near = Estimate(value, stderr, clusters)
+        found, expected = again(interval(near, 9), value, confidence), interval(near, 9, confidence=confidence)
+        assert found == {**expected, "low": pytest.approx(expected["low"]), "high": pytest.approx(expected["high"])}
+
+
+def amount_of(*values):
+    return jackknife(lambda n, total: {"mean": total / n}, Counter((1, value) for value in values), 2)["mean"]
+
+
+def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
+    """Hall's interval, of moments that are scipy's skew and kurtosis with bias=False."""
+    of = amount_of(100.0, 120.0, 140.0, 150.0, 180.0, 200.0, 240.0, 900.0)
+    assert (of.skewness, of.kurtosis) == pytest.approx((2.6701360536337466, 7.319153766768089), rel=1e-12)
+    found = interval(of, 8, share=False, amount=True)
+    assert found["method"] == "skewed_t"
+    assert found["df"] == 1
+    assert found["high"] - of.value > 2 * (of.value - found["low"])
+    assert found["low"] >= 0
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ((3.0, 3.0, 3.0), "the same in every task"),
+        ((0.0, 0.0), "the same in every task"),
+        ((1.0, 1.0, 1.0, 60.0), "too few tasks for amounts so uneven"),
+        ((0.0, 0.0, 0.0, 0.0, 1.0), "too few tasks for amounts so uneven"),
+    ],
+)
+def test_an_amount_that_says_too_little_has_a_reason(values, reason):
+    assert interval(amount_of(*values), 9, share=False, amount=True) == {"reason": reason}
 
 
 def test_confidence_next_to_1_has_a_quantile():

@@ -57,7 +57,7 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the figure of what the aggregator computed, and whether it is a share."""
         value, interval = number_at(made, self.rest, (self.metric,), f"{self.grader}.{self.metric}")
-        return value, (interval or {}).get("method") != "t" and (value is None or 0 <= value <= 1)
+        return value, (interval or {}).get("method") not in ("t", "skewed_t") and (value is None or 0 <= value <= 1)
 
     def among(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""

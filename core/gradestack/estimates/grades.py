@@ -24,12 +24,6 @@ class Grades:
     Iterating yields ``(key, grade)``. A grade has outcome, score, passed, labels, counts and parts; ``items``,
     ``reasons``, ``fault`` and ``metadata`` only where the aggregator's ``keeps`` names them. ``key.facets`` holds the
     aggregator's ``facets``.
-
-    Args:
-        table: The table of the run.
-        key: The grader's key.
-        rows: Numbers of the rows; default: all.
-        numbers: What each distinct grade adds to sums, and the code of each row of the table.
     """
 
     def __init__(
@@ -78,8 +72,7 @@ class Grades:
             KeyError: No grader has this key.
         """
         if key not in self.table.verdicts:
-            msg = f"no grader has the key {key!r}; there are: {', '.join(self.table.verdicts)}"
-            raise KeyError(msg)
+            raise KeyError(f"no grader has the key {key!r}; there are: {', '.join(self.table.verdicts)}")
         return Grades(self.table, key, self._rows)
 
     def within(self, rows: Sequence[int]) -> Grades:
@@ -113,12 +106,6 @@ class Grades:
         return [
             (distinct[code], times) for code, times in Counter(self._of(self.table.verdicts[self.key].codes)).items()
         ]
-
-    @cached_property
-    def tasks(self) -> list[str]:
-        """Names of the tasks."""
-        names, codes = self.table.tasks()
-        return [names[code] for code in dict.fromkeys(self._of(codes))]
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the grades as columns of equal length, by name.
@@ -279,5 +266,4 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        msg = f"{name} is not installed: pip install {name}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{name} is not installed: pip install {name}") from error

@@ -24,15 +24,7 @@ TaskNumbers = tuple[tuple[str, float], ...]
 class Packing:
     """Numbers of grades side by side in one integer each, so that one addition adds all of them, exactly.
 
-    Floats are multiples of the smallest power of two among them. The lowest bits count what was added.
-
-    Args:
-        numbers: What grades add, by name.
-        most: How many will be added at most.
-
-    Attributes:
-        names: Of all numbers, sorted.
-        packed: The integers.
+    Floats are multiples of the smallest power of two among them. The lowest bits count up to ``most`` additions.
     """
 
     def __init__(self, numbers: Sequence[Numbers], most: int) -> None:
@@ -85,12 +77,7 @@ class Packing:
         return [(each >> shift & mask) + low * (each & self._count) for each in sums], unit
 
     def named(self, sums: Sequence[Any], names: Container[str] | None = None) -> list[TaskNumbers]:
-        """Return sums by name, rounded; with the number of what was added under the empty one.
-
-        Args:
-            sums: Of packed integers.
-            names: The only ones wanted; default: all.
-        """
+        """Return sums by name, rounded, default of all names; with the number of what was added under the empty one."""
         wanted = ["", *[name for name in self.names if names is None or name in names]]
         columns = [self.rounded(name, sums) for name in wanted]
         return [
@@ -154,14 +141,7 @@ class Sparse(Packing):
 
 
 class TaskSums:
-    """How many tasks have which cells, over all models and of each model.
-
-    Args:
-        names: What the numbers of a cell are.
-        packing: What they were packed by.
-        every: How many tasks have which packed sums; a task's are those of all models.
-        models: Model -> the same of its own tasks.
-    """
+    """How many tasks have which cells, numbers of these names, over all models and of each model."""
 
     def __init__(
         self,
@@ -171,11 +151,6 @@ class TaskSums:
         models: Mapping[str, Mapping[int, int]],
     ) -> None:
         self.names, self._packing, self._every, self._models = names, packing, every, models
-
-    @property
-    def models(self) -> list[str]:
-        """Names of the models."""
-        return list(self._models)
 
     @cached_property
     def units(self) -> tuple[int, ...]:
@@ -209,80 +184,47 @@ class TaskSums:
         total = self._packing.total(sums)
         return {name: Fraction(self._packing.exact(name, [total])[0]) for name in self.names}
 
-    def figures(
-        self, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
-    ) -> dict[str, JSON]:
-        """Return ``n`` samples, ``clusters`` (tasks), and figures, each with its interval under ``NAME_interval``.
-
-        Of several models ``models`` holds the same for each.
-
-        Args:
-            figures: Called with the sums of a cell's numbers, of which the first counts samples, over all tasks and
-                over all but one; returns figures by name, None where one is undefined.
-            confidence: Of the intervals.
-            share: Whether the figures are bound to [0, 1].
-        """
-        every, models = self.rounded
-        found = self._estimated(every, figures, confidence, share=share)
-        if len(models) > 1:
-            found["models"] = {
-                model: self._estimated(cells, figures, confidence, share=share) for model, cells in models.items()
-            }
-        return found
-
     def ratios(
-        self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
+        self,
+        of: Mapping[str, tuple[str, str]],
+        *,
+        confidence: float = 0.95,
+        unbounded: Container[str] = (),
+        models: bool = False,
     ) -> dict[str, JSON]:
-        """Return the intervals of ratios of sums over all models, each under ``NAME_interval``.
-
-        A task that adds nothing to the divisor has no part in the figure. ``n`` is the divisor.
+        """Return the intervals of ratios of sums over all models, each under ``NAME_interval``; ``n`` is the divisor.
 
         Args:
-            of: Figure -> what is divided, and by what: names of a cell's numbers.
+            of: Figure -> what is divided, and by what: names of a cell's numbers. A task that adds nothing to the
+                divisor has no part in the figure.
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
+            models: Whether, of several models, ``models`` has the ratios and intervals of each.
         """
-        return self._ratios(self.rounded[0], of, confidence, unbounded)
 
-    def model_ratios(
-        self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
-    ) -> dict[str, JSON]:
-        """Return ``{"models": {model: figures}}``: ratios and their intervals within each of several models.
+        def intervals(cells: Mapping[Cell, int]) -> dict[str, JSON]:
+            found: dict[str, JSON] = {}
+            for name, parts in of.items():
+                at, by = map(self.names.index, parts)
+                pairs = Counter[Cell]()
+                for cell, times in cells.items():
+                    pairs[cell[by], cell[at]] += times
+                share = name not in unbounded
+                found[f"{name}_interval"] = {**ratio_interval(pairs, confidence=confidence, share=share)}
+            return found
 
-        Empty for one model, whose figures are those of :meth:`ratios`; which takes the same arguments.
-        """
-        if len(self._models) < 2:
-            return {}
-        found: dict[str, JSON] = {}
-        for model, cells in self.rounded[1].items():
-            sums = self.totals(model)
-            values = {
-                name: float(sums[above] / sums[below]) if sums[below] else None for name, (above, below) in of.items()
+        every, by_model = self.rounded
+        found = intervals(every)
+        if models and len(by_model) > 1:
+            sums = {model: self.totals(model) for model in by_model}
+            found["models"] = {
+                model: {
+                    name: float(sums[model][at] / sums[model][by]) if sums[model][by] else None
+                    for name, (at, by) in of.items()
+                }
+                | intervals(cells)
+                for model, cells in by_model.items()
             }
-            found[model] = {**values, **self._ratios(cells, of, confidence, unbounded)}
-        return {"models": found}
-
-    def _ratios(
-        self, cells: Mapping[Cell, int], of: Mapping[str, tuple[str, str]], confidence: float, unbounded: Container[str]
-    ) -> dict[str, JSON]:
-        found: dict[str, JSON] = {}
-        for name, (above, below) in of.items():
-            at, by = self.names.index(above), self.names.index(below)
-            parts: Counter[Cell] = Counter()
-            for cell, times in cells.items():
-                parts[cell[by], cell[at]] += times
-            share = name not in unbounded
-            found[f"{name}_interval"] = {**ratio_interval(parts, confidence=confidence, share=share)}
-        return found
-
-    def _estimated(
-        self, cells: Mapping[Cell, int], figures: Callable[..., Figures], confidence: float, *, share: bool
-    ) -> dict[str, JSON]:
-        n = sum(int(cell[0]) * times for cell, times in cells.items())
-        found: dict[str, JSON] = {"n": n, "clusters": sum(cells.values())}
-        for name, estimate in jackknife(figures, cells, len(self.names)).items():
-            found[name] = estimate.value
-            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
         return found
 
 
@@ -293,6 +235,7 @@ def ratio_interval(
     confidence: float = 0.95,
     share: bool = True,
     least: float = -math.inf,
+    most: float = math.inf,
 ) -> Interval:
     """Return the interval of a ratio of sums over tasks, for ``summary.json``.
 
@@ -305,11 +248,33 @@ def ratio_interval(
         confidence: Of the interval.
         share: Whether the figure is bound to [0, 1].
         least: What a figure that is no share cannot be below.
+        most: What it cannot be above.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
     estimated = jackknife(_ratio, parts, 2)["ratio"]
-    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least)
+    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least, most=most)
+
+
+def member_intervals(
+    tasks: Mapping[TaskNumbers, int], above: str, below: str, *, confidence: float = 0.95
+) -> dict[str, Interval]:
+    """Return the intervals of the ratios of a family's members, of the rate of each tool for instance.
+
+    Args:
+        tasks: What tasks have, as :meth:`Grades.task_numbers` counts them.
+        above: What the names of the dividends begin with; the member's name follows.
+        below: The same of the divisors. A member that no task adds to has no interval.
+        confidence: Of the intervals.
+    """
+    cells: dict[str, Counter[Cell]] = {}
+    for numbers, times in tasks.items():
+        known = dict(numbers)
+        for name, divisor in numbers:
+            if name.startswith(below):
+                member = name.removeprefix(below)
+                cells.setdefault(member, Counter())[divisor, known.get(above + member, 0)] += times
+    return {member: ratio_interval(each, confidence=confidence) for member, each in cells.items()}
 
 
 def _ratio(below: float, above: float) -> Figures:

@@ -137,9 +137,11 @@ class Scores:
         shares = [low >= 0 and high <= 1 for low, high in bounds]
         if gate.aggregation in PERCENT or (not outside and all(shares)):
             return interval(estimate, n)
-        lows = [-math.inf if share else low for share, (low, _) in zip(shares, bounds, strict=True)]
-        least = math.fsum(weights[key] * low for key, low in zip(used, lows, strict=True)) / total
-        return interval(estimate, n, share=False, least=least)
+        if outside and any(shares):
+            bounds = [(-math.inf, math.inf)]
+        of = [*zip(map(weights.__getitem__, used), bounds, strict=False)]
+        least, most = (math.fsum(weight * bound[at] for weight, bound in of) / total for at in (0, 1))
+        return interval(estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most))
 
     def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
         """Return how many tasks add what to the figures of several graders, one after the other."""
@@ -265,24 +267,20 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
     sums = grades.sums("", "passed")
-    figures = sums.figures(_share)
-    models = figures.pop("models", None) or dict.fromkeys(sums.models, figures)
+    intervals: Any = sums.ratios({"share": ("passed", "")}, models=True)
+    models = intervals.get("models") or dict.fromkeys(sums.rounded[1], intervals)
     own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
     return {
-        **_counts(sums.totals(), figures),
+        **_counts(sums.totals(), intervals),
         "own_verdicts": own,
         "models": {name: _counts(sums.totals(name), each) for name, each in models.items()},
     }
 
 
-def _share(samples: float, passed: float) -> dict[str, float | None]:
-    return {"share": passed / samples if samples else None}
-
-
-def _counts(totals: Mapping[str, Fraction], figures: Mapping[str, Any]) -> dict[str, JSON]:
-    passed = int(totals["passed"])
-    failed = int(totals[""]) - passed
-    return {"passed": passed, "failed": failed, **{name: figures[name] for name in ("share", "share_interval")}}
+def _counts(totals: Mapping[str, Fraction], intervals: Mapping[str, Any]) -> dict[str, JSON]:
+    passed, of = int(totals["passed"]), int(totals[""])
+    share = passed / of if of else None
+    return {"passed": passed, "failed": of - passed, "share": share, "share_interval": intervals["share_interval"]}
 
 
 def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:

@@ -10,13 +10,13 @@ import signal
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from operator import sub
 from typing import Any
 
 from gradestack.api import Aggregator, Figure
 from gradestack.estimates.grades import Grades
-from gradestack.estimates.interval import Estimate, estimate, interval
+from gradestack.estimates.interval import Estimate, estimate, interval, total
 from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, Stage
 from gradestack.model import JSON
@@ -53,15 +53,7 @@ def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
 
 
 def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None) -> Grades:
-    """Return one grader's grades with what they add to a metric's sums.
-
-    Args:
-        aggregator: The metric.
-        table: The table.
-        key: The grader.
-        name: The metric's name, under which the table holds numbers that were taken where grades are made.
-        rows: Rows of the table; default: all.
-    """
+    """Return one grader's grades with what they add to the sums of the metric of this name."""
     if not has_numbers(aggregator):
         return Grades(table, key, rows)
     if not aggregator.needs <= aggregator.keeps:
@@ -76,13 +68,7 @@ SECONDS = 60.0
 
 
 def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
-    """Return everything a metric makes of grades, as it stands in summary.json.
-
-    Raises:
-        TimeoutError: It took longer than :data:`SECONDS`.
-        TypeError: Something is not JSON.
-        ValueError: A figure is no finite number, is not declared, or is declared and not there.
-    """
+    """Return everything a metric makes of grades, as it stands in summary.json; an error where it is not sound."""
     with _time_limit(SECONDS):
         found: dict[str, Any] = {}
         if type(aggregator).estimate is not Aggregator.estimate:
@@ -92,13 +78,48 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     for each in aggregator.figures:
         if "{" not in each.name:
             _check_declared(each, found, optional=each.optional or (not aggregator.pooled and "models" in found))
+    models = found.get("models")
+    for of in (found, *(models.values() if isinstance(models, Mapping) else ())):
+        if isinstance(of, dict) and not {"ci95", "ci"} & of.keys():  # intervals of upstream
+            _bound_intervals(aggregator.figures, of)
     return found
+
+
+def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
+    """Cut the interval of every declared figure at its bounds; where there is none, say so in its place."""
+    for path, value in [*_numbers(found)]:
+        declared = next((each for each in figures if each.covers(".".join(path))), None)
+        if declared is None:
+            continue
+        *above, last = _beside(declared, path)
+        place: Any = found
+        for name in above:
+            place = place.setdefault(name, {}) if isinstance(place, dict) else None
+        if not isinstance(place, dict) or "reason" in place:  # one reason for a whole map of figures
+            continue
+        known = place.setdefault(last, {"reason": declared.undefined if value is None else "no interval is computed"})
+        low, high = declared.bounds
+        if isinstance(known, dict) and "low" in known and value is not None and low <= value <= high:
+            beyond = known.get("method") == "t" and declared.unit == "share"  # scores were no shares
+            known |= {} if beyond else {"low": max(known["low"], low), "high": min(known["high"], high)}
+
+
+def _numbers(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+    """Yield what may be figures: numbers and null by path, intervals and models left out."""
+    for name, value in found.items():
+        if name.endswith("_interval") or (name == "models" and not above):
+            continue
+        if isinstance(value, Mapping):
+            yield from _numbers(value, (*above, name))
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield (*above, name), value
 
 
 def _mapping(what: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        msg = f"{what} gave {given!r:.200}, not a mapping of names to figures"
-        raise TypeError(msg)
+        raise TypeError(f"{what} gave {given!r:.200}, not a mapping of names to figures")
+    if _COUNT in given:
+        raise ValueError(f"{what} gave an empty name")
     return given
 
 
@@ -107,12 +128,10 @@ def _check_declared(declared: Figure, found: Any, *, optional: bool) -> None:
         if not isinstance(found, Mapping) or part not in found:
             if optional:
                 return
-            msg = f"it declares the figure {declared.name!r}, and does not give it"
-            raise ValueError(msg)
+            raise ValueError(f"it declares the figure {declared.name!r}, and does not give it")
         found = found[part]
     if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
-        msg = f"the figure {declared.name} is {found!r:.200}, not a finite number or None"
-        raise ValueError(msg)
+        raise ValueError(f"the figure {declared.name} is {found!r:.200}, not a finite number or None")
 
 
 @contextlib.contextmanager
@@ -129,8 +148,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
         return
 
     def tick(_number: int, _frame: object) -> None:
-        msg = f"took longer than {seconds:g} s"
-        raise TimeoutError(msg)
+        raise TimeoutError(f"took longer than {seconds:g} s")
 
     signal.signal(signal.SIGALRM, tick)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -162,12 +180,7 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
 
 
 class Estimates:
-    """Figures of a metric's sums, over all models and of each.
-
-    Args:
-        aggregator: The metric.
-        grades: What it is computed from.
-    """
+    """Figures of a metric's sums, over all models and of each."""
 
     def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
         self.aggregator, self.grades = aggregator, grades
@@ -209,8 +222,7 @@ class Estimates:
         for path, value in whole.items():
             declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
             if declared is None:
-                msg = f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
-                raise ValueError(msg)
+                raise ValueError(f"estimate() gave {'.'.join(path)!r}, which is not among its figures")
             _put(found, path, value)
             _put(found, _beside(declared, path), self._interval(declared, path, value, tasks, left))
         return found
@@ -233,16 +245,12 @@ class Estimates:
                 pairs.append((without.get(path), times))
                 n += int(numbers.get(counted, 0)) * times
         if not pairs:
-            msg = f"the figure {'.'.join(path)} is divided by {by!r}, which no task has"
-            raise ValueError(msg)
+            raise ValueError(f"the figure {'.'.join(path)} is divided by {by!r}, which no task has")
         clusters = sum(times for _, times in pairs)
         found: Estimate = estimate(value, pairs, clusters)
-        share = declared.unit == "share"
-        least = -math.inf if declared.least is None else declared.least
-        made = interval(found, n, confidence=self.confidence, share=share, least=least)
-        if declared.most is not None and "high" in made:
-            made["high"] = min(made["high"], max(declared.most, value))
-        return {**made}
+        low, high = declared.bounds
+        options = {"least": low, "most": high, "amount": declared.amount, "share": declared.unit == "share"}
+        return {**interval(found, n, confidence=self.confidence, **options)}  # type: ignore[arg-type]
 
 
 def _needed(aggregator: Aggregator) -> set[str] | None:
@@ -255,38 +263,20 @@ def _needed(aggregator: Aggregator) -> set[str] | None:
 
 
 def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
-    """Return what a metric's ``of_task`` finds among the sums of any task of a model: what is 0, and what it asked for.
-
-    Raises:
-        ValueError: It gave an empty name, which counts samples.
-    """
-    whole = aggregator.whole(grades)
-    if _COUNT in whole:
-        msg = "whole() gave an empty name"
-        raise ValueError(msg)
-    return {**dict.fromkeys(grades.names, 0), **whole}
+    """Return what a metric's ``of_task`` finds in the sums of a task of a model: what is 0, and what it asked for."""
+    return {**dict.fromkeys(grades.names, 0), **_mapping("whole()", aggregator.whole(grades))}
 
 
 def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples; empty where it has no part.
-
-    Args:
-        aggregator: The metric.
-        numbers: The sums.
-        known: What :func:`known_of` gave for the grades of the model.
-
-    Raises:
-        ValueError: It gave an empty name, which counts samples.
-    """
+    """Return what a task adds, made of the sums of its samples and of what is :func:`known_of` its model."""
     if type(aggregator).of_task is Aggregator.of_task:
         return numbers
     sums = {**known, **dict(numbers)}
     samples = sums.pop(_COUNT)
     made: Mapping[str, Any] | None = aggregator.of_task(sums)
-    if made is not None and _COUNT in _mapping("of_task()", made):
-        msg = "of_task() gave an empty name"
-        raise ValueError(msg)
-    return () if made is None else tuple(sorted([(_COUNT, samples), *[pair for pair in made.items() if pair[1]]]))
+    if made is None:
+        return ()
+    return tuple(sorted([(_COUNT, samples), *[pair for pair in _mapping("of_task()", made).items() if pair[1]]]))
 
 
 def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
@@ -307,19 +297,13 @@ def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
 def leave_one_out(
     aggregator: Aggregator, cells: Sequence[TaskNumbers], times: Sequence[int]
 ) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
-    """Return the estimates of all tasks, and those without a task of each kind.
-
-    Args:
-        aggregator: The metric.
-        cells: What tasks add, each once.
-        times: How many tasks add that.
-    """
+    """Return the estimates of all tasks, and those without one of each cell: what so many tasks add."""
     parameters = inspect.signature(aggregator.estimate).parameters.values()
     names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
     vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
-    totals = [_total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
+    totals = [total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
     whole = dict(_flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True))))))
     if sum(times) < 2:
         return whole, [{} for _ in vectors]
@@ -335,14 +319,6 @@ def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
     return found
 
 
-def _total(values: Sequence[float], times: Sequence[int]) -> float:
-    """Return the sum of values, each so many times; that of floats is rounded once."""
-    pairs = zip(values, times, strict=True)
-    if not any(isinstance(value, float) for value in values):
-        return sum(value * number for value, number in pairs)
-    return math.fsum(chain.from_iterable(repeat(value, number) for value, number in pairs))
-
-
 def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
     for name, value in figures.items():
         path = (*above, name)
@@ -351,8 +327,7 @@ def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, 
         elif value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
             yield path, value
         else:
-            msg = f"the figure {'.'.join(path)} is {value!r}, not a finite number or None"
-            raise ValueError(msg)
+            raise ValueError(f"the figure {'.'.join(path)} is {value!r}, not a finite number or None")
 
 
 def _beside(declared: Figure, path: Path) -> Path:

@@ -109,13 +109,13 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
 
 
 def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
-    """Return an aggregator's entry; where scores are no shares with ``share: false`` and their ``least``."""
+    """Return an aggregator's entry; where scores are no shares with ``share: false``, their ``least`` and ``most``."""
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     data = {"kind": entry} if isinstance(entry, str) else entry
     if (low >= 0 and high <= 1) or "share" in data:
         return entry
     free = _options_of(resolver.registry, "aggregator", data.get("kind")) - data.keys()
-    known = {"share": False} | ({} if math.isinf(low) else {"least": low})
+    known = {"share": False} | {name: end for name, end in (("least", low), ("most", high)) if math.isfinite(end)}
     return {**data, **{name: value for name, value in known.items() if name in free}} if free & known.keys() else entry
 
 

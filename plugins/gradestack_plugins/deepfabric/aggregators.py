@@ -164,8 +164,7 @@ class DeepFabricMetrics(Aggregator):
     def _unbounded(self, grades: Grades) -> dict[str, Any]:
         """Return the intervals of sample scores that are not bound to [0, 1], which weights can give."""
         sums = grades.sums("applicable", "processed", "overall_score")
-        of: dict[str, Any] = {"of": _OVERALL, "confidence": self.confidence, "unbounded": _OVERALL}
-        return {**sums.ratios(**of), **sums.model_ratios(**of)}
+        return sums.ratios(_OVERALL, confidence=self.confidence, unbounded=_OVERALL, models=True)
 
     def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:

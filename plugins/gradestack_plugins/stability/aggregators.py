@@ -315,17 +315,18 @@ class Stability(Aggregator):
             absent = [_Share(task.id) for task in with_gold if task.gold not in labels]
         n = len(with_gold) if upstream else len(processed)
         undefined: dict[str, str] = {}
+        bits = math.log2(min(len(labels) + 1, max((len(task.runs) for task, _ in processed), default=1)) or 1)
         figures: dict[str, JSON] = {
             "n_items_total": float(total) if upstream else total,
             "n_items_processed": float(n) if upstream else n,
             "coverage": n / total if total else None,
         }
-        figures |= self._means(processed, RATES, "", divisor, absent, undefined)
+        figures |= self._means(processed, RATES, "", bits, divisor, absent, undefined)
         for label in classes:
             some = [each for each in processed if each[0].gold == label]
             if not upstream:
                 figures[f"n_items_gold_{label}"] = len(some)
-            figures |= self._means(some, PER_GOLD, f"_gold_{label}", None, [], undefined)
+            figures |= self._means(some, PER_GOLD, f"_gold_{label}", bits, None, [], undefined)
         if not upstream:
             figures["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
             figures["undefined"] = undefined
@@ -336,11 +337,12 @@ class Stability(Aggregator):
         processed: Measured,
         metrics: Iterable[str],
         suffix: str,
+        bits: float,
         divisor: int | None,
         absent: Sequence[_Share],
         undefined: dict[str, str],
     ) -> dict[str, JSON]:
-        """Return means and their intervals; ``absent`` adds to the divisor alone."""
+        """Return means and their intervals; ``absent`` adds to the divisor alone, ``bits`` is the greatest entropy."""
         means, intervals = dict[str, JSON](), dict[str, JSON]()
         for metric in metrics:
             name, values = metric + suffix, _values(processed, metric)
@@ -351,11 +353,11 @@ class Stability(Aggregator):
                 undefined[name], intervals[f"{name}_interval"] = why, {"reason": why}
                 continue
             shares = [*_shares(processed, metric), *absent]
-            intervals[f"{name}_interval"] = {**self._interval(shares, share=metric != _IN_BITS)}
+            intervals[f"{name}_interval"] = {**self._interval(shares, bits if metric == _IN_BITS else None)}
         return means | intervals
 
-    def _interval(self, shares: Iterable[_Share], *, share: bool) -> Mapping[str, JSON]:
-        """Return the interval of a mean, clustered by the task's id over groups and models."""
+    def _interval(self, shares: Iterable[_Share], most: float | None) -> Mapping[str, JSON]:
+        """Return the interval of a mean, clustered by the task's id over groups and models; of a share without most."""
         by_task: defaultdict[str, list[_Share]] = defaultdict(list)
         for each in shares:
             by_task[each.task].append(each)
@@ -365,7 +367,9 @@ class Stability(Aggregator):
             weight = math.fsum(each.weight for each in parts)
             cells[weight, math.fsum(each.value for each in parts)] += 1
             n += sum(each.runs for each in parts) if weight else 0
-        return ratio_interval(cells, n=n, confidence=self.confidence, share=share, least=0.0)
+        if most is None:
+            return ratio_interval(cells, n=n, confidence=self.confidence)
+        return ratio_interval(cells, n=n, confidence=self.confidence, share=False, least=0.0, most=most)
 
     def _asked(self, task: Task) -> int:
         """Return k of ``documented``: the runs asked for, at least those recorded or lost."""

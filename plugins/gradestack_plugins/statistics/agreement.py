@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -22,6 +23,8 @@ from gradestack import (
     Grades,
     Key,
     Outcome,
+    estimate,
+    interval,
     ratio,
     ratio_interval,
     valid_confidence,
@@ -38,6 +41,7 @@ Pair = tuple[str, str]
 Tasks = Mapping[str, Mapping[Pair, int]]
 """Task -> labels of its samples -> number of samples."""
 
+_LEAST: Mapping[str, float] = {"share": 0.0, "score": -1.0}
 _PAIR: tuple[tuple[str, str, Literal["higher", "lower"], Literal["share", "score"], str], ...] = (
     ("percent_agreement", "Agreement", "higher", "share", "equal labels / samples both have labelled"),
     ("kappa", "Cohen's kappa", "higher", "score", "(p_o - p_e) / (1 - p_e)"),
@@ -54,17 +58,18 @@ class Agreement(Aggregator):
 
     Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its own verdict, else a
     score of 1 or more); with ``labels`` people, too. Without either they are gold label and label of the grades.
-    For each pair, over the samples both have labelled:
+    For each pair, over the samples both have labelled, with intervals that leave out one task at a time:
 
-    - ``percent_agreement`` with its interval, clustered by task
+    - ``percent_agreement``
     - ``kappa`` = (p_o - p_e) / (1 - p_e), p_e = sum of both shares by class (Cohen); null with one class on both sides
     - ``ac1``: the same with p_e = sum of pi (1 - pi) / (q - 1), pi the mean share of each of q classes (Gwet); it stays
       sensible where nearly all labels are alike
     - ``alpha`` = 1 - D_o / D_e over pairable values (Krippendorff, nominal); null with one value only
     - ``table``: labels of the first in rows, of the second in columns; with ``pass`` and ``fail`` also
-      ``false_pass_rate`` (the second says pass, of those the first fails) and ``false_fail_rate``, with intervals
+      ``false_pass_rate`` (the second says pass, of those the first fails) and ``false_fail_rate``
 
-    ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two of their scores.
+    ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two of their scores. The
+    ``alpha`` of a single pair is ``alpha_nominal``, whose interval is ``alpha_nominal_interval``.
 
     Raters named in ``again`` are the grader itself, asked once more: a judge whose verdicts were recorded twice. They
     are not compared with the others; ``noise_floor`` is the share of samples whose verdict is the same every time, with
@@ -74,7 +79,9 @@ class Agreement(Aggregator):
     version = "2"
     figures: ClassVar = (
         *(
-            Figure(above + name, label, better=better, unit=unit, about=about, optional=True)
+            Figure(
+                above + name, label, better=better, unit=unit, about=about, least=_LEAST[unit], most=1.0, optional=True
+            )
             for above in ("", "pairs.{pair}.")
             for name, label, better, unit, about in _PAIR
         ),
@@ -115,8 +122,8 @@ class Agreement(Aggregator):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         raters: Counter[str] = Counter()
         pairs: dict[Pair, dict[str, Counter[Pair]]] = {}
-        units: Counter[tuple[str, ...]] = Counter()
-        scored: Counter[tuple[float, ...]] = Counter()
+        units: dict[str, Counter[tuple[str, ...]]] = {}
+        scored: dict[str, Counter[tuple[float, ...]]] = {}
         noise: dict[str, list[bool]] = {}
         for key, rated in self._rated(grades):
             task = key.id if key.cluster is None else key.cluster
@@ -127,16 +134,18 @@ class Agreement(Aggregator):
             raters.update(list(labels))
             for (first, left), (second, right) in combinations(labels.items(), 2):
                 pairs.setdefault((first, second), {}).setdefault(task, Counter())[left, right] += 1
-            units[tuple(sorted(labels.values()))] += 1
-            scored[tuple(sorted(scores))] += 1
+            units.setdefault(task, Counter())[tuple(sorted(labels.values()))] += 1
+            scored.setdefault(task, Counter())[tuple(sorted(scores))] += 1
         tables = {pair: sum(tasks.values(), Counter[Pair]()) for pair, tasks in pairs.items()}
         found = {", ".join(pair): self._pair(tables[pair], pairs[pair]) for pair in sorted(pairs)}
         levels: tuple[Level, Level] = ("ordinal", "interval")
+        figures = self._estimated("alpha_nominal", units, partial(alpha, level="nominal"))
+        for level in levels:
+            figures |= self._estimated(f"alpha_{level}", scored, partial(alpha, level=level))
         return {
             "raters": dict(sorted(raters.items())),
             **(next(iter(found.values())) if len(found) == 1 else {"pairs": found}),
-            "alpha_nominal": alpha(units, "nominal"),
-            **{f"alpha_{level}": alpha(scored, level) for level in levels},
+            **figures,
             **(self._noise(noise) if self.again else {}),
             **self._unlike(raters, tables),
         }
@@ -196,6 +205,25 @@ class Agreement(Aggregator):
         sure: JSON = {**ratio_interval(cells, confidence=self.confidence)} if n else {"reason": "nothing judged again"}
         return {"noise_floor": ratio(same, n), "noise_floor_interval": sure}
 
+    def _estimated(
+        self,
+        name: str,
+        tasks: Mapping[str, Mapping[Any, int]],
+        coefficient: Callable[[Mapping[Any, int]], float | None],
+    ) -> dict[str, JSON]:
+        """Return a coefficient of all units and its interval, from how many of them a task has of each kind."""
+        units = Counter[Any]()
+        for each in tasks.values():
+            units.update(each)
+        value, left = coefficient(units), []
+        if len({value for unit in units for value in unit}) > _MANY:
+            return {name: value, f"{name}_interval": {"reason": f"more than {_MANY} distinct values"}}
+        for cells, times in Counter(frozenset(cells.items()) for cells in tasks.values()).items():
+            left.append((coefficient(units - Counter(dict(cells))), times))
+        of = estimate(value, left, len(tasks))
+        sure = interval(of, units.total(), confidence=self.confidence, share=False, least=-1.0, most=1.0)
+        return {name: value, f"{name}_interval": {**sure}}
+
     def _pair(self, table: Mapping[Pair, int], tasks: Tasks) -> dict[str, JSON]:
         def rate(above: Collection[Pair], below: Collection[Pair]) -> dict[str, JSON]:
             sums: Counter[tuple[float, ...]] = Counter()
@@ -207,18 +235,26 @@ class Agreement(Aggregator):
             "n": sum(table.values()),
             "percent_agreement": percent_agreement(table),
             "percent_agreement_interval": rate([cell for cell in table if cell[0] == cell[1]], table),
-            "kappa": kappa(table),
-            "ac1": ac1(table),
-            "alpha": alpha(dict(table), "nominal"),
         }
+        for name, coefficient in _COEFFICIENTS.items():
+            found |= self._estimated(name, tasks, coefficient)
         labels = sorted({label for cell in table for label in cell})
         if set(labels) <= {_PASS, _FAIL}:
             for name, (truth, said) in {"false_pass_rate": (_FAIL, _PASS), "false_fail_rate": (_PASS, _FAIL)}.items():
-                of = [cell for cell in table if cell[0] == truth]
-                found[name] = ratio(table.get((truth, said), 0), sum(table[cell] for cell in of))
-                found[f"{name}_interval"] = rate([(truth, said)], of) if of else {"reason": f"no {truth}"}
+                below = [cell for cell in table if cell[0] == truth]
+                found[name] = ratio(table.get((truth, said), 0), sum(table[cell] for cell in below))
+                found[f"{name}_interval"] = rate([(truth, said)], below) if below else {"reason": f"no {truth}"}
         found["table"] = {left: {right: table.get((left, right), 0) for right in labels} for left in labels}
         return found
+
+
+_COEFFICIENTS: Mapping[str, Callable[[Mapping[Any, int]], float | None]] = {
+    "kappa": kappa,
+    "ac1": ac1,
+    "alpha": partial(alpha, level="nominal"),
+}
+_MANY = 32
+"""Distinct values beyond which no coefficient is computed once more without each task."""
 
 
 def _verdict(grade: Grade) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -63,6 +64,10 @@ def parts_of(tasks: Mapping[Cells, int], labels: Collection[str]) -> list[tuple[
     return found
 
 
+_FEW = 20
+"""Tasks of a class from which on its F1 is sure enough for the jackknife of a mean."""
+
+
 class MatrixIntervals:
     """Intervals of accuracy, precision, recall, F1 and macro-F1.
 
@@ -105,9 +110,16 @@ class MatrixIntervals:
         return {name: ratio_interval(each, n=n[name], confidence=self.confidence) for name, each in cells.items()}
 
     def macro_f1(self, labels: Sequence[str]) -> Interval:
-        """Return the interval of the mean F1 of some classes; one that occurs nowhere, or not without a task, has 0."""
+        """Return the interval of the mean F1 of some classes; one that does not occur without a task has 0 without it.
+
+        Where a class is that of few tasks, leaving out one at a time says too little of it. The interval is then no
+        narrower than that of the classes' own together, ``m -+ sqrt(sum of (F1 - end)^2) / number``; none where a class
+        is in no gold label.
+        """
         if not labels or not self.n:
             return {"reason": "undefined"}
+        if absent := next((label for label in labels if not self.totals[label][1]), None):
+            return {"reason": f"no gold label is {absent}"}
         whole = {label: _f1(self.totals[label]) for label in labels}
         total = 0.0
         for each in whole.values():
@@ -120,8 +132,22 @@ class MatrixIntervals:
                     a, b, c = self.totals[label]
                     without += _f1((a - hits, b - gold, c - predicted)) - whole[label]
             left[without / len(labels)] += times
-        found = estimate(total / len(labels), list(left.items()), self.clusters)
-        return interval(found, self.n, confidence=self.confidence)
+        value = total / len(labels)
+        found = interval(estimate(value, list(left.items()), self.clusters), self.n, confidence=self.confidence)
+        if "low" in found and any(self._tasks_of(label) < _FEW for label in labels):
+            own = [(whole[label], *_ends(self.of_class(label)["f1"])) for label in labels]
+            below = math.hypot(*[f1 - low for f1, low, _ in own]) / len(labels)
+            above = math.hypot(*[high - f1 for f1, _, high in own]) / len(labels)
+            found["low"], found["high"] = min(found["low"], value - below), max(found["high"], value + above)
+        return found
+
+    def _tasks_of(self, label: str) -> int:
+        """Return how many tasks have a class among their gold labels."""
+        return sum(times for (_, gold, _), times in self.by_class[label].items() if gold)
+
+
+def _ends(share: Interval) -> tuple[float, float]:
+    return (share["low"], share["high"]) if "low" in share else (0.0, 1.0)
 
 
 def _f1(counts: tuple[int, int, int]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -17,7 +16,7 @@ Tasks = Mapping[tuple[int, int], int]
 """Runs and passes -> how many tasks have them."""
 
 
-_of_runs = partial(Figure, unit="score", divisor="runs", optional=True)
+_of_runs = partial(Figure, unit="score", divisor="runs", undefined="one run", optional=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -32,8 +31,9 @@ class Flakiness(Aggregator):
       number of runs (less their spread where they differ): how much alike runs of one task are
     - ``design_effect`` = 1 + (runs per task - 1) icc, and ``worth`` = runs / design_effect: so many independent samples
 
-    All null with one run a task. Of several models ``models`` has these for each, and the tasks that every model always
-    or never passes stand under ``saturated``: they tell models apart no more.
+    All null with one run a task. All but ``worth``, which grows with the number of tasks, have intervals. Of several
+    models ``models`` has these for each, and the tasks that every model always or never passes stand under
+    ``saturated``: they tell models apart no more.
     """
 
     figures: ClassVar = (
@@ -43,16 +43,24 @@ class Flakiness(Aggregator):
             better="lower",
             unit="share",
             about="tasks of which some runs pass and some do not / tasks with several runs",
-            undefined="one run",
         ),
         _of_runs(
             "within_variance",
             "Variance within tasks",
             better="lower",
             about="mean over tasks of c (k - c) / (k (k - 1))",
+            least=0.0,
+            most=0.5,
         ),
-        _of_runs("icc", "Intra-class correlation", better="neither", about="(MSB - MSW) / (MSB + (n0 - 1) MSW)"),
-        _of_runs("design_effect", "Design effect", better="neither", about="1 + (runs per task - 1) icc"),
+        _of_runs(
+            "icc",
+            "Intra-class correlation",
+            better="neither",
+            about="(MSB - MSW) / (MSB + (n0 - 1) MSW)",
+            least=-1.0,
+            most=1.0,
+        ),
+        _of_runs("design_effect", "Design effect", better="neither", about="1 + (runs per task - 1) icc", least=0.0),
         _of_runs("worth", "Independent samples", unit="count", about="runs / design effect"),
     )
     pooled: ClassVar = False
@@ -72,11 +80,46 @@ class Flakiness(Aggregator):
     @override
     def of_task(self, sums: Mapping[str, float]) -> Numbers | None:
         k, c = _cell(sums)
-        return {"runs": k, "several": 1, "flaky": int(0 < c < k)} if k > 1 else None
+        if k < 2:
+            return None
+        within = c * (k - c) / k
+        return {
+            "runs": k,
+            "several": 1,
+            "flaky": int(0 < c < k),
+            "squared": k * k,
+            "passes": c,
+            "between": c * c / k,
+            "within": within,
+            "variance": within / (k - 1),
+        }
 
     @override
-    def estimate(self, several: float, flaky: float) -> Mapping[str, float | None]:
-        return {"flaky_share": ratio(flaky, several)}
+    def estimate(
+        self,
+        runs: float,
+        several: float,
+        flaky: float,
+        squared: float,
+        passes: float,
+        between: float,
+        within: float,
+        variance: float,
+    ) -> Mapping[str, float | None]:
+        icc = None
+        if several > 1:
+            mean_between = (between - passes**2 / runs) / (several - 1)
+            mean_within = within / (runs - several)
+            spread = mean_between + ((runs - squared / runs) / (several - 1) - 1) * mean_within
+            icc = (mean_between - mean_within) / spread if spread else None
+        effect = None if icc is None else 1 + (runs / several - 1) * icc
+        return {
+            "flaky_share": ratio(flaky, several),
+            "within_variance": ratio(variance, several),
+            "icc": icc,
+            "design_effect": effect,
+            "worth": runs / effect if effect else None,
+        }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -97,36 +140,16 @@ class Flakiness(Aggregator):
     @staticmethod
     def _figures(tasks: Tasks) -> dict[str, JSON]:
         several = {cell: times for cell, times in tasks.items() if cell[0] > 1}
-        number = sum(several.values())
-        runs = sum(k * times for (k, _), times in several.items())
-        icc = _icc(several) if number > 1 else None
-        effect = None if icc is None else 1 + (runs / number - 1) * icc
-        variance = math.fsum(times * c * (k - c) / (k * (k - 1)) for (k, c), times in several.items())
         return {
             "tasks": sum(tasks.values()),
-            "tasks_with_several_runs": number,
+            "tasks_with_several_runs": sum(several.values()),
             "always": sum(times for (k, c), times in several.items() if c == k),
             "never": sum(times for (_, c), times in several.items() if not c),
             "flaky": sum(times for (k, c), times in several.items() if 0 < c < k),
-            "within_variance": variance / number if number else None,
-            "runs": runs,
-            "icc": icc,
-            "design_effect": effect,
-            "worth": runs / effect if effect else None,
+            "runs": sum(k * times for (k, _), times in several.items()),
+            "worth_interval": {"reason": "it grows with the tasks" if several else "one run"},
         }
 
 
 def _cell(numbers: Mapping[str, float]) -> tuple[int, int]:
     return int(numbers["runs"]), int(numbers.get("passes", 0))
-
-
-def _icc(tasks: Tasks) -> float | None:
-    """Return the intra-class correlation of pass or fail by the one-way analysis of variance; None without spread."""
-    number = sum(tasks.values())
-    total = sum(k * times for (k, _), times in tasks.items())
-    mean = sum(c * times for (_, c), times in tasks.items()) / total
-    between = math.fsum(times * k * (c / k - mean) ** 2 for (k, c), times in tasks.items()) / (number - 1)
-    within = math.fsum(times * c * (k - c) / k for (k, c), times in tasks.items()) / (total - number)
-    size = (total - sum(k * k * times for (k, _), times in tasks.items()) / total) / (number - 1)
-    spread = between + (size - 1) * within
-    return (between - within) / spread if spread else None

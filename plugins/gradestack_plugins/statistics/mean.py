@@ -55,6 +55,8 @@ class Mean(Aggregator):
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
     least: float | None = None
     """Least score there can be, where scores are no shares; no interval goes below. Default: as the grader says."""
+    most: float | None = None
+    """Greatest score there can be, likewise. Scores of at least 0 without one are amounts, whose interval is Hall's."""
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
@@ -83,8 +85,11 @@ class Mean(Aggregator):
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
         estimate = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
-        least = -math.inf if self.least is None else self.least
-        found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
+        least, most = -math.inf if self.least is None else self.least, math.inf if self.most is None else self.most
+        amount = not self.share and least >= 0 and math.isinf(most)
+        found["mean_interval"] = {
+            **interval(estimate, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount)
+        }
         return found
 
 

@@ -85,8 +85,7 @@ class _Averages(Aggregator):
         """Return the intervals of averages of scores that are not bound to [0, 1]."""
         averages = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
         sums = grades.sums("applicable", "graded", "score")
-        options: dict[str, Any] = {"of": averages, "confidence": self.confidence, "unbounded": averages}
-        return {**sums.ratios(**options), **sums.model_ratios(**options)}
+        return sums.ratios(averages, confidence=self.confidence, unbounded=averages, models=True)
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:

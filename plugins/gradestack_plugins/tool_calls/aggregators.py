@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, ratio, valid_confidence
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, ratio, ratio_interval, valid_confidence
 from gradestack.jsonio import as_count, as_list, as_map, loads
 from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
 
@@ -145,19 +145,33 @@ class CallFigures(Aggregator):
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
         whole = self.estimate(**{name: float(totals.get(name, 0)) for name in _SUMS})
-        reasons: dict[str, JSON] = {}
-        tools: dict[str, _Tool] = {}
-        for name, number in totals.items():
-            if name.startswith(_REASON):
-                reasons[name.removeprefix(_REASON)] = int(number)
-            elif name.startswith(_CALL):
-                _add_call(tools, *loads(name.removeprefix(_CALL)), times=int(number))
+        reasons = {
+            name.removeprefix(_REASON): int(number) for name, number in totals.items() if name.startswith(_REASON)
+        }
+        calls = {name: loads(name.removeprefix(_CALL)) for name in totals if name.startswith(_CALL)}
+        tools = _tools((calls[name], int(totals[name])) for name in calls)
+        cells: dict[str, Counter[tuple[int, int, int]]] = {name: Counter() for name in tools}
+        for numbers, times in grades.task_numbers(calls)[0].items():
+            of_task = _tools((calls[name], int(number)) for name, number in numbers if name)
+            for name, tool in of_task.items():
+                cells[name][tool.calls["made"], tool.calls["expected"], tool.calls["exact"]] += times
         return {
             "undefined": {name: why for name, _, _, why in _FIGURES if whole[name] is None},
             "states": dict(sorted(states.items())),
             "counts": dict(sorted(counts.items())),
             "reasons": dict(sorted(reasons.items())),
-            "tools": {name: tool.figures() for name, tool in sorted(tools.items())},
+            "tools": {name: tool.figures() | self._intervals(cells[name]) for name, tool in sorted(tools.items())},
+        }
+
+    def _intervals(self, cells: Mapping[tuple[int, int, int], int]) -> dict[str, JSON]:
+        """Return the intervals of a tool's figures, from how many tasks have so many made, expected and exact calls."""
+        found: dict[str, Counter[tuple[float, ...]]] = {name: Counter() for name in ("precision", "recall", "f1")}
+        for (made, expected, exact), times in cells.items():
+            found["precision"][made, exact] += times
+            found["recall"][expected, exact] += times
+            found["f1"][made + expected, 2 * exact] += times
+        return {
+            f"{name}_interval": {**ratio_interval(each, confidence=self.confidence)} for name, each in found.items()
         }
 
 
@@ -223,6 +237,14 @@ class _Tool:
                 path: {fate: fares[fate] for fate in ARGUMENTS} for path, fares in sorted(self.arguments.items())
             },
         }
+
+
+def _tools(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:
+    """Return what is counted of each tool over calls, each so many times."""
+    tools: dict[str, _Tool] = {}
+    for call, times in calls:
+        _add_call(tools, *call, times=times)
+    return tools
 
 
 def _add_call(

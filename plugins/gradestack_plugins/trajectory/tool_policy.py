@@ -27,6 +27,7 @@ from gradestack import (
     Sample,
     ToolCall,
     failed,
+    member_intervals,
     preset_version,
     ratio,
     replace,
@@ -526,7 +527,7 @@ class PolicyChecks(Aggregator):
     """Runs that keep a whole policy, and each of its checks.
 
     ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that leaves out one task
-    at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate`` of each item.
+    at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate`` of each item, with its interval.
 
     Attributes:
         confidence: Of the interval, between 0 and 1.
@@ -559,8 +560,9 @@ class PolicyChecks(Aggregator):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         totals = grades.totals
         names = sorted(name.removeprefix(_RUNS) for name in totals if name.startswith(_RUNS))
+        intervals = member_intervals(grades.task_numbers()[0], _KEPT, _RUNS, confidence=self.confidence)
         checks: dict[str, JSON] = {}
         for name in names:
             runs, kept = int(totals[_RUNS + name]), int(totals.get(_KEPT + name, 0))
-            checks[name] = {"runs": runs, "kept": kept, "rate": kept / runs}
+            checks[name] = {"runs": runs, "kept": kept, "rate": kept / runs, "rate_interval": {**intervals[name]}}
         return {**({} if totals.get("runs") else {"kept_rate_reason": "no run has a verdict"}), "checks": checks}

@@ -22,6 +22,7 @@ from gradestack import (
     Sample,
     ToolCall,
     ToolSpec,
+    member_intervals,
     preset_version,
     ratio,
     replace,
@@ -208,7 +209,7 @@ def _mcp_bench(
     return Grade(score=compliance, counts=total, parts=parts, items=items, reasons=reasons)
 
 
-_SHARE = "valid / (calls - unchecked)"
+_SHARE, _UNCHECKED = "valid / (calls - unchecked)", "no call was checked"
 
 
 def _checked(counts: Mapping[str, int]) -> int:
@@ -227,7 +228,7 @@ class CallValidity(Aggregator):
     """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
 
     ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was checked. Its interval
-    leaves out one task at a time.
+    and that of each tool leave out one task at a time.
 
     Attributes:
         confidence: Of the interval, between 0 and 1.
@@ -256,9 +257,11 @@ class CallValidity(Aggregator):
         checked = total.pop("checked", 0)
         found = _shown(total)
         if not checked:
-            found["valid_share_reason"] = "no call was checked"
+            found["valid_share_reason"] = _UNCHECKED
+        intervals = member_intervals(grades.task_numbers()[0], "valid\n", "checked\n", confidence=self.confidence)
         by_tool: dict[str, JSON] = {}
         for tool, of in sorted(tools.items()):
-            divisor = of.pop("checked")
-            by_tool[tool] = {**_shown(of), "valid_share": ratio(of.get("valid", 0), divisor)}
+            share = ratio(of.get("valid", 0), of.pop("checked"))
+            interval = {**intervals.get(tool, {"reason": _UNCHECKED})}
+            by_tool[tool] = {**_shown(of), "valid_share": share, "valid_share_interval": interval}
         return {**found, "tools": by_tool}

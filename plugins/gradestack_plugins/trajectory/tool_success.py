@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -22,8 +21,8 @@ from gradestack import (
     Reason,
     Sample,
     ToolCall,
+    member_intervals,
     ratio,
-    ratio_interval,
     skipped,
     valid_confidence,
 )
@@ -143,16 +142,12 @@ class ToolOutcomes(Aggregator):
         return {"executed": 0, "runs": runs, **total, **reason, "tools": self._tools(grades, tools)}
 
     def _tools(self, grades: Grades, counts: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
-        tasks: dict[str, Counter[tuple[float, ...]]] = {tool: Counter() for tool in counts}
-        for numbers, times in grades.task_numbers()[0].items():
-            known = dict(numbers)
-            for name, executed in numbers:
-                count, _, tool = name.partition("\n")
-                if count == "executed" and tool in tasks:
-                    tasks[tool][executed, known.get(f"ok\n{tool}", 0)] += times
-        found: dict[str, JSON] = {}
-        for tool, of in sorted(counts.items()):
-            rate = ratio(of.get("ok", 0), of["executed"])
-            sure = {"reason": _NONE} if rate is None else {**ratio_interval(tasks[tool], confidence=self.confidence)}
-            found[tool] = {**of, "success_rate": rate, "success_rate_interval": sure}
-        return found
+        intervals = member_intervals(grades.task_numbers()[0], "ok\n", "executed\n", confidence=self.confidence)
+        return {
+            tool: {
+                **of,
+                "success_rate": ratio(of.get("ok", 0), of["executed"]),
+                "success_rate_interval": {**intervals.get(tool, {"reason": _NONE})},
+            }
+            for tool, of in sorted(counts.items())
+        }

@@ -24,7 +24,6 @@ from gradestack import (
     Sample,
     Usage,
     ratio,
-    ratio_interval,
     skipped,
     suggest,
     valid_confidence,
@@ -208,7 +207,7 @@ def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
 class UsageTotals(Aggregator):
     """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
 
-    The interval of the mean, which is no share, is the mean -+ t se, clustered by task; not below 0 for what cannot be.
+    The mean's interval is that of an amount, clustered by task; of a part this family does not know the mean -+ t se.
     """
 
     version: ClassVar[str] = "2"
@@ -226,6 +225,12 @@ class UsageTotals(Aggregator):
         _mean("cost_usd", "Cost of a run", "usd", "lower"),
         _mean("seconds", "Seconds a run", "seconds", "lower"),
         _mean("first_token_seconds", "Seconds to the first token", "seconds", "lower"),
+        _mean("steps_per_turn", "Steps a turn", "count"),
+        _mean("calls_per_turn", "Calls a turn", "count"),
+        _mean("input_tokens_per_turn", "Input tokens a turn", "tokens"),
+        _mean("output_tokens_per_turn", "Output tokens a turn", "tokens"),
+        _mean("seconds_per_turn", "Seconds a turn", "seconds"),
+        _mean("step_ratio", "Calls made for each expected one", "count"),
         Figure("{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"),
     )
 
@@ -259,7 +264,6 @@ class UsageTotals(Aggregator):
         for name, (low, high) in sorted(ends.items()):
             found[name] = {
                 "total": float(grades.totals[f"{_SUM}{name}"]),
-                "mean_interval": self._interval(grades, name, 0.0 if low >= 0 else -math.inf),
                 "min": float(low),
                 "min_interval": {"reason": "quantile"},
                 "max": float(high),
@@ -267,8 +271,3 @@ class UsageTotals(Aggregator):
                 "n": int(grades.totals[f"{_RUNS}{name}"]),
             }
         return found
-
-    def _interval(self, grades: Grades, name: str, least: float) -> dict[str, JSON]:
-        """Return the interval of a mean, not below 0 if no run is: whether a part can be, grades tell alone."""
-        tasks, _ = grades.sums(f"{_RUNS}{name}", f"{_SUM}{name}").rounded
-        return {**ratio_interval(tasks, confidence=self.confidence, share=False, least=least)}

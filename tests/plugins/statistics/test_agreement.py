@@ -47,6 +47,7 @@ def test_one_class_on_both_sides_has_no_kappa():
         "alpha_nominal": None,
         "alpha_ordinal": None,
         "alpha_interval": None,
+        **{f"alpha_{level}_interval": {"reason": "undefined"} for level in ("nominal", "ordinal", "interval")},
     }
 
 

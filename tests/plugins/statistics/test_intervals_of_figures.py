@@ -1,4 +1,4 @@
-"""Intervals of the families' figures, against the definition: every task left out once, then logit t or Wilson."""
+"""Intervals of the families' figures against the definition: without each task in turn; logit t, Wilson, Hall."""
 
 import math
 import random
@@ -22,11 +22,28 @@ def expected(figure, tasks, share=True):
     stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + CONFIDENCE) / 2, count - 1)
     if not share:
         return whole - q * stderr, whole + q * stderr
-    if 0 < whole < 1 and stderr > 1e-12:
-        centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
-        return 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
     middle, half = whole + q * q / (2 * count), q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2))
-    return tuple(min(1.0, max(0.0, (middle + side * half) / (1 + q * q / count))) for side in (-1, 1))
+    wilson = [min(1.0, max(0.0, (middle + side * half) / (1 + q * q / count))) for side in (-1, 1)]
+    if not 0 < whole < 1 or stderr <= 1e-12:
+        return wilson
+    centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
+    logit = 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
+    if count < 5 or count * min(whole, 1 - whole) > 1 + 1e-9:
+        return logit
+    once = 1 - CONFIDENCE ** (1 / count)
+    low, high = min(logit[0], wilson[0]), max(logit[1], wilson[1])
+    return (min(low, once), high) if whole < 0.5 else (low, max(high, 1 - once))
+
+
+def hall(values):
+    """Hall's interval of a mean, with scipy-like moments written out; of values that are no less than 0."""
+    n, mean, sd = len(values), statistics.fmean(values), statistics.stdev(values)
+    third, fourth = (sum(((each - mean) / sd) ** power for each in values) for power in (3, 4))
+    skewness = third * n / ((n - 1) * (n - 2))
+    kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
+    g = max(skewness, 2 * sd / mean * min(1, sd / mean)) / math.sqrt(n)
+    q = t_quantile((1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(0, kurtosis) / n) + 1e-9))
+    return [mean - sd / math.sqrt(n) * 3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)]
 
 
 def same(found, figure, tasks, share=True):
@@ -90,6 +107,21 @@ def test_accuracy_and_f1_of_a_confusion_matrix(seed):
                 each.gold == label for each in every(held) if each.label == label
             )
             same(fields["precision_interval"], hits, by_task(rows, lambda each, label=label: each.label == label))
+
+
+def test_the_mean_f1_of_classes_of_few_tasks_is_as_unsure_as_theirs_together():
+    """No narrower than the square root of the sum of squares of theirs; none where a class is in no gold label."""
+    pairs = [("a", "a")] * 30 + [("a", "b")] * 20 + [("b", "b")] * 25 + [("b", "a")] * 25 + [("c", "c")] * 2
+    rows = [(f"t{number}", None, None, labelled(*pair)) for number, pair in enumerate(pairs)]
+    found = figures({"classification": {"labels": ["a", "b", "c"]}}, rows)["classification"]
+    classes = [found["per_class"][name] for name in "abc"]
+    above = math.hypot(*[each["f1_interval"]["high"] - each["f1"] for each in classes]) / 3
+    below = math.hypot(*[each["f1"] - each["f1_interval"]["low"] for each in classes]) / 3
+    assert found["macro_f1_interval"]["low"] == pytest.approx(found["macro_f1"] - below)
+    assert found["macro_f1_interval"]["high"] >= found["macro_f1"] + above
+    absent = figures({"classification": {"labels": ["a", "b", "c", "d"], "exclude": ["d"]}}, rows)["classification"]
+    assert absent["macro_f1_interval"] == {"reason": "no gold label is d"}
+    assert absent["macro_f1_no_d_interval"] == found["macro_f1_interval"]
 
 
 def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
@@ -257,7 +289,9 @@ def test_tool_calls_and_what_runs_took():
     )
     assert found["usage_totals"]["steps"]["max_interval"] == {"reason": "quantile"}
     mean = lambda held: statistics.fmean(each.parts["steps"] for each in every(held))  # noqa: E731
-    same(found["usage_totals"]["steps"]["mean_interval"], mean, tasks, share=False)
+    sure = found["usage_totals"]["steps"]["mean_interval"]
+    assert (sure["low"], sure["high"]) == pytest.approx(hall([mean({task: tasks[task]}) for task in tasks]), abs=1e-9)
+    assert sure["method"] == "skewed_t"
 
 
 class Seconds(Grader):
@@ -275,6 +309,6 @@ def test_bounds_of_a_grader_decide_that_an_average_is_no_share():
     samples = [{"id": str(number), "predicted": str(number / 10)} for number in range(4)]
     with grade(samples, graders={"seconds": Seconds()}) as report:
         found = report.aggregates["seconds"]
-    assert found["mean"]["mean_interval"]["method"] == "t"
+    assert found["mean"]["mean_interval"]["method"] == "skewed_t"
     assert found["binary"]["average_interval"]["method"] == "t"
     assert found["binary"]["success_rate_interval"]["method"] == "wilson"

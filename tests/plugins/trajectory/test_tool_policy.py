@@ -182,9 +182,12 @@ def test_figures_are_the_rate_of_runs_and_of_each_check():
     rows = [(task, None, None, graded(made, deny=["b"], expect=["a"])) for task, made in runs]
     figures = gradestack.figures({"policy_checks": {}}, rows)["policy_checks"]
     assert (figures["n"], figures["clusters"], figures["kept_rate"]) == (3, 2, 2 / 3)
-    assert figures["checks"] == {
-        "deny b": {"runs": 3, "kept": 2, "rate": 2 / 3},
-        "expect a": {"runs": 3, "kept": 3, "rate": 1.0},
+    checks = {
+        name: {**each, "rate_interval": each["rate_interval"]["clusters"]} for name, each in figures["checks"].items()
+    }
+    assert checks == {
+        "deny b": {"runs": 3, "kept": 2, "rate": 2 / 3, "rate_interval": 2},
+        "expect a": {"runs": 3, "kept": 3, "rate": 1.0, "rate_interval": 2},
     }
     assert figures["kept_rate_interval"]["clusters"] == 2
     assert gradestack.figures({"policy_checks": {}}, [])["policy_checks"]["kept_rate_reason"] == "no run has a verdict"

@@ -153,7 +153,7 @@ def test_no_interval_of_steps_goes_below_zero():
     """Neither of their mean nor of a gate on it: there are no negative steps."""
     samples = [
         {"id": str(task), "messages": [{"role": "assistant", "content": "x"}] * steps}
-        for task, steps in enumerate((1, 1, 1, 60))
+        for task, steps in enumerate((*[1] * 9, 8))
     ]
     gate = {"metric_key": "usage", "op": "lte", "value": 100}
     report = gradestack.grade(samples, graders={"usage": {"kind": "usage"}}, gate=gate)
@@ -163,7 +163,7 @@ def test_no_interval_of_steps_goes_below_zero():
         found["usage_totals"]["steps"]["mean_interval"],
         report.gates[0]["interval"],
     )
-    assert {(each["low"], round(each["high"], 6), each["method"]) for each in sure} == {
-        (0.0, round(sure[0]["high"], 6), "t")
+    assert {(round(each["low"], 9), round(each["high"], 6), each["method"]) for each in sure} == {
+        (round(sure[0]["low"], 9), round(sure[0]["high"], 6), "skewed_t")
     }
-    assert sure[0]["high"] > 60
+    assert (sure[0]["low"], sure[0]["high"] > 1.7) == (0.0, True)

@@ -1,0 +1,131 @@
+"""Every figure of every example has an interval within what the figure can be, or the reason why it has none."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gradestack.cli.commands import cli
+from gradestack.registry import discover
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+AGREEMENT = """
+name: agree
+target: {paths: [PATH]}
+stack: tau-bench
+metrics:
+  agreement: {of: reward, raters: [partial]}
+  flakiness: {of: reward}
+"""
+DATA = Path(os.environ.get("GRADESTACK_REFERENCE_DATA") or ".")
+REFERENCE = [
+    *(
+        "tau-bench/gpt-4o-airline.json",
+        "formats/bfcl",
+        "tool_calls/cases.jsonl",
+        "own_data/chats.parquet",
+        "own_data/proxy_log.jsonl",
+        "own_data/desk_log.jsonl",
+    ),
+    *("formats/anthropic/conversations.jsonl", "formats/openai/finetune.jsonl"),
+]
+
+
+def numbers(found, above=()):
+    """Yield the path and value of whatever may be a figure, of each model, too."""
+    for name, value in found.items():
+        if name.endswith("_interval"):
+            continue
+        if isinstance(value, dict):
+            yield from numbers(value, (*above, name))
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+            yield (*above, name), value
+
+
+def beside(found, path):
+    """Return what stands beside a figure, or beside the map it is in: an interval, a reason, or nothing."""
+    for cut in range(len(path) - 1, -1, -1):
+        at = found
+        for name in path[:cut]:
+            at = at[name]
+        for name in (f"{path[cut]}_interval", *path[cut + 1 :]):
+            at = at if not isinstance(at, dict) or "reason" in at else at.get(name)
+        if isinstance(at, dict):
+            return at
+    return None
+
+
+def checked(out):
+    """Return how many figures of a run have intervals, and what is wrong with the others."""
+    summary, header = (json.loads((out / f"{name}.json").read_text()) for name in ("summary", "header"))
+    registry = discover()
+    entries = {(each.get("of"), each["key"]): each for each in header["components"] if each["kind"] == "aggregator"}
+    known, wrong = 0, []
+    for grader, metrics in summary["metrics"]["aggregates"].items():
+        for key, found in metrics.items():
+            entry = entries[grader, key]
+            for path, value in numbers(found):
+                name = ".".join(path[2:] if path[0] == "models" else path)
+                figure = next(
+                    (each for each in registry.load("aggregator", entry["name"]).figures if each.covers(name)), None
+                )
+                if name == "alpha" and "alpha_nominal" in found:
+                    continue  # the same figure, whose interval has this name; alpha_interval is another figure
+                if figure is None or "ci95" in found or (path[0] == "models" and "ci95" in found["models"][path[1]]):
+                    continue
+                interval, (low, high) = beside(found, path), figure.bounds
+                if interval is None or not ("reason" in interval or value is not None):
+                    wrong.append(f"{grader}.{key}.{name}: no interval and no reason")
+                elif "low" in interval:
+                    known += 1
+                    ends = interval["low"], value, interval["high"]
+                    if not (
+                        all(map(math.isfinite, ends)) and low <= ends[0] and ends[2] <= high and sorted(ends) == [*ends]
+                    ):
+                        wrong.append(f"{grader}.{key}.{name}: {ends}, bounds {low} to {high}")
+    return known, wrong
+
+
+def results(*words, out):
+    made = CliRunner().invoke(cli, [*map(str, words), "--output", str(out), "--quiet"])
+    assert made.exit_code in {0, 1}, made.output
+    return checked(out)
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("suite", sorted(EXAMPLES.glob("*/suite.yaml")), ids=lambda path: path.parent.name)
+def test_every_figure_of_an_example_has_an_interval_or_a_reason(suite, profile, tmp_path):
+    known, wrong = results("run", suite, "--profile", profile, out=tmp_path / "out")
+    assert (known > 3 or profile == "upstream", wrong) == (True, [])
+
+
+@pytest.mark.parametrize("stack", ["tool_calls", "trajectory"])
+def test_rates_of_tools_and_checks_have_one_too(stack, tmp_path):
+    known, wrong = results("grade", EXAMPLES / "airline/results.json", "--stack", stack, out=tmp_path / "out")
+    assert (known > 10, wrong) == (True, [])
+
+
+def test_agreement_and_flakiness_have_one_too(tmp_path):
+    suite = tmp_path / "agree.yaml"
+    suite.write_text(AGREEMENT.replace("PATH", str(EXAMPLES / "airline/results.json")))
+    known, wrong = results("run", suite, out=tmp_path / "out")
+    assert wrong == []
+    found = json.loads((tmp_path / "out/summary.json").read_text())["metrics"]["aggregates"]["reward"]
+    for metric, names in (
+        ("agreement", ("kappa", "ac1", "alpha_nominal", "alpha_interval")),
+        ("flakiness", ("icc", "within_variance")),
+    ):
+        assert all(found[metric][f"{name}_interval"]["clusters"] == 13 for name in names)
+    assert known > 20
+
+
+@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.proof
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("path", REFERENCE)
+def test_every_figure_of_published_data_has_an_interval_or_a_reason(path, profile, tmp_path):
+    known, wrong = results("grade", DATA / path, "--profile", profile, out=tmp_path / "out")
+    assert (known > 1 or profile == "upstream" or "bfcl" in path, wrong) == (True, [])

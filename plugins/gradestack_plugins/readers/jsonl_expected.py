@@ -10,7 +10,7 @@ import msgspec
 
 from gradestack import Expectation, ExpectedCall, Rule, suggest
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_fast import CallDetails
+from gradestack_plugins.readers.jsonl_lines import CallDetails
 from gradestack_plugins.readers.jsonl_sides import SIDE_KEYS, Wrong, is_named, named_calls, side, texts, unknown, wrong
 
 _KEYS = (*SIDE_KEYS, "alternatives", "forbidden", "state")

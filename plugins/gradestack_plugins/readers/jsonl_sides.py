@@ -11,7 +11,7 @@ import msgspec
 from gradestack import ToolCall, replace, suggest
 from gradestack.jsonio import check_depth
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_fast import CallDetails
+from gradestack_plugins.readers.jsonl_lines import CallDetails
 
 SIDE_KEYS = ("calls", "label", "text", "plan")
 

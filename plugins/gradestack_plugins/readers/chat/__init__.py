@@ -102,24 +102,26 @@ def text_of(content: Any) -> str:
 
 
 def tool_spec(raw: Any) -> ToolSpec | None:
-    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name.
-
-    Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; of others see :func:`schema_of`.
-    """
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name."""
     if not isinstance(raw, _OBJECT):
         return None
     function = raw.get("function")
     inner = function if isinstance(function, _OBJECT) else raw
-    name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
+    name, description = inner.get("name"), inner.get("description")
     if not isinstance(name, str):
         return None
-    if isinstance(parameters, list) and all(isinstance(each, _OBJECT) for each in parameters):
-        parameters = list_schema(parameters)
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=schema_of(parameters),
+        parameters=parameters_of(inner.get("parameters")),
     )
+
+
+def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
+    """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see :func:`schema_of`."""
+    if isinstance(parameters, list) and all(isinstance(each, _OBJECT) for each in parameters):
+        parameters = list_schema(parameters)
+    return schema_of(parameters)
 
 
 def schema_of(parameters: Any) -> Mapping[str, JSON] | None:

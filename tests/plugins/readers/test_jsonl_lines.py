@@ -2,15 +2,16 @@
 
 import copy
 import json
+import pickle
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import BadRecord, Input, Sample, Shard, Source, Status, Usage, discover, replace
+from gradestack import BadRecord, Input, Sample, Shard, Source, Status, ToolCall, ToolSpec, Usage, discover, replace
 from gradestack.jsonio import JsonProblem, loads, standard_loads
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.readers import jsonl_fast
+from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.readers.jsonl import JsonLines
 from tests.conftest import examples
 
@@ -40,8 +41,9 @@ def thorough(line, number):
 
 
 def told(record):
-    assert type(record) in (Sample, BadRecord)
-    return {name: repr(getattr(record, name)) for name in record.__struct_fields__}
+    assert isinstance(record, Sample | BadRecord)
+    names = (Sample if isinstance(record, Sample) else BadRecord).__struct_fields__
+    return {name: repr(getattr(record, name)) for name in names}
 
 
 def agrees(place, *lines):
@@ -251,7 +253,7 @@ def encoded(record, *, escaped=True):
 @settings(max_examples=examples(150), deadline=None)
 @given(records=st.lists(RECORDS, min_size=1, max_size=3), escaped=st.booleans())
 def test_both_ways_give_one_result(place, records, escaped):
-    """The same sample, or the same words on what is wrong; so again when tools are known."""
+    """The same sample, or the same words on what is wrong; so again when schemas are known."""
     agrees(place, *[encoded(record, escaped=escaped) for record in records])
 
 
@@ -409,29 +411,50 @@ def test_usual_lines_go_the_straight_way(place, monkeypatch):
 # what is known of earlier lines
 
 
-def test_tools_are_shared(place):
-    """Samples with the same tool have the same object, which graders may look up by identity; another is another."""
-    lines = [{"id": "a", "tools": [{"name": "f"}, {"name": "g"}]}, {"id": "b", "tools": [{"name": "f"}]}]
-    one, two = read(place, map(encoded, lines))
-    assert one.tools[0] is two.tools[0]
-    assert one.tools[1] != one.tools[0]
+def test_samples_read_equal_samples_made(place):
+    """Whether it was decoded or made by hand: equal, the same text, and the same after pickling."""
+    parameters = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    tools = [{"name": "f", "parameters": parameters}, {"function": {"name": "g"}}]
+    (found,) = read(place, [encoded({"id": 7, "predicted": [CALL], "tools": tools})])
+    made = Sample(
+        id="7",
+        calls=(ToolCall(name="f", arguments={"x": 1}),),
+        tools=(ToolSpec(name="f", parameters=parameters), ToolSpec(name="g")),
+        source=Source(file="runs.jsonl", line=1, id=7),
+    )
+    for each in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found), replace(found, label=None)):  # noqa: S301 - our own
+        assert each == made
+        assert made == each
+        assert repr(each) == repr(made)
+    assert replace(found, tools=()).tools == ()
+    assert replace(found, model="m") != made
+    assert found.tools[0] != made.tools[1]
+    assert found.tools[0] != "f"
+
+
+def test_schemas_are_shared(place):
+    """Equal parameters of tools are decoded once; others are others."""
+    lines = [{"id": n, "tools": [{"name": "f", "parameters": {"a": n // 2}}]} for n in range(3)]
+    one, two, three = read(place, map(encoded, lines))
+    assert one.tools[0].parameters is two.tools[0].parameters
+    assert one.tools[0] != three.tools[0]
 
 
 def test_what_is_known_does_not_grow_without_end(place, monkeypatch):
     """Samples are right when more tools are met than are kept, and no large one is kept."""
-    monkeypatch.setattr(jsonl_fast, "_MOST_TOOLS", 3)
-    monkeypatch.setattr(jsonl_fast, "_LARGEST_TOOL", 200)
-    jsonl_fast._tools.clear()
-    lines = [{"id": n, "tools": [{"name": f"f{n % 5}"}, {"name": f"g{n % 2}"}]} for n in range(40)]
-    lines.append({"id": "large", "tools": [{"name": "f", "description": "x" * 300}]})
+    monkeypatch.setattr(jsonl_lines, "_MOST_SCHEMAS", 3)
+    monkeypatch.setattr(jsonl_lines, "_LARGEST_SCHEMA", 200)
+    jsonl_lines._schemas.clear()
+    lines = [{"id": n, "tools": [{"name": "f", "parameters": {"a": n % 5}}]} for n in range(40)]
+    lines.append({"id": "large", "tools": [{"name": "f", "parameters": {"a": "x" * 300}}]})
     agrees(place, *map(encoded, lines))
-    assert 0 < len(jsonl_fast._tools) <= 3
-    assert max(map(len, jsonl_fast._tools)) <= 200
-    jsonl_fast._tools.clear()
+    assert 0 < len(jsonl_lines._schemas) <= 3
+    assert max(map(len, jsonl_lines._schemas)) <= 200
+    jsonl_lines._schemas.clear()
 
 
 def test_no_grader_changes_what_samples_share(place):
-    """Every built-in grader, in both profiles, leaves shared tools and empty mappings as they were."""
+    """Every built-in grader, in both profiles, leaves what samples share as it was."""
     calls = [CALL, {"name": "g", "arguments": '{"x": [1, {"y": null}]}'}, {"name": "f", "arguments": "{"}]
     parameters = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     line = {
@@ -457,7 +480,6 @@ def test_no_grader_changes_what_samples_share(place):
                     graded += 1
     assert graded > 50
     assert repr(samples) == repr(before)
-    assert jsonl_fast._NOTHING == {}
     assert [told(each) for each in read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare})))] == [
         told(each) for each in before[:2]
     ]

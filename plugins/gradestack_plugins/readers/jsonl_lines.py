@@ -1,0 +1,346 @@
+"""A line of the ``jsonl`` form, decoded straight into a sample.
+
+What the form nests stays in private fields of the sample; its own attributes are set once, those of tools when somebody
+asks for them. What does not follow the form in its usual shapes (:class:`Unusual`, or whatever msgspec refuses) is left
+to :mod:`gradestack_plugins.readers.jsonl`: it gives the same sample where both can, and says what is wrong where
+something is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import force_setattr as _set
+
+from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
+from gradestack.jsonio import JsonProblem, check_depth, check_utf8, compact, loads
+from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.jsonl_schema import VERSIONS
+
+_MOST_SCHEMAS = 4096
+_LARGEST_SCHEMA = 32 * 1024
+_LONG = 500
+"""Characters of JSON that can be nested too deeply."""
+_LONG_TEXT = 4000
+"""Bytes of a schema in which a whole number may have more digits than are read."""
+_NO_EXPECTATION = Expectation()
+_schemas: dict[bytes, Any] = {}
+"""Parameters of tools met before, by their text: records repeat the same few."""
+
+
+class Unusual(Exception):
+    """A line for the thorough way."""
+
+
+class _Nothing:
+    """What no JSON is decoded into: the type of fields that a line cannot set."""
+
+
+CallT = TypeVar("CallT")
+
+
+class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str
+    arguments: Any = UNSET
+    kwargs: Any = None
+
+
+class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
+    """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
+
+    result: Any = None
+    error: str | None = None
+    turn: int | None = None
+    step: int | None = None
+    author: str | None = None
+    server: str | None = None
+    kind: Literal["function", "builtin", "mcp", "custom"] | None = None
+    status: Literal["ok", "error", "denied", "not_run"] | None = None
+    error_type: str | None = None
+    started: str | None = None
+    seconds: float | None = None
+
+
+class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    name: str = ""
+    arguments: Any = UNSET
+    kwargs: Any = None
+    function: _Function | None = None
+    id: str | None = None
+    type: Any = None
+    index: Any = None
+    requestor: str | None = None
+
+
+_DetailedCall = msgspec.defstruct(
+    "_DetailedCall",
+    [(field.name, field.type, field.default) for field in msgspec.structs.fields(CallDetails)],
+    bases=(_Call,),
+    forbid_unknown_fields=True,
+    gc=False,
+)
+"""A call with more than most have: looked for in lines whose calls are not of the usual keys."""
+
+
+class _Side(msgspec.Struct, Generic[CallT], forbid_unknown_fields=True, gc=False):
+    calls: list[CallT] | None = None
+    label: str | None = None
+    text: str | list[str] | None = None
+    plan: Any = None
+
+
+def _hidden(of: type[msgspec.Struct], names: str) -> Any:
+    """Return a struct with the fields of another, of which no JSON sets these."""
+    fields = {each.name: each for each in msgspec.structs.fields(of)}
+    hidden = []
+    for name in names.split():
+        default: dict[str, Any] = {"default": fields[name].default}
+        if fields[name].default is msgspec.NODEFAULT:
+            default = {"default_factory": fields[name].default_factory}
+        if name == "tools":
+            default = {"default": UNSET}
+        hidden.append((name, _Nothing, msgspec.field(name=f"\ufdd0{name}", **default)))
+    return msgspec.defstruct(of.__name__, hidden, bases=(of,), frozen=True, kw_only=True, eq=False)
+
+
+class _Tool(_hidden(ToolSpec, "parameters"), frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg, misc]
+    """A tool whose parameters are decoded when somebody asks for them, once per distinct text."""
+
+    text: Raw = msgspec.field(default=Raw(b"null"), name="parameters")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolSpec) and _plain(self) == _plain(other)
+
+    __hash__ = None  # type: ignore[assignment]  # holds a mapping
+
+    def __repr__(self) -> str:
+        return repr(_plain(self))
+
+
+def _plain(tool: ToolSpec) -> ToolSpec:
+    return ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
+
+
+def _parameters(tool: _Tool) -> Mapping[str, Any] | None:
+    text = bytes(tool.text)
+    if text not in _schemas:
+        found = chat.parameters_of(loads(text))
+        if len(text) > _LARGEST_SCHEMA:
+            return found
+        if len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.clear()
+        _schemas[text] = found
+    return _schemas[text]  # type: ignore[no-any-return]
+
+
+_Tool.parameters = property(_parameters)
+
+
+class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
+    """A tool as the form has it: flat, or in OpenAI's form."""
+
+    name: str = ""
+    function: _Tool | None = None
+
+
+_OF_READERS = "calls label text plan tools status agent_usage remarks source native"
+"""Fields of a sample that are no keys of the form."""
+
+
+class _Line(_hidden(Sample, _OF_READERS), Generic[CallT], frozen=True, eq=False, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
+    id: str | int
+    turns: list[list[dict[str, Any]]] | None = ()  # type: ignore[assignment]
+    expected: Expectation | list[ExpectedCall] | str | None = _NO_EXPECTATION
+    recorded: dict[str, Any] | None = msgspec.field(default_factory=dict)
+    error: Any = None
+    trace: dict[str, str] | None = msgspec.field(default_factory=dict)
+    children: tuple[str, ...] | None = ()
+    usage: Any = None
+    facets: dict[str, Any] | None = msgspec.field(default_factory=dict)
+    version: int = VERSIONS[0]
+    predicted: list[CallT] | _Side[CallT] | str | UnsetType | None = UNSET
+    messages: list[dict[str, Any]] | None = None
+    entries: list[_Entry] | None = msgspec.field(default=None, name="tools")
+
+    def _shown(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in Sample.__struct_fields__ if name != "native"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sample) and other._shown() == self._shown()
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    def __repr__(self) -> str:
+        return repr(Sample(**self._shown()))
+
+
+_field_of_tools = Sample.__dict__["tools"]
+
+
+def _tools(line: _Line[Any]) -> tuple[ToolSpec, ...] | None:
+    found = _field_of_tools.__get__(line)
+    if found is UNSET:
+        entries = line.entries
+        found = None if entries is None else tuple([each.function or each for each in entries])
+        _field_of_tools.__set__(line, found)
+    return found  # type: ignore[no-any-return]
+
+
+_Line.tools = property(_tools)
+_decode = msgspec.json.Decoder(_Line[_Call]).decode
+_decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall]).decode  # type: ignore[valid-type]
+_decode_any = msgspec.json.Decoder().decode
+_DETAILS = CallDetails.__struct_fields__
+
+
+def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
+    made = []
+    for entry in entries:
+        inner: Any = entry.function or entry
+        arguments, text = inner.arguments, None
+        if type(arguments) is str:
+            text = arguments
+            try:
+                arguments = _decode_any(text)
+                if len(text) > _LONG:
+                    check_depth(text)
+            except (ValueError, RecursionError):
+                arguments = _slowly(text)
+            if type(arguments) is not dict:
+                arguments = None
+        elif type(arguments) is not dict:
+            arguments, text = _odd_arguments(inner)
+        call = ToolCall(name=inner.name, arguments=arguments, raw_arguments=text, id=entry.id)
+        if inner is entry:
+            if not entry.name:
+                raise Unusual
+            if type(entry) is _DetailedCall:
+                details = {each: found for each in _DETAILS if (found := getattr(entry, each)) is not None}
+                call = replace(call, **details) if details else call
+        made.append(call if entry.requestor is None else replace(call, requestor=entry.requestor))
+    return tuple(made)
+
+
+def _odd_arguments(inner: Any) -> tuple[dict[str, Any] | None, str | None]:
+    """Return the arguments of a call that has neither an object nor text, and their text."""
+    arguments = inner.kwargs if inner.arguments is UNSET else inner.arguments
+    if arguments is None:
+        return {}, None
+    if type(arguments) is str:
+        raise Unusual
+    return (arguments, None) if type(arguments) is dict else (None, compact(arguments))
+
+
+def _slowly(text: str) -> Any:
+    try:
+        return loads(text)
+    except JsonProblem:
+        return None
+
+
+def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectation:
+    found = _NO_EXPECTATION
+    if given is not None:
+        found = Expectation(label=given, text=given) if isinstance(given, str) else Expectation(calls=tuple(given))
+    _set(line, "expected", found)
+    return found
+
+
+def _set_turns(line: Any) -> None:
+    """Set the conversation, and without a prediction the calls made in it and its last answer."""
+    lists = [line.messages or ()] if line.turns is None or line.turns == () else line.turns
+    turns = tuple(map(chat.messages, lists)) if line.turns or line.messages is not None else ()
+    _set(line, "turns", turns)
+    flat = [message for turn in turns for message in turn]
+    if line.predicted is UNSET and flat:
+        answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
+        _set(line, "calls", chat.made_calls(flat))
+        _set(line, "text", answers[-1] if answers else None)
+
+
+def _set_predicted(line: Any, predicted: Any) -> None:
+    if type(predicted) is _Side:
+        if predicted.calls is not None:
+            _set(line, "calls", _calls(predicted.calls))
+        if (text := predicted.text) is not None:
+            _set(line, "text", "\n".join(text) if type(text) is list else text)
+        if predicted.label is not None:
+            _set(line, "label", predicted.label)
+        if predicted.plan is not None:
+            _set(line, "plan", predicted.plan)
+    elif type(predicted) is list:
+        _set(line, "calls", _calls(predicted))
+    elif type(predicted) is str:
+        _set(line, "label", predicted)
+        _set(line, "text", predicted)
+
+
+def _set_usage(line: Any) -> None:
+    _set(line, "agent_usage", line.usage)
+    _set(line, "usage", usage_of(line.usage))
+
+
+def usage_of(recorded: Any) -> Usage | None:
+    """Return usage recorded in gradestack's own keys, None for any other form and where it says nothing."""
+    if not recorded:
+        return None
+    try:
+        return msgspec.convert(recorded, Usage)
+    except ValueError:  # of msgspec's own kind, or a lone surrogate
+        return None
+
+
+def _decoded(data: bytes) -> Any:
+    if not data.isascii():
+        check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
+    try:
+        line: Any = _decode(data)
+    except msgspec.ValidationError:
+        line = _decode_detailed(data)
+    if len(data) > _LONG:
+        check_depth(data)
+    if line.version not in VERSIONS or line.error is not None:
+        raise Unusual
+    for each in line.entries or ():
+        if each.function is None and not each.name:
+            raise Unusual
+    if len(data) > _LONG_TEXT and any(len((each.function or each).text) > _LONG_TEXT for each in line.entries or ()):
+        raise Unusual
+    return line
+
+
+def sample_of(data: bytes, file: str, number: int) -> Sample:
+    """Return the sample of one line of a file.
+
+    Raises:
+        Unusual: The line is not of a usual shape, or wrong.
+        ValueError: It is not JSON for msgspec, or not of the form.
+        RecursionError: It is nested too deeply.
+    """
+    line = _decoded(data)
+    expected = line.expected
+    if type(expected) is not Expectation:
+        expected = _set_expected(line, expected)
+    for call in expected.calls or ():
+        if call.arguments is None or call.raw_arguments is not None or not call.name or (call.turn or 0) < 0:
+            raise Unusual
+    if expected.alternatives:
+        raise Unusual
+    if line.predicted is not UNSET:
+        _set_predicted(line, line.predicted)
+    if line.turns != () or line.messages is not None:
+        _set_turns(line)
+    if type(identifier := line.id) is int:
+        _set(line, "id", str(identifier))
+        _set(line, "source", Source(file=file, ordinal=number - 1, line=number, id=identifier))
+    else:
+        _set(line, "source", Source(file=file, ordinal=number - 1, line=number))
+    if line.usage is not None:
+        _set_usage(line)
+    if line.recorded is None or line.facets is None or line.trace is None or line.children is None:
+        for name, nothing in (("recorded", {}), ("facets", {}), ("trace", {}), ("children", ())):
+            _set(line, name, getattr(line, name) or nothing)
+    return line  # type: ignore[no-any-return]

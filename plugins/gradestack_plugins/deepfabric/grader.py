@@ -36,7 +36,6 @@ from gradestack_plugins.deepfabric.options import (
     USUAL,
     Parser,
     Reading,
-    Rules,
     Version,
     Weights,
     resolve,
@@ -62,7 +61,11 @@ Figures = tuple[float, dict[str, float | None], dict[str, int]]
 """Score, parts and counts."""
 
 WRONG: Final = (False, False, False)
+WRONG_ARGUMENTS: Final = (True, False, False)
+WRONG_TOOL: Final = (False, True, False)
 RIGHT: Final = (True, True, True)
+VERDICTS: Final = (RIGHT, WRONG_ARGUMENTS, WRONG_TOOL, WRONG)
+"""Those there are without ``response_quality``."""
 TIPS: Final = {
     "data": "the record cannot be used as it is: mend it, or read the dataset with validation: lenient",
     "target": "see whether the model answered at all, and in the output format its calls are read from",
@@ -71,7 +74,7 @@ TIPS: Final = {
 
 
 @lru_cache(maxsize=64)
-def figures(verdict: Verdict, weights: Weights, *, processed: bool, quality: float = 0.0) -> Figures:
+def figures(verdict: Verdict, weights: Weights, quality: float = 0.0, *, processed: bool = True) -> Figures:
     """Return score, parts and counts of a verdict under these weights."""
     selection, parameters, execution = verdict
     values = (float(selection), float(parameters), float(execution), quality)
@@ -126,6 +129,7 @@ def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason
 
 
 _OK: Final = Status.OK
+_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not know"
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -232,10 +236,23 @@ class DeepFabric(Grader):
         """The weights in effect, in the order of the sum."""
         return resolve(self.given_weights, self.profile, normalize=self.normalize)
 
+    @cached_property
+    def _figures(self) -> dict[Verdict, Figures]:
+        """Those of each usual verdict."""
+        return {each: figures(each, self.resolved_weights) for each in VERDICTS}
+
     @property
     def given_weights(self) -> dict[str, Any] | None:
         """The weights as they were given, under either name."""
         return self.weights if self.weights is not None else self.metric_weights
+
+    @cached_property
+    def _documented(self) -> bool:
+        return self.profile == "documented" and not self.multi_turn
+
+    @cached_property
+    def _types_alone(self) -> bool:
+        return not self._strict.any
 
     @cached_property
     def _strict(self) -> Strictness:
@@ -266,24 +283,65 @@ class DeepFabric(Grader):
         calls = sample.calls
         if calls is None:
             return skipped("calls_not_recorded", "the sample does not say which calls were made")
-        if reference.alternatives or reference.forbidden or self._open(expected):
-            message = "the reference is more than a list of names and arguments, which this metric does not know"
-            return skipped("reference_not_plain", message)
+        if reference.alternatives or reference.forbidden:
+            return skipped("reference_not_plain", _NOT_PLAIN)
+        if self._documented:
+            return self._first_call(sample, expected, calls, tools or ())
+        if self._open(expected):
+            return skipped("reference_not_plain", _NOT_PLAIN)
         fault = self._reference_fault(expected, calls, tools or ())
         if fault is not None:
             return self._error(sample, fault, expected)
         turns = recorded_turns(sample, self.max_turns) if self.multi_turn else ()
         return self._judge(sample, expected, calls[0] if calls else None, tools or (), turns, named=bool(calls))
 
+    def _first_call(
+        self,
+        sample: Sample,
+        expected: tuple[ExpectedCall, ...],
+        calls: tuple[ToolCall, ...],
+        tools: tuple[ToolSpec, ...],
+    ) -> Grade:
+        """Return the grade of the first call made by the first that is expected, as it is documented."""
+        wanted, made = expected[0] if expected else None, calls[0] if calls else None
+        if wanted is not None and (wanted.names or wanted.optional):
+            return skipped("reference_not_plain", _NOT_PLAIN)
+        if made is None:
+            if wanted is None:
+                return self._graded(RIGHT, None, None, ())
+            reason = Reason(code="missing_call", subject=wanted.name, message="a call was expected")
+            return self._graded(WRONG, wanted, None, (reason,))
+        if made.arguments is None:
+            return self._error(sample, undecoded(made), expected)
+        if wanted is None:
+            message = "no call was expected"
+            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
+            return self._graded(WRONG, None, made, (reason,))
+        try:
+            wrong = self._by_schema(made, tools)
+        except (OverflowError, RecursionError) as error:
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
+        if made.name == wanted.name:
+            return self._graded(WRONG_ARGUMENTS if wrong else RIGHT, wanted, made, wrong)
+        reason = Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name)
+        return self._graded(WRONG if wrong else WRONG_TOOL, wanted, made, (reason, *wrong))
+
+    def _by_schema(self, made: ToolCall | Call, tools: tuple[ToolSpec, ...]) -> tuple[Reason, ...]:
+        """Return what is wrong with the arguments of a call by the schema of its tool, as it is documented."""
+        signature, arguments = find(tools, made.name, "documented"), made.arguments or {}
+        if signature is None:
+            message = "the called tool is not in the snapshot"
+            return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
+        if self._types_alone and signature.accepts(arguments):
+            return ()
+        return tuple(islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS))
+
     def _reference_fault(
         self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
     ) -> Fault | None:
         """Return the processing error of a sample of another format, or of one read by the document."""
         if self.profile == "documented":
-            for call in calls if self.multi_turn else calls[:1]:
-                if call.arguments is None:
-                    return undecoded(call)
-            return None
+            return next((undecoded(call) for call in calls if call.arguments is None), None)
         version = self.reading.version
         if calls and calls[0].arguments is None and not self.multi_turn:
             return undecoded(calls[0])
@@ -307,20 +365,14 @@ class DeepFabric(Grader):
         *,
         named: bool,
     ) -> Grade:
-        """Return the grade of all turns, or of the first call made by the first that is expected."""
+        """Return the grade of all turns, or as the program gives it of the first call by the first expected one."""
         if self.multi_turn:
             return self._over_turns(expected, made, tools, turns)
-        documented = self.profile == "documented"
         if not expected:
-            if documented and made is None:
-                return self._graded(RIGHT, None, None, ())
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
-            if documented and made is not None:
-                message = "no call was expected"
-                reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
             return self._graded(WRONG, None, made, (reason,))
         wanted, asked = expected[0], expected[0].arguments or {}
-        old = not documented and self.reading.version == OLD
+        old = self.reading.version == OLD
         reasons: list[Reason] = []
         if made is None:
             reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
@@ -328,8 +380,8 @@ class DeepFabric(Grader):
             reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
         selected, right = named and not reasons, len(reasons)
         try:
-            if made is not None and (documented or asked or made.arguments):
-                reasons += self._against(made, tools, asked, compared=named or old)
+            if made is not None and (asked or made.arguments):
+                reasons += self._by_program(made, tools, asked, compared=named or old)
         except (OverflowError, RecursionError) as error:
             return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
         fine = len(reasons) == right and (named or (old and (made is not None or not asked)))
@@ -359,7 +411,7 @@ class DeepFabric(Grader):
         first = {each.name: each.arguments or {} for each in reversed(expected)}
         upstream, right = self.profile == "upstream", len(reasons)
         for call in calls:
-            reasons += _lacking(call, first) if upstream else self._against(call.made(), tools, {}, compared=False)
+            reasons += _lacking(call, first) if upstream else self._by_schema(call.made(), tools)
         fine = len(reasons) == right and (upstream or bool(calls) == bool(names))
         execution = bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
         verdict = (share == 1.0, fine, execution)
@@ -372,18 +424,14 @@ class DeepFabric(Grader):
                 return True
         return False
 
-    def _against(
+    def _by_program(
         self, made: ToolCall, tools: tuple[ToolSpec, ...], asked: Mapping[str, JSON], *, compared: bool
     ) -> Iterable[Reason]:
-        """Return what is wrong with the arguments of a call: by its schema, or in ``upstream`` without one by value."""
-        documented, arguments = self.profile == "documented", made.arguments or {}
-        rules: Rules = "documented" if documented else self.reading.version
-        signature = find(tools, made.name, rules) if made.name or documented else None
+        """Return what the program has against the arguments of a call: by its schema, or without one by value."""
+        arguments = made.arguments or {}
+        signature = find(tools, made.name, self.reading.version) if made.name else None
         if signature is not None:
             return islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS)
-        if documented:
-            message = "the called tool is not in the snapshot"
-            return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
         same = compared and values_equal(asked, arguments)
         return () if same else islice(value_reasons(asked, arguments, made.name), MOST_REASONS)
 
@@ -395,7 +443,8 @@ class DeepFabric(Grader):
         reasons: tuple[Reason, ...],
         quality: float = 0.0,
     ) -> Grade:
-        score, parts, counts = figures(verdict, self.resolved_weights, processed=True, quality=quality)
+        usual = None if self.multi_turn else self._figures.get(verdict)
+        score, parts, counts = usual or figures(verdict, self.resolved_weights, quality)
         grade = Grade(
             score=score,
             passed=verdict == RIGHT,

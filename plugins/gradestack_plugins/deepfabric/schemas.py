@@ -60,6 +60,18 @@ class Signature(NamedTuple):
     """The JSON Schema it was made from."""
     rules: Rules
 
+    def accepts(self, arguments: Mapping[str, JSON]) -> bool:
+        """Return whether all required names are there, and every value is of its declared type."""
+        for name in self.required:
+            if name not in arguments:
+                return False
+        classes = self.classes
+        for name, value in arguments.items():
+            accepted = classes.get(name)
+            if accepted is not None and type(value) not in accepted and not fits(accepted, value):
+                return False
+        return True
+
     def word(self, name: str) -> str:
         """Return the declared type of a parameter, for messages; empty where there is no such parameter."""
         if name not in self.classes:

@@ -1,9 +1,9 @@
 """A line of the ``jsonl`` form, decoded straight into a sample.
 
-What the form nests stays in private fields of the sample; its own attributes are set once, those of tools when somebody
-asks for them. What does not follow the form in its usual shapes (:class:`Unusual`, or whatever msgspec refuses) is left
-to :mod:`gradestack_plugins.readers.jsonl`: it gives the same sample where both can, and says what is wrong where
-something is.
+What the form nests stays in fields of the line; those of the sample are set once, and parameters of tools are decoded
+when somebody asks for them. What does not follow the form in its usual shapes (:class:`Unusual`, or whatever msgspec
+refuses) is left to :mod:`gradestack_plugins.readers.jsonl`: it gives the same sample where both can, and says what is
+wrong where something is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LONG = 500
 _LONG_TEXT = 4000
 """Bytes of a schema in which a whole number may have more digits than are read."""
 _NO_EXPECTATION = Expectation()
-_schemas: dict[bytes, Any] = {}
-"""Parameters of tools met before, by their text: records repeat the same few."""
+_schemas: dict[str, tuple[Raw, Any]] = {}
+"""Text and parameters of the last tool of a name: records repeat the same few."""
 
 
 class Unusual(Exception):
@@ -100,14 +100,12 @@ def _hidden(of: type[msgspec.Struct], names: str) -> Any:
         default: dict[str, Any] = {"default": fields[name].default}
         if fields[name].default is msgspec.NODEFAULT:
             default = {"default_factory": fields[name].default_factory}
-        if name == "tools":
-            default = {"default": UNSET}
         hidden.append((name, _Nothing, msgspec.field(name=f"\ufdd0{name}", **default)))
     return msgspec.defstruct(of.__name__, hidden, bases=(of,), frozen=True, kw_only=True, eq=False)
 
 
 class _Tool(_hidden(ToolSpec, "parameters"), frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg, misc]
-    """A tool whose parameters are decoded when somebody asks for them, once per distinct text."""
+    """A tool whose parameters are decoded when somebody asks for them."""
 
     text: Raw = msgspec.field(default=Raw(b"null"), name="parameters")
 
@@ -125,15 +123,15 @@ def _plain(tool: ToolSpec) -> ToolSpec:
 
 
 def _parameters(tool: _Tool) -> Mapping[str, Any] | None:
-    text = bytes(tool.text)
-    if text not in _schemas:
-        found = chat.parameters_of(loads(text))
-        if len(text) > _LARGEST_SCHEMA:
-            return found
-        if len(_schemas) >= _MOST_SCHEMAS:
-            _schemas.clear()
-        _schemas[text] = found
-    return _schemas[text]  # type: ignore[no-any-return]
+    known = _schemas.get(tool.name)
+    if known is not None and known[0] == tool.text:
+        return known[1]  # type: ignore[no-any-return]
+    found = chat.parameters_of(loads(bytes(tool.text)))
+    if len(_schemas) >= _MOST_SCHEMAS:
+        _schemas.clear()
+    if len(tool.text) <= _LARGEST_SCHEMA:
+        _schemas[tool.name] = tool.text.copy(), found
+    return found
 
 
 _Tool.parameters = property(_parameters)
@@ -177,19 +175,6 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT], frozen=True, eq=False,
         return repr(Sample(**self._shown()))
 
 
-_field_of_tools = Sample.__dict__["tools"]
-
-
-def _tools(line: _Line[Any]) -> tuple[ToolSpec, ...] | None:
-    found = _field_of_tools.__get__(line)
-    if found is UNSET:
-        entries = line.entries
-        found = None if entries is None else tuple([each.function or each for each in entries])
-        _field_of_tools.__set__(line, found)
-    return found  # type: ignore[no-any-return]
-
-
-_Line.tools = property(_tools)
 _decode = msgspec.json.Decoder(_Line[_Call]).decode
 _decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall]).decode  # type: ignore[valid-type]
 _decode_any = msgspec.json.Decoder().decode
@@ -304,11 +289,12 @@ def _decoded(data: bytes) -> Any:
         check_depth(data)
     if line.version not in VERSIONS or line.error is not None:
         raise Unusual
-    for each in line.entries or ():
-        if each.function is None and not each.name:
-            raise Unusual
-    if len(data) > _LONG_TEXT and any(len((each.function or each).text) > _LONG_TEXT for each in line.entries or ()):
-        raise Unusual
+    if line.entries is not None:
+        tools = tuple([each.function or each for each in line.entries])
+        for each in tools:
+            if not each.name or len(each.text) > _LONG_TEXT:
+                raise Unusual
+        _set(line, "tools", tools)
     return line
 
 

@@ -63,7 +63,8 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
         total = 0.0
         for key, value in expected.items():
             if key in actual:
-                total += similarity(value, actual[key], budget, depth + 1)
+                found = actual[key]
+                total += 1.0 if value == found else similarity(value, found, budget, depth + 1)
         return total / len(expected)
     if isinstance(expected, list) and isinstance(actual, list):
         if not actual or not expected:

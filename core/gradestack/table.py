@@ -27,8 +27,8 @@ Numbers = Mapping[str, float]
 NumbersOf = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "2"
-"""Form of a shard's columns; a run begun with another is not continued."""
+FORM: Final = "3"
+"""Form of a shard's columns and identities; a run begun with another is not continued."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
 

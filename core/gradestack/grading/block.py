@@ -6,6 +6,7 @@ Nothing here keeps a sample.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
@@ -223,7 +224,7 @@ class ShardGrader:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
-            result.keys += b"".join([digest(each) for each in block if each.status is not Status.MISSING])
+            result.keys += array("Q", [digest(each) for each in block if each.status is not Status.MISSING]).tobytes()
             self.torn = False
 
     def _bad(self, record: BadRecord) -> None:

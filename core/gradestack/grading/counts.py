@@ -68,11 +68,9 @@ def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int]
     columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]
     if rows is not None:
         columns = [[codes[row] for row in rows] for codes in columns]
-    found, several = dict[str, Count](), len(models.values)
-    kinds = Counter([(code * several + model) * 2 + ran for code, model, ran in zip(*columns, strict=True)])
-    for kind, times in kinds.items():
-        code, model = divmod(kind // 2, several)
-        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, kind % 2, rule)
+    found = dict[str, Count]()
+    for (code, model, ran), times in Counter(zip(*columns, strict=True)).items():
+        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, ran, rule)
     return found
 
 

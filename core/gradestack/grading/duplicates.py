@@ -7,7 +7,6 @@ that places cost no memory.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,10 +50,7 @@ class Identities:
         """Take in the digests of one shard: eight bytes each."""
         if keys:
             self.spans.append(Span(len(self.digests), ordinal, samples, offset))
-            packed = array("Q", keys)
-            if sys.byteorder == "little":  # the first byte, by which they are divided, is the most significant
-                packed.byteswap()
-            self.digests.extend(packed)
+            self.digests.frombytes(keys)
 
     def early(self) -> bool:
         """Return whether something repeats; looks only when there are twice as many as at its last look."""
@@ -86,7 +82,7 @@ class Identities:
             yield array("Q", map(self.digests.__getitem__, group)), group
             groups[number] = array("I")
 
-    def last_of_repeated(self) -> dict[bytes, tuple[int, int]]:
+    def last_of_repeated(self) -> dict[int, tuple[int, int]]:
         """Return where the last of every repeated digest stands: shard and position among its digests."""
         again: set[int] = set()
         for digests, positions in self._groups():
@@ -95,7 +91,7 @@ class Identities:
         if not again:
             return {}
         found = {digest: at for at, digest in enumerate(self.digests) if digest in again}
-        return {digest.to_bytes(DIGEST): self.place(at)[:2] for digest, at in found.items()}
+        return {digest: self.place(at)[:2] for digest, at in found.items()}
 
     def place(self, position: int) -> tuple[int, int, Span]:
         """Return the shard of a digest, the position in it, and the shard's span."""

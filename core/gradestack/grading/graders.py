@@ -78,26 +78,27 @@ class Graders:
             KeyboardInterrupt: Interrupted again.
             PluginError: A component raised or broke the contract, and the run is strict.
         """
-        usual = all(sample.status is _OK for sample in samples)
+        usual, thread = {_OK}.issuperset([sample.status for sample in samples]), get_ident()
         found = Graded({}, {}, {})
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
             try:
-                with under_way(column):
-                    self._fill(stage, samples, column, judged, usual=usual)
+                UNDER_WAY[thread] = column
+                self._fill(stage, samples, column, judged, usual=usual)
                 found.explained[stage.key] = column
                 if stage.key in self._explain:
                     shown: Column = []
-                    found.explained[stage.key] = shown
-                    with under_way(shown):
-                        self._explained(stage, samples, column, shown)
+                    found.explained[stage.key] = UNDER_WAY[thread] = shown
+                    self._explained(stage, samples, column, shown)
             except KeyboardInterrupt:
                 if self.interrupted:
                     raise
                 self.interrupted = True
                 samples = samples[: len(found.explained.get(stage.key, column))]
+            finally:
+                UNDER_WAY.pop(thread, None)
             found.columns[stage.key] = column
             found.explained.setdefault(stage.key, column)
             if stage.extractor is not None:

@@ -37,35 +37,29 @@ def guarded_grades(
     Raises:
         PluginError: It raised or broke the contract, and ``strict`` is set.
     """
-    begin = len(into)
+    begin, add, forked = len(into), into.append, _forked
     try:
         for sample in samples:
             try:
-                try:
-                    grade = method(sample)
-                finally:
-                    if _forked:
-                        os._exit(0)
-                if (  # what check_grade looks at, in less time; the rest is looked at all at once
-                    type(grade) is Grade
-                    and type(score := grade.score) is float
-                    and -LARGEST_SCORE <= score <= LARGEST_SCORE
-                    and grade.outcome is _GRADED
-                    and type(grade.passed) in _VERDICTS
-                ):
-                    into.append(grade)
+                grade = method(sample)
+                if forked:
+                    os._exit(0)
+                if type(grade) is Grade and grade.outcome is _GRADED and grade.score is not None:
+                    add(grade)  # what is in it is looked at all at once
                     continue
                 flaw = (
                     check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
                 )
-            except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options end the run on this record
-                raise
-            except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
+            except BaseException as error:
+                if forked:
+                    os._exit(0)
+                if isinstance(error, KeyboardInterrupt | TimedOut | DataError):  # DataError: its options end the run
+                    raise
                 into.append(raised_grade(stage, sample, error, strict=strict))
                 continue
             into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
     finally:
-        if not _plain(into[begin:]):
+        if not _plain(into[begin:] if begin else into):
             for at, sample in zip(range(begin, len(into)), samples, strict=False):
                 flaw = check_grade(into[at])
                 into[at] = (
@@ -74,13 +68,21 @@ def guarded_grades(
 
 
 def _plain(grades: Sequence[Grade]) -> bool:
-    """Return whether numbers and labels of grades are of plain classes, and finite: their sum says so, all at once."""
+    """Return whether grades are right and of plain classes; that numbers are finite their sum says, all at once."""
     try:
-        numbers: list[Any] = [grade.score or 0 for grade in grades]
-        for members in ([grade.parts for grade in grades], [grade.counts for grade in grades]):
-            numbers += chain.from_iterable(map(dict.values, members))  # type: ignore[arg-type]
-        labels = {type(label) for grade in grades for label in (grade.label, grade.gold)}
-        return _NUMBERS.issuperset(map(type, numbers)) and labels <= _LABELS and isfinite(sum(numbers))
+        scores: list[Any] = [score for grade in grades if (score := grade.score) is not None]
+        members: Any = [grade.parts for grade in grades] + [grade.counts for grade in grades]
+        numbers: list[Any] = list(chain.from_iterable(map(dict.values, members)))
+        return (
+            set(map(type, scores)) <= {float}
+            and max(scores, default=0.0) <= LARGEST_SCORE
+            and min(scores, default=0.0) >= -LARGEST_SCORE
+            and _VERDICTS.issuperset([type(grade.passed) for grade in grades])
+            and _LABELS.issuperset([type(grade.label) for grade in grades])
+            and _LABELS.issuperset([type(grade.gold) for grade in grades])
+            and _NUMBERS.issuperset(map(type, numbers))
+            and isfinite(sum(numbers) + sum(scores))
+        )
     except (TypeError, OverflowError):  # a part that is None, a whole number beyond floats, or no mapping
         return False
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -15,16 +17,23 @@ from gradestack.grading.reading import records_of
 from gradestack.model import Sample
 
 _encode = msgspec.json.Encoder().encode
+_MASK, _HALF, _STEP = (1 << 64) - 1, 1 << 63, 0x9E3779B97F4A7C15
 
 
-def digest(sample: Sample) -> bytes:
-    """Return a 64-bit digest of a sample's identity (id, model, run)."""
-    identity = (sample.id, sample.model, sample.run)
+def digest(sample: Sample) -> int:
+    """Return 64 bits of a sample's identity (id, model, run): those of its task, and a step for each trial."""
+    mark, run = _mark((sample.id, sample.model)), sample.run
+    step = run * _STEP if type(run) is int and -_HALF <= run < _HALF else _mark((run,))
+    return (mark + step) & _MASK
+
+
+@lru_cache(1 << 16)  # a task has several trials
+def _mark(identity: tuple[Any, ...]) -> int:
     try:
         text = _encode(identity)
     except (TypeError, UnicodeEncodeError):  # a text of a class of its own, or a lone surrogate: the same form
         text = json.dumps(identity, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return blake2b(text, digest_size=DIGEST).digest()
+    return int.from_bytes(blake2b(text, digest_size=DIGEST).digest())
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +41,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     ids: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
-    last: Mapping[bytes, tuple[int, int]] | None = None
+    last: Mapping[int, tuple[int, int]] | None = None
     """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
 
     def takes(self, sample: Sample, place: tuple[int, int]) -> bool:
@@ -73,12 +82,10 @@ def first_ids(reader: Reader, shards: Iterable[Shard], index: Any, count: int) -
     return frozenset(found)
 
 
-def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[bytes, tuple[int, int]]:
+def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[int, tuple[int, int]]:
     """Return where the last record of every repeated (id, model, run) stands: a first pass over all inputs."""
     found = Identities()
     for shard in shards:
-        keys = bytearray()
-        for _, sample in _samples(reader, [shard], index):
-            keys += digest(sample)
-        found.add(bytes(keys), shard.ordinal)
+        keys = array("Q", (digest(sample) for _, sample in _samples(reader, [shard], index)))
+        found.add(keys.tobytes(), shard.ordinal)
     return found.last_of_repeated()

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import force_setattr as _set
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
-from gradestack.jsonio import JsonProblem, check_depth, check_utf8, compact, loads
+from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
@@ -221,8 +221,8 @@ def _odd_arguments(inner: Any) -> tuple[dict[str, Any] | None, str | None]:
 
 def _slowly(text: str) -> Any:
     try:
-        return loads(text)
-    except JsonProblem:
+        return standard_loads(text)
+    except (ValueError, RecursionError):
         return None
 
 

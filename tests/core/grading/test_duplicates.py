@@ -9,13 +9,13 @@ import pytest
 from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
 from gradestack.grading import duplicates
 from gradestack.grading.duplicates import Identities, places_in_input
-from gradestack.grading.selection import Selection, digest
+from gradestack.grading.selection import Selection
 from gradestack.jsonio import dumps
 from gradestack.rundir.recorder import places_in_rows
 
 
 def packed(numbers):
-    return b"".join(number.to_bytes(8) for number in numbers)
+    return array("Q", numbers).tobytes()
 
 
 def naive(numbers):
@@ -58,7 +58,7 @@ def test_nothing_repeats(pieces):
 
 def test_the_last_of_every_repeated_one(pieces):
     numbers = [1, 2, 3, 1, 2**60, 1, 2**60, 9]
-    assert filled(numbers, 3).last_of_repeated() == {packed([1]): (1, 2), packed([2**60]): (2, 0)}
+    assert filled(numbers, 3).last_of_repeated() == {1: (1, 2), 2**60: (2, 0)}
 
 
 def test_a_repetition_is_seen_early():
@@ -77,7 +77,6 @@ def test_a_sample_costs_eight_bytes():
     found = filled(list(range(1_000)), 100)
     assert isinstance(found.digests, array)
     assert found.digests.itemsize * len(found.digests) == 8_000
-    assert len(digest(Sample(id="a"))) == 8
 
 
 def rows_of(path, samples):

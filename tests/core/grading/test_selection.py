@@ -93,5 +93,5 @@ class Name(str):
 def test_one_identity_has_one_digest(text, run):
     plain = digest(Sample(id=text, model=text, run=run))
     assert digest(Sample(id=Name(text), model=Name(text), run=run)) == plain
-    assert len(plain) == 8
+    assert 0 <= plain < 2**64
     assert plain not in {digest(Sample(id=text, model=None, run=run)), digest(Sample(id=text, model=text, run="1"))}

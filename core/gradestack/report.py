@@ -39,13 +39,18 @@ _maps = dict[str, dict[str, Any]]
 _names: Any = [("kind", str), ("key", str), ("name", str), ("label", str, ""), ("unit", str, "")]
 _more: Any = [("options", dict[str, Any], {}), ("code", dict[str, str], {}), ("better", Direction, "higher")]
 _Component: Any = defstruct("Component", [*_names, *_more])
+_Input: Any = defstruct("Input", [("path", str), ("name", str), ("shown", str)])
+_recording: Any = [("reader", str), ("options", dict[str, Any]), ("inputs", list[_Input]), ("dataset", _Input | None)]
+_Recording: Any = defstruct("Recording", _recording)
+_File: Any = defstruct("File", [("path", str), ("bytes", int | None), ("sha256", str | None)])
+_head: Any = [("components", list[_Component], []), ("profile", str, "documented"), ("inputs", list[_File], [])]
 _Outcome: Any = defstruct("Outcome", [("grader", str, ""), ("rule", str, ""), ("words", dict[str, str], {})])
 _metrics: Any = [("aggregates", _maps), ("states", dict[str, dict[str, int]]), ("by_metric", _maps), ("total", int, 0)]
 _gates: Any = [("suite", str), ("gates", list[dict[str, Any]]), ("gates_passed", bool | None)]
 _said: Any = [("warnings", list[Any], []), ("incomplete", str, ""), ("all_failed", str, "")]
 _parts: Any = [("outcome", _Outcome | None, None), ("headline", dict[str, Any] | None, None)]
 _FORMS: Mapping[str, Any] = {
-    HEADER: defstruct("Header", [("components", list[_Component], []), ("profile", str, "documented")]),
+    HEADER: defstruct("Header", [*_head, ("recording", _Recording | None, None)]),
     SUMMARY: defstruct("Summary", [*_gates, ("metrics", defstruct("Metrics", _metrics)), *_said, *_parts]),
 }
 
@@ -59,6 +64,10 @@ def damage(path: Path) -> str | None:
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)
     return None
+
+
+def _damaged(path: Path, why: object) -> DataError:
+    return DataError(f"{path}: not the {path.stem} of a gradestack run: {why}; grade the files again")
 
 
 def _unreadable(path: Path, error: Exception) -> str:
@@ -344,10 +353,11 @@ def load_report(path: str | Path) -> Report:
     for name, form in _FORMS.items():
         try:
             msgspec.convert(read[name], form)
-        except msgspec.ValidationError as error:
-            raise DataError(
-                f"{path / name}: not the {Path(name).stem} of a gradestack run: {error}; grade the files again"
-            ) from error
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a key may be half of a surrogate pair
+            raise _damaged(path / name, error) from error
+    known = {each["key"] for each in read[HEADER].get("components", []) if each["kind"] == "grader"}
+    if unknown := read[SUMMARY]["metrics"]["states"].keys() - known:
+        raise _damaged(path / HEADER, f"no grader {min(unknown)!r} in components, of which {SUMMARY} has figures")
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
         raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")

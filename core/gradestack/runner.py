@@ -24,7 +24,7 @@ from gradestack.outcome.trajectories import with_trajectories
 from gradestack.progress import ProgressCount
 from gradestack.report import Report
 from gradestack.run_files import HEADER, ROWS, SUMMARY
-from gradestack.rundir.header import header, timed_out
+from gradestack.rundir.header import header
 from gradestack.rundir.place import (
     PATIENCE,
     Staging,
@@ -70,8 +70,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         figures = summary(suite, loop.merging, loop.merged, report, baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
-        head |= timed_out(suite, loop.merged) | digests(baselines)
+        head = header(suite, loop, started.isoformat(timespec="seconds"), timings) | digests(baselines)
     except BaseException:
         held.file.close()
         raise
@@ -206,10 +205,7 @@ class _Run:
         lines = (line.data for line in iter_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings, loop.merged.remarks) | timed_out(suite, loop.merged)
-        head |= digests(self.baselines)
-        if loop.resumed:
-            head["resumed"] = loop.resumed
+        head = header(suite, loop, self.recorder.started, self.timings) | digests(self.baselines)
         if suite.num_runs is not None and not loop.merged.interrupted:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 

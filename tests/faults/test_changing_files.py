@@ -1,6 +1,13 @@
 """Files that change while they are read: what was planned is graded, or the run says that it cannot be."""
 
+import gzip
+import hashlib
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +15,7 @@ import gradestack
 from gradestack import DataError
 from gradestack.grading import loop
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 
 
@@ -105,3 +113,93 @@ def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(tmp_path, engine, mea
     else:
         assert report.summary["bad_records"]["count"] >= 1
         assert "cut off" in report.summary["bad_records"]["listed"][0]["reason"]
+
+
+CHANGES = {
+    "renamed over": ("os.replace(HERE / 'other.jsonl', path)", "runs.jsonl: was replaced by another file while it"),
+    "edited in place": ("path.write_bytes(path.read_bytes().replace(b'x', b'y'))", "runs.jsonl: was edited while it"),
+    "edited and longer": ("path.write_bytes(b'{}\\n' + path.read_bytes())", "runs.jsonl: was edited while it"),
+    "touched": ("os.utime(path, (1, 1))", "runs.jsonl: was edited while it was read"),
+    "cut short": ("os.truncate(path, 100)", "cut short"),
+}
+APPEND = 'with path.open(\'a\') as file: file.write(\'{"id": "late", "predicted": "x"}\\n{"half\')'
+GRADER = """
+import os
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+def grade(sample):
+    path = HERE / "runs.jsonl"
+    if not (HERE / "done").exists():
+        (HERE / "done").touch()
+        {change}
+    return 1.0
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a function that grades five samples of a file, and does something to the file meanwhile."""
+    rows = [f'{{"id": "t{number}", "predicted": "x"}}\n' for number in range(5)]
+    (tmp_path / "other.jsonl").write_text("".join(rows[::-1]))
+    (tmp_path / "runs.jsonl").write_text("".join(rows))
+    os.utime(tmp_path / "runs.jsonl", (1000, 1000))
+
+    def run(change, engine, *files):
+        (tmp_path / "own.py").write_text(GRADER.replace("{change}", change))
+        options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", "out", "--set", "reports=[]"]
+        command = [sys.executable, "-m", "gradestack.cli", "grade", *(files or ["runs.jsonl"]), *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("engine", ["serial", "processes", "dask"])
+def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, change, engine):
+    """No figures of a mixture: exit 3, and nothing is written."""
+    if engine == "dask" and change != "renamed over":
+        pytest.skip("what looks is the same for every engine, and a cluster takes its time")
+    code, message = CHANGES[change]
+    done = command(code, engine)
+    assert (done.returncode, message in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, engine):
+    """The header's checksum is of the lines that were read."""
+    text = (tmp_path / "runs.jsonl").read_bytes()
+    done = command(APPEND, engine)
+    assert done.returncode == 0, done.stderr
+    assert "Warning: runs.jsonl: 39 bytes were appended while it was read and are not graded" in done.stdout
+    report = gradestack.load_report(tmp_path / "out")
+    (entry,) = report.header["inputs"]
+    assert (entry["bytes"], entry["sha256"]) == (len(text), hashlib.sha256(text).hexdigest())
+    assert (report.metrics["total"], report.summary["bad_records"]["count"]) == (5, 0)
+
+
+def test_a_packed_file_that_is_replaced_after_it_was_unpacked_is_refused(command, tmp_path):
+    """Its copy would be graded, and the header would have the checksum of another."""
+    packed = tmp_path / "runs.jsonl.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "runs.jsonl").read_bytes()))
+    done = command(f"Path({str(packed)!r}).write_bytes(b'other')", "serial", packed)
+    assert (done.returncode, "runs.jsonl.gz: has changed while it was read" in done.stderr) == (3, True), done.stderr
+
+
+def test_a_file_of_a_directory_that_changes_is_refused(command, tmp_path):
+    """Also one that is read beside the results."""
+    shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
+    done = command("(HERE / 'recorded/summary.json').write_text('{}')", "serial", "recorded")
+    assert (done.returncode, "recorded/summary.json: was cut short while it" in done.stderr) == (3, True), done.stderr
+
+
+def test_samples_handed_over_one_by_one_end_when_their_file_changes(lines, tmp_path):
+    """Who takes them as they come is told, too."""
+    found = gradestack.stream(lines, graders={"q": "tau_partial"})
+    next(found)
+    lines.write_bytes(lines.read_bytes().replace(b"t1", b"u1"))
+    with pytest.raises(DataError, match=r"runs\.jsonl: was edited while it was read"):
+        list(found)

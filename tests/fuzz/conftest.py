@@ -5,6 +5,7 @@ import faulthandler
 import io
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -23,6 +24,10 @@ LONGEST = 20.0
 SHARE = 2
 """Examples of each test in the small share."""
 BATCH = 20
+KEPT = 20
+"""Kinds of failures that are kept of a test."""
+BUILD = Path(__file__).parents[2] / "build/fuzz"
+NO_NAME = dict.fromkeys(map(ord, "/ []"), "-")
 
 
 class Ended(NamedTuple):
@@ -61,7 +66,7 @@ def ended(tmp_path, monkeypatch, installed):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
 
-    def run(*arguments):
+    def command(*arguments):
         shutil.rmtree(out, ignore_errors=True)
         said, code = io.StringIO(), 0
         begun = time.process_time()
@@ -73,10 +78,13 @@ def ended(tmp_path, monkeypatch, installed):
             code = done.code or 0
         finally:
             faulthandler.cancel_dump_traceback_later()
-        found = Ended(code, said.getvalue(), time.process_time() - begun, out)
-        assert found.code in (0, 1, 2, 3), found.text
-        assert "Traceback" not in found.text
-        assert "this is a bug" not in found.text
+        return Ended(code, said.getvalue(), time.process_time() - begun, out)
+
+    def run(*arguments):
+        found = command(*arguments)
+        if found.code not in (0, 1, 2, 3) or "this is a bug" in found.text:
+            raise AssertionError(command("--debug", *arguments).text)
+        assert not re.search("^Traceback", found.text, re.MULTILINE), found.text
         assert found.seconds < LONGEST, found.text
         assert found.code in (0, 1) or found.text.count("error: ") >= 1
         return found
@@ -85,17 +93,28 @@ def ended(tmp_path, monkeypatch, installed):
 
 
 @pytest.fixture
-def fuzz(request, record_property):
-    """Return a function that runs a test on inputs of a strategy: a few that are always the same, or for a time."""
+def fuzz(request, record_property, tmp_path):
+    """Return a function that runs a test on inputs of a strategy: a few that are always the same, or for a time.
+
+    What fails is kept, one input of each kind of failure, and the others are tried all the same.
+    """
     tests = sum(item.path.parent == request.node.path.parent for item in request.session.items)
 
     def run(strategy, test):
-        number = 0
+        number, failed = 0, {}
 
         def counted(drawn):
             nonlocal number
             number += 1
-            test(drawn)
+            try:
+                test(drawn)
+            except AssertionError as error:
+                last = re.sub(r"[\d']+", "", str(error).strip().rpartition("\n")[2])[:60]
+                if last not in failed and len(failed) < KEPT:
+                    failed[last] = f"{error}\nof {drawn!r:.20000}\n"
+                    kept = BUILD / request.node.name.translate(NO_NAME) / str(len(failed))
+                    shutil.rmtree(kept, ignore_errors=True)
+                    shutil.copytree(tmp_path, kept, symlinks=True)
 
         def batch(size, **more):
             wanted = settings(
@@ -115,6 +134,7 @@ def fuzz(request, record_property):
             seed(at)(batch(BATCH))()
             at += 1
         record_property("inputs", number)
+        assert not failed, f"kept below {BUILD}:\n" + "\n".join(failed.values())
 
     return run
 

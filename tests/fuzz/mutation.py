@@ -1,17 +1,24 @@
 """Mutated files: changes at the level of bytes and of JSON, drawn by hypothesis and applied to real examples."""
 
 import copy
+import csv
 import gzip
+import io
 import json
 
+import pytest
 from hypothesis import strategies as st
 
-DEEP = 3000
+DEEP, NESTED = 3000, 400
+"""Levels that no record may have, and that one may have."""
 RAW = {
     "raw:nan": "NaN",
     "raw:inf": "-Infinity",
     "raw:1e999": "1e999",
     "raw:digits": "9" * 5000,
+    "raw:beyond": "1" + "0" * 400,
+    "raw:nested": "[" * NESTED + "]" * NESTED,
+    "raw:within": '{"a":' * NESTED + "1" + "}" * NESTED,
     "raw:deep": "[" * DEEP + "]" * DEEP,
     "raw:deeper": '{"a":' * DEEP + "1" + "}" * DEEP,
     "raw:surrogate": '"\\ud800"',
@@ -21,8 +28,9 @@ RAW = {
 }
 """What no value of Python is written as, by the text that stands for it until the file is written."""
 VALUES = [
-    None, True, False, 0, -1, 1, 2.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null", "é\u2028\u202e", "\x00", "a\nb",
-    "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}}, ["x"] * 50, "x" * 3000,
+    None, True, False, 0, -1, 1, 2.5, 0.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null", "é\u2028\u202e", "\x00",
+    "a\nb", "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}}, ["x"] * 50,
+    "x" * 3000,
     [1, "1", 1.0, True, None], {"name": "f"}, {"name": None, "arguments": []}, [{"role": "assistant", "content": None}],
     {"type": "function", "function": {}}, "\x1b[31m\n::error::x", "../../etc", *RAW,
 ]  # fmt: skip
@@ -44,6 +52,7 @@ _byte_edits = st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swa
 byte_edits = st.lists(st.tuples(_byte_edits, _small, _small, st.integers(0, 300)), max_size=5)
 _tree_edits = st.sampled_from(["replace", "drop", "rename", "copy", "wrap", "add", "record"])
 tree_edits = st.lists(st.tuples(_tree_edits, _small, _small), max_size=5)
+one_value = st.lists(st.tuples(st.sampled_from(["replace", "drop", "rename"]), _small, _small), min_size=1, max_size=2)
 forms = st.sampled_from([*["as it is"] * 12, "list", "lines", "indented", "gzip", "utf-16", "bom", "crlf", "behind"])
 
 
@@ -110,7 +119,31 @@ def _place(top, number):
     return holder, step
 
 
+def _table(records, layout):
+    """Return the bytes of a table; in Parquet they need not be UTF-8."""
+    rows = [each for each in records if isinstance(each, dict)] if isinstance(records, list) else []
+    names = list(dict.fromkeys(str(name) for row in rows for name in row)) or ["id"]
+    cells = [[json.dumps(v) if isinstance(v := row.get(name), dict | list) else v for name in names] for row in rows]
+    if layout == "csv":
+        text = io.StringIO()
+        csv.writer(text).writerows([names, *cells])
+        return text.getvalue().encode(errors="surrogatepass")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    written = [
+        [None if v is None else str(v).encode(errors="surrogatepass") for v in column]
+        for column in zip(*cells, strict=True)
+    ]
+    columns = [arrow.array([v and v.replace(b"x", b"\xff") for v in each], arrow.binary()) for each in written]
+    out = arrow.BufferOutputStream()
+    texts = [each.view(arrow.string()) for each in columns] or [arrow.array([], arrow.string()) for _ in names]
+    names = [each.encode(errors="replace").decode() for each in names]
+    parquet.write_table(arrow.Table.from_arrays(texts, names=names), out)
+    return out.getvalue().to_pybytes()
+
+
 def written(records, layout):
+    if layout in ("csv", "parquet"):
+        return _table(records, layout)
     if layout == "lines" and isinstance(records, list):
         text = "".join(json.dumps(each) + "\n" for each in records)
     else:
@@ -118,6 +151,12 @@ def written(records, layout):
     for mark, raw in RAW.items():
         text = text.replace(f'"{mark}"', raw)
     return text.encode()
+
+
+def write(path, content):
+    """Write a file of a folder that may not be there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
 
 
 def unpacked(content):

@@ -1,12 +1,19 @@
 """What is mutated: the examples of every format, and how many records stand in a file of each."""
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+LARGEST = 40_000
+"""Bytes of a published file that is mutated: a larger one takes too long each time."""
 
 
 class Subject(NamedTuple):
@@ -21,6 +28,10 @@ class Subject(NamedTuple):
     """Least and most number of samples and bad records together; None where that is not known."""
     beside: Path | None = None
     """What is graded, when the file is something else."""
+    given: str = ""
+    """What is graded of the files written, when it is not the one that is changed."""
+    around: Mapping[str, Any] = {}
+    """Records of the files it stands among, by name."""
 
 
 JOINED = [
@@ -107,6 +118,25 @@ def _orchestration() -> Any:
     return json.loads((EXAMPLES / "orchestration/results/kiln_out.json").read_text())
 
 
+def _seeds() -> list[Subject]:
+    """Return the small files of formats without an example."""
+    found = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text(encoding="utf-8"))
+    return [Subject(**{**each, "options": tuple(chain.from_iterable(each.get("options", [])))}) for each in found]
+
+
+def _published() -> list[Subject]:
+    """Return small published files of formats, where they are at hand."""
+    found = []
+    for path in sorted(Path(DATA).rglob("*.json*")) if DATA else ():
+        text = path.read_bytes()
+        if path.name == "expected.json" or path.suffix == ".gz" or len(text) > LARGEST or path.parts[-3] == "bfcl":
+            continue
+        lines = [_value(line) for line in text.splitlines()[:9]]
+        whole = len(lines) < 2 or None in lines
+        found.append(Subject("", path.name, json.loads(text) if whole else lines, "indented" if whole else "lines"))
+    return found
+
+
 def subjects() -> list[Subject]:
     """Return the files of all formats, cut to a few records."""
     tau = json.loads((EXAMPLES / "airline/results.json").read_text())[:3]
@@ -126,6 +156,8 @@ def subjects() -> list[Subject]:
             Subject(f"{reader} dataset", "dataset.jsonl", _lines(data), "lines", beside=EXAMPLES / answers)
             for reader, answers, data in JOINED
         ),
+        *_seeds(),
+        *_published(),
     ]
 
 

@@ -1,13 +1,33 @@
 """Mutated files of every format and mutated suites: no traceback, no exit code of its own, no hang, no record lost."""
 
+import json
 import shutil
 
 import pytest
+import yaml
 from hypothesis import strategies as st
 
+from gradestack.cli import commands
 from tests.fuzz import mutation, subjects
 
+EXAMPLES = subjects.EXAMPLES
 SUBJECTS = subjects.subjects()
+RUNS = {
+    "airline": ["grade", EXAMPLES / "airline/results.json", "--set", "max_samples=8"],
+    "quickstart": ["run", EXAMPLES / "quickstart/suite.yaml"],
+    "slim": ["grade", EXAMPLES / "quickstart/runs.jsonl", "--rows", "slim"],
+    "letta": ["grade", EXAMPLES / "letta/recorded", "--dataset", EXAMPLES / "letta/dataset.jsonl"],
+    "when2call": ["run", EXAMPLES / "when2call/suite.yaml"],
+    "deepfabric": ["run", EXAMPLES / "deepfabric/suite.yaml"],
+    "orchestration": ["grade", EXAMPLES / "orchestration/results", "--set", "max_samples=4"],
+    "stability": ["grade", EXAMPLES / "stability/runs.jsonl", "--dataset", EXAMPLES / "stability/dataset.jsonl"],
+    "several": ["grade", EXAMPLES / "airline/results.json", "--set", "max_samples=3", "--num-runs", "4"],
+}
+"""Runs whose directories are mutated, by the command that makes them."""
+FILES = ["header.json", "summary.json", "results.jsonl", "aggregate_stats.json", "run_1/summary.json"]
+_WAYS = 13
+"""How many ways a run is used."""
+FORMATS = ["html", "markdown", "text", "junit", "github"]
 OTHER = b'{"id": "a", "expected": "x", "predicted": "x"}\n[\n {"task_id": 1}\n]'
 
 
@@ -15,9 +35,10 @@ OTHER = b'{"id": "a", "expected": "x", "predicted": "x"}\n[\n {"task_id": 1}\n]'
 def contents(draw, subject):
     """Draw a file of a format: changed as JSON, then as bytes, then as a whole."""
     form = draw(mutation.forms)
-    layout = form if form in ("list", "lines", "indented") else subject.layout
-    records = mutation.changed(subject.records, draw(mutation.tree_edits))
-    content = mutation.edited(mutation.written(records, layout), draw(mutation.byte_edits))
+    table = subject.layout in ("csv", "parquet")
+    layout = form if form in ("list", "lines", "indented") and not table else subject.layout
+    records = mutation.changed(subject.records, draw(mutation.tree_edits | mutation.one_value))
+    content = mutation.edited(mutation.written(records, layout), draw(st.just([]) | mutation.byte_edits))
     return mutation.formed(content, form, OTHER), draw(st.integers(0, 63))
 
 
@@ -26,20 +47,30 @@ def options_of(drawn):
     options = ["--quiet", "--engine", "serial"]
     if drawn % 8:
         options += ["--set", "reports=[]"]
-    options += {3: ["--profile", "upstream"], 5: ["--strict"], 6: ["--rows", "slim"]}.get(drawn // 8, [])
-    return options
+    return options + {
+        1: ["--grader", "usage", "--grader", "tool_success"],
+        2: ["--stack", "tool_calls"],
+        3: ["--profile", "upstream"],
+        4: ["--id", "input", "--set", "duplicates=last"],
+        5: ["--strict"],
+        6: ["--rows", "slim"],
+        7: ["--stack", "trajectory", "--num-runs", "1"],
+    }.get(drawn // 8, [])
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: f"{each.reader} {each.name}")
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: f"{each.reader} {each.name}".strip())
 def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, subject):
     """Whoever reads it: an exit code of the table, no traceback, in time, and every record a sample or a bad one."""
 
     def look(drawn):
         content, choice = drawn
         path = tmp_path / subject.name
-        path.write_bytes(content)
-        given = [path] if subject.beside is None else [subject.beside, "--dataset", path]
-        reader = [] if subject.beside is not None or choice % 4 == 1 else ["--reader", subject.reader]
+        for name, records in subject.around.items():
+            mutation.write(tmp_path / name, mutation.written(records, "lines" if isinstance(records, list) else ""))
+        mutation.write(path, content)
+        given = [tmp_path / (subject.given or path)] if subject.beside is None else [subject.beside, "--dataset", path]
+        known = subject.reader and subject.beside is None and choice % 4 != 1
+        reader = ["--reader", subject.reader] if known else []
         found = ended("grade", *given, *reader, *subject.options, *options_of(choice), "-o", "out")
         expected = subject.count(mutation.unpacked(content)) if reader else None
         if found.records is not None and expected is not None:
@@ -65,3 +96,63 @@ def test_a_mutated_suite_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, p
             ended("run", place / path.name, "--quiet", "--engine", "serial", "--set", "reports=[]", "-o", "out")
 
     fuzz(st.tuples(mutation.byte_edits, st.integers(0, 5)), look)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Directories of finished runs, by name."""
+    place = tmp_path_factory.mktemp("runs")
+    for name, (command, *arguments) in RUNS.items():
+        given = [command, *map(str, arguments), "-q", "--engine", "serial", "--set", "reports=[]"]
+        with pytest.raises(SystemExit):
+            commands.main([*given, "-o", str(place / name)])
+        assert (place / name / "summary.json").is_file()
+    return place
+
+
+def _used(place, name, how, task):
+    """Return a command line that reads a mutated run, and maybe the same run as it was."""
+    mutated, good = place / "mutated" / name, place / name
+    if how < len(FORMATS):
+        return ["report", mutated, "--format", FORMATS[how], "-o", "pages"]
+    suite = {"name": name, "target": {"paths": [str(good)]}, "reader": "letta", "reports": [], "engine": "serial"}
+    gate = {"kind": "baseline", "metric_key": task, "baseline": str(mutated), "not_worse_than": 0.1}
+    (place / "mutated/suite.yaml").write_text(yaml.safe_dump({**suite, "gates": [gate]}))
+    return [
+        ["compare", good, mutated, "-o", "out"],
+        ["compare", mutated, good],
+        ["compare", mutated],
+        ["compare", good, mutated, "--by", "domain", "--match", "input", "--force"],
+        ["show", mutated, task],
+        ["grade", mutated, "-o", "out", "-q", "--engine", "serial", "--set", "reports=[]"],
+        ["index", place / "mutated"],
+        ["run", place / "mutated/suite.yaml", "-q", "-o", "out"],
+    ][how - len(FORMATS)]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_mutated_run_is_read_or_refused(ended, fuzz, runs, name):
+    """Compared, shown, reported, listed, graded again, or what a gate compares with."""
+    mutated = runs / "mutated" / name
+    there = [each for each in FILES if (runs / name / each).is_file()]
+    contents = {each: (runs / name / each).read_bytes() for each in there}
+    values = {
+        each: [json.loads(line) for line in text.splitlines()] if each.endswith("l") else json.loads(text)
+        for each, text in contents.items()
+    }
+    keys = [*map(str, values["summary.json"]["metrics"]["states"])]
+    tasks = [str(row["sample"]["id"]) for row in values["results.jsonl"][:3]]
+
+    def look(drawn):
+        file, tree, raw, how, choice = drawn
+        shutil.rmtree(mutated, ignore_errors=True)
+        shutil.copytree(runs / name, mutated)
+        each = there[file % len(there)]
+        layout = "lines" if each.endswith("l") else "indented"
+        changed = mutation.written(mutation.changed(values[each], tree), layout) if tree else contents[each]
+        (mutated / each).write_bytes(mutation.edited(changed, raw))
+        task = keys[choice % len(keys)] if how == _WAYS - 1 else tasks[choice % len(tasks)]
+        ended(*_used(runs, name, how, task))
+
+    trees, edits = mutation.tree_edits | mutation.one_value, st.just([]) | mutation.byte_edits
+    fuzz(st.tuples(st.integers(0, 4), trees, edits, st.integers(0, _WAYS - 1), st.integers(0, 9)), look)

@@ -1,4 +1,7 @@
-"""Copies of standard input, remote and packed files, made once: readers open files many times, and cut them."""
+"""Copies of standard input, remote and packed files, made once: readers open files many times, and cut them.
+
+Addresses of remote files are shown without passwords and signatures, and most kinds are never opened.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
-from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, DataError, GradestackError
+from gradestack.grading.inputs import FileState
 from gradestack.jsonio.files import open_regular
 
 STANDARD_INPUT: Final = "-"
 
-_given: dict[Path, str] = {}
-"""Copy -> what it is a copy of, as an absolute path, an address or ``-``."""
-_spelled: dict[Path, str] = {}
-"""Copy -> how what it is a copy of was written last."""
+
+class _Origin(NamedTuple):
+    """What a copy was made of."""
+
+    name: str
+    """An absolute path, an address or ``-``."""
+    spelled: str
+    """How it was written last."""
+    state: FileState | None = None
+    """Of a packed file, its state when it was unpacked."""
+
+
+_origins: dict[Path, _Origin] = {}
+"""Copy -> what it was made of."""
 _folders: list[Path] = []
 _owner: list[int] = []
 """The process that has made the folder, and removes it."""
@@ -47,17 +60,34 @@ def remove_copies() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _note(copy: Path, path: Path) -> Path:
+def _note(copy: Path, path: Path, state: FileState | None = None) -> Path:
     """Remember the local file or directory that a copy is of, or what that one is a copy of; return the copy."""
-    _given[copy] = _name(path) or str(path.absolute())
-    _spelled[copy] = _spelled.get(path, str(path))
+    spelled = _origins[path].spelled if path in _origins else str(path)
+    _origins[copy] = _Origin(_name(path) or str(path.absolute()), spelled, state)
     return copy
 
 
 def _note_address(copy: Path, address: str) -> Path:
     """Remember the address that a copy is of, as it may be shown, or ``-`` for standard input; return the copy."""
-    _given[copy] = _spelled[copy] = address
+    _origins[copy] = _Origin(address, address)
     return copy
+
+
+def check_original(path: Path) -> None:
+    """Check that a packed local file, of which this is a copy, is still what was unpacked.
+
+    Raises:
+        DataError: It is not.
+        OSError: It is gone.
+    """
+    found = _origins.get(path)
+    if found is not None and found.state is not None and not is_fetched(path):
+        _check_state(Path(found.name), found.spelled, found.state)
+
+
+def _check_state(path: Path, shown: str, state: FileState) -> None:
+    if FileState.of(path.stat()) != state:
+        raise DataError(f"{shown}: has changed while it was read; grade it again when nothing writes to it")
 
 
 def is_fetched(path: Path) -> bool:
@@ -90,8 +120,9 @@ def is_copy(path: Path) -> bool:
 
 def _name(path: Path) -> str | None:
     """Return what a path is a copy of, also one below a directory that was copied."""
-    for parent in (path, *path.parents) if _given else ():
-        if (name := _given.get(parent)) is not None:
+    for parent in (path, *path.parents) if _origins else ():
+        if parent in _origins:
+            name = _origins[parent].name
             return name if parent == path else f"{name}/{path.relative_to(parent).as_posix()}"
     return None
 
@@ -109,8 +140,8 @@ def named_as_given() -> Iterator[None]:
 
 def _renamed(text: Any) -> Any:
     if isinstance(text, str) and _folders and str(_folders[0]) in text:
-        for copy, name in sorted(_spelled.items(), key=lambda each: -len(str(each[0]))):
-            text = text.replace(str(copy), name)
+        for copy, origin in sorted(_origins.items(), key=lambda each: -len(str(each[0]))):
+            text = text.replace(str(copy), origin.spelled)
     return text
 
 
@@ -162,7 +193,7 @@ _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 _made: dict[tuple[Any, ...], Path] = {}
-"""What a copy was made of -> the copy; one file given twice is unpacked once."""
+"""What a copy was made of, with its state -> the copy; one file given twice is unpacked once."""
 
 
 def readable(path: Path) -> Path:
@@ -174,13 +205,13 @@ def readable(path: Path) -> Path:
             kind = _packed(file)
             if kind is None:
                 return path
-            stat = os.fstat(file.fileno())
-            key = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            state = FileState.of(os.fstat(file.fileno()))
+            key = (str(path.resolve()), state)
             if key not in _made:
                 copy = _free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
                 _unpack(path, file, kind, copy)
                 _made[key] = copy
-            return _note(_made[key], path)
+            return _note(_made[key], path, state)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -192,8 +223,9 @@ def _packed(file: BinaryIO) -> str | None:
     return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
 
 
-def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
-    """Write what a packed file holds to a new file, piece by piece."""
+def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
+    """Write what a packed file holds to a new file, piece by piece; return the state of the packed file."""
+    state = FileState.of(os.fstat(file.fileno()))
     library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
     reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
     broken = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
@@ -204,9 +236,11 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
             except (EOFError, ValueError, *broken) as error:
                 why = f"cannot be unpacked ({kind}): {error}; {to.tell():,} bytes were unpacked before"
                 raise DataError(f"{path}: {why}") from error
+        _check_state(path, str(path), state)
     except BaseException:
         copy.unlink(missing_ok=True)
         raise
+    return state
 
 
 def _directory(path: Path) -> Path:
@@ -214,8 +248,7 @@ def _directory(path: Path) -> Path:
     files = sorted(each for each in path.rglob("*") if each.is_file())
     if not any(each.suffix.lower() in SUFFIXES for each in files):
         return path
-    stats = [each.stat() for each in files]
-    key = (str(path.resolve()), *((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True)))
+    key = (str(path.resolve()), *((each, FileState.of(each.stat())) for each in files))
     if key in _made:
         return _made[key]
     copy = _new_folder() / path.resolve().name
@@ -233,10 +266,67 @@ def _directory(path: Path) -> Path:
             if kind is None:
                 to.symlink_to(each.resolve())
             else:
-                _unpack(each, file, kind, to)
-                _note(to, each)
+                _note(to, each, _unpack(each, file, kind, to))
     _made[key] = _note(copy, path)
     return copy
+
+
+PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
+"""What is opened. Others stand for local files, archives or commands, and no library ever sees them."""
+_OTHER_NAMES: Final = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "abfs": "az", "abfss": "az", "adl": "az"}
+_LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
+"""What people, or a library, may take for an address; C:\\ is the letter of a disk."""
+_PLACE: Final = re.compile(
+    r"(?:([^/?#]*)@)?([\w.-]+(?::\d{1,5})?|\[[\da-fA-F:.]+\](?::\d{1,5})?)(/[^?#]*|)(?:[?#].*)?", re.DOTALL
+)
+"""What stands behind ``://``: userinfo, host or bucket, path; a query or fragment is dropped."""
+_LONGEST: Final = 60
+"""Characters that are shown of a malformed one."""
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text looks like an address, of whatever kind, rather than like the name of a local file."""
+    return _LIKE_ONE.match(text) is not None
+
+
+def shown_address(text: str) -> str:
+    """Return an address without userinfo, query and fragment, which may be secret; of a malformed one only its kind."""
+    protocol, separator, rest = text.partition("://")
+    place = _PLACE.fullmatch(rest) if protocol.isalnum() else None
+    if place is None:
+        whole = len(text) <= _LONGEST and not separator and not set("@?#") & set(text)
+        return text if whole else f"{text.partition(':')[0].strip()[:_LONGEST]}:…"
+    return f"{protocol}{separator}{place[2]}{place[3]}"
+
+
+def protocol_of(text: str) -> str:
+    """Return the protocol of an address that may be opened."""
+    protocol, separator, rest = text.partition("://")
+    place = _PLACE.fullmatch(rest)
+    if why := _refusal(protocol if separator else "", text):
+        raise ConfigError(f"{shown_address(text)}: {why}")
+    if place is None:
+        raise ConfigError(f"{shown_address(text)}: the address names no host or bucket")
+    if place[1] is not None and (protocol in {"s3", "gs"} or (protocol == "az" and ":" in place[1])):
+        advice = "its package finds keys and passwords elsewhere, such as in the environment"
+        raise ConfigError(f"{shown_address(text)}: an address of {protocol} holds no user or password; {advice}")
+    return protocol
+
+
+def _refusal(protocol: str, text: str) -> str:
+    """Return why an address is not opened, by its form; "" where it may be."""
+    absent = "" if "://" in text else ", and there is no file of this name"
+    if "::" in text:
+        return f"chained addresses (::) are not opened{absent}"
+    if not text.isprintable() or any(map(str.isspace, text)):
+        return "an address holds no spaces and control characters; write a space as %20, or in a bucket as *"
+    if protocol in PROTOCOLS:
+        return ""
+    meant = _OTHER_NAMES.get(protocol.lower(), protocol.lower())
+    near = f"; did you mean {meant}://?" if meant in PROTOCOLS else ""
+    near = "; a local file is named by its path" if protocol in {"file", "local"} else near
+    *first, last = (f"{each}://" for each in PROTOCOLS)
+    return f"only addresses that begin with {', '.join(first)} or {last} are opened{near}{absent}"
 
 
 CONNECT, SILENCE = 20.0, 60.0

@@ -7,10 +7,11 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Protocol
 
-from gradestack.api import Engine, Shard
-from gradestack.errors import DataError
+from gradestack.api import Engine, Inputs, Shard
+from gradestack.errors import DataError, PluginError
 from gradestack.grading.dataset import read_dataset, unanswered, unmatched
 from gradestack.grading.duplicates import places_in_input
+from gradestack.grading.inputs import InputFiles
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.plan import Plan
@@ -46,6 +47,7 @@ class Loop:
 
     Attributes:
         merging: What they have come to so far.
+        files: The files of the inputs, as they were when the run began.
         resumed: Shards an earlier attempt had finished.
         seconds: Spent on merging.
     """
@@ -54,6 +56,7 @@ class Loop:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
         self.merging = Merging(plan, strict=strict)
         self.merged = self.merging.merged
+        self.files = InputFiles(Inputs(data=()))
         self.resumed = 0
         self.seconds = 0.0
         self.shards: list[Shard] = []
@@ -63,7 +66,8 @@ class Loop:
         """Grade everything an earlier attempt has not, merging results in shard order.
 
         Raises:
-            DataError: No record could be read; a bad one under ``strict``; a repeated one where that is an error.
+            DataError: No record could be read; a bad one under ``strict``; a repeated one where that is an error; an
+                input that changed while it was read.
             ConfigError: Something an unfinished run depends on has changed, or a metric would not fit into memory.
             PluginError: A component is broken.
         """
@@ -82,6 +86,10 @@ class Loop:
                 self._merge(worker.process(shard, [[each] for each in absent]), None)
         except KeyboardInterrupt:
             self.merged.interrupted = True
+        except PluginError:  # maybe for no other reason
+            self.files.check(self.shards)
+            raise
+        self.files.check(self.shards)
         self._list_duplicates()
         self.recorder.finish()
         self.merged.table.forget()
@@ -92,6 +100,7 @@ class Loop:
         """Plan the shards, take up what an earlier attempt has on record, and return what grades the others."""
         plan = self.plan
         reader = plan.reader.component
+        self.files = InputFiles(plan.inputs)
         self.shards, index = shards_of(reader, plan.inputs)
         self.progress.plan(self.shards)
         for (result, offset), shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
@@ -112,6 +121,8 @@ class Loop:
 
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:
         begun = time.perf_counter()
+        if shard is not None:
+            self.files.check_shard(shard)
         self.merging.add(result, self.recorder.take(result, shard))
         if self.plan.duplicates == "error" and self.merging.identities.early():
             raise self.repeated()

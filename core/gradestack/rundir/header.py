@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.api import Input, Shard
-from gradestack.copies.files import is_fetched, name_of, original
+from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
-from gradestack.grading.merging import Merged
+from gradestack.grading.inputs import FileState, files_below
+from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
@@ -27,11 +28,7 @@ from gradestack.table import FORM
 
 _SAMPLE = 64 * 1024
 """Bytes at either end of a range that its checksum covers."""
-
-
-def files_below(path: Path) -> Iterator[Path]:
-    """Yield a file itself, or the files below a directory, sorted."""
-    yield from [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+_PIECE = 1 << 20
 
 
 def _stamps(path: Path) -> list[list[Any]]:
@@ -133,13 +130,25 @@ MADE = "id_made"
 """What readers remark on a record whose id they made up."""
 
 
-def _checksum(path: Path) -> dict[str, Any]:
-    """Return path, size and SHA-256 of an input file; None for what cannot be had of one that is gone by now."""
+def _checksum(path: Path, state: FileState) -> dict[str, Any]:
+    """Return path, size and SHA-256 of what was read of an input file, of a packed one as it is; None if it is gone.
+
+    Raises:
+        DataError: A packed one has changed since it was unpacked.
+    """
     local = original(path)
-    found = {"path": name_of(path) if is_fetched(path) else str(local.resolve()), "bytes": None, "sha256": None}
-    with suppress(OSError), local.open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        return found | {"bytes": file.tell(), "sha256": checksum}
+    name = name_of(path) if is_fetched(path) else str(local.resolve())
+    found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
+    try:
+        with local.open("rb") as file:
+            digest, left = hashlib.sha256(), state.size if local == path else os.fstat(file.fileno()).st_size
+            while piece := file.read(min(left, _PIECE)):
+                digest.update(piece)
+                left -= len(piece)
+            found |= {"bytes": file.tell(), "sha256": digest.hexdigest()}
+        check_original(path)
+    except OSError:
+        return found
     return found
 
 
@@ -207,12 +216,17 @@ def peak_memory() -> dict[str, int]:
     return {name: resource.getrusage(kind).ru_maxrss * unit for name, kind in kinds.items()}
 
 
-def header(
-    suite: Suite, started: str, timings: Mapping[str, Any], remarks: Mapping[str, Sequence[Any]]
-) -> dict[str, Any]:
-    """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
-    given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
-    files = [file for path in given for file in (files_below(path) if path.is_dir() else [path])]
+def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of header.json, the one file whose bytes depend on time, place and machine.
+
+    Raises:
+        DataError: An input has changed since the run began.
+    """
+    merged = loop.merged
+    remarks: Mapping[str, Sequence[Any]] = merged.remarks
+    checksums = [_checksum(path, state) for path, state in loop.files.states.items()]
+    loop.files.check(loop.shards)
+    warnings = [*_timed_out(suite, merged.timed_out), *loop.files.grown.values()]
     return {
         "generator": GENERATOR,
         "suite_name": suite.name,
@@ -227,20 +241,22 @@ def header(
             *map(component_entry, [*suite.exporters, suite.engine, *suite.reports]),
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
-        "inputs": [_checksum(path) for path in files],
+        "inputs": checksums,
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         **({"recording": _recording(suite)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
         "peak_memory": peak_memory(),
+        **({"timed_out": merged.timed_out} if merged.timed_out else {}),
+        **({"warnings": warnings} if warnings else {}),
+        **({"resumed": loop.resumed} if loop.resumed else {}),
     }
 
 
-def timed_out(suite: Suite, merged: Merged) -> dict[str, Any]:
-    """Return what header.json says of grades that took too long: figures with them are this machine's."""
-    if not merged.timed_out:
-        return {}
-    many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
-    limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
-    what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
-    return {"timed_out": merged.timed_out, "warnings": [f"{many} {limit} {what}"]}
+def _timed_out(suite: Suite, count: int) -> Iterator[str]:
+    """Yield what is said of grades that took too long: figures with them are this machine's."""
+    if count:
+        many = f"{count} grade{'s' if count > 1 else ''} took longer than"
+        limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
+        what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
+        yield f"{many} {limit} {what}"

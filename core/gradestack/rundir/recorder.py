@@ -230,9 +230,11 @@ def stream_grades(
                 else:
                     anything = True
                     yield record
+        loop.files.check_shard(shard)
         identities.add(bytes(result.keys), shard.ordinal)
         if identities.repeated(1)[0]:
             raise loop.repeated()
+    loop.files.check(loop.shards)
     if not anything:
         raise loop.nothing()
     if worker.dataset is not None:

@@ -5,7 +5,7 @@ The journal is a file of JSON lines beside the run directory in the making. Its 
 are durably in results.jsonl and its native pieces durably on disk. So after a kill, a power failure or a full disk the
 lines that are whole are true, rows beyond them are cut off, and everything else is graded again.
 
-Lines are written about once a second, for all shards merged since; between two writes nothing waits for the disk.
+Lines are written about once a second, for all shards merged since.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import base64
 import contextlib
 import json
 import os
-import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,16 +23,15 @@ from typing import Any
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
 from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.run_files import HEADER, ROWS, is_run
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.pieces import Parts
-from gradestack.rundir.place import RowsFile, Staging, synchronise
+from gradestack.rundir.place import RowsFile, Staging, synchronise, write_all
 
-PAUSE = 1.0
-"""Seconds between two writes."""
+PAUSE, _REST = 1.0, 4
+"""Seconds between two writes, and how many times what a write took are added: a slow disk costs a fifth of a run."""
 
 _FIGURES = ("samples", "bad", "bad_listed", "remarks", "ids", "superseded", "broken", "timings", "timed_out")
 _PLAIN = ("ordinal", "input", *_FIGURES)
@@ -76,9 +74,7 @@ class Journal:
         self._rows_file: RowsFile | None = None
         self._waiting: list[tuple[bytes, Sequence[Path]]] = []
         """Lines, each with the native pieces that have to be on disk before it."""
-        self._thread: threading.Thread | None = None
-        self._error: OSError | None = None
-        self._written = time.monotonic()
+        self._due = time.monotonic() + PAUSE
         self._size = 0
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
@@ -141,57 +137,42 @@ class Journal:
         self._rows_file = rows
         if not self.recorded:
             self._cut(0)
-            self._put(_line({"fingerprint": self._mark, "started": self.started}))
+            write_all(self._to, _line({"fingerprint": self._mark, "started": self.started}))
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
         """Take down a shard whose rows are in results.jsonl.
 
         Raises:
-            OSError: The disk is full, told by the write before.
+            OSError: The disk is full.
         """
         line = _line({**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size})
         self._waiting.append((line, list(result.parts.native.values())))
-        self._raise()
-        if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
-            self._start()
+        if time.monotonic() > self._due:
+            self._write()
 
-    def _raise(self) -> None:
-        if self._error is not None:
-            raise self._error
-
-    def _start(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._written = time.monotonic()
-        self._thread = threading.Thread(target=self._write, args=(waiting,), name="gradestack-journal", daemon=True)
-        with Interruption(patient=True) as interruption:  # nobody can wait for a thread that is half begun
-            self._thread.start()
-        if interruption.requested:
-            raise KeyboardInterrupt
-
-    def _write(self, waiting: Sequence[tuple[bytes, Sequence[Path]]]) -> None:
-        """Have rows and pieces on disk, then the lines."""
+    def _write(self) -> None:
+        """Have rows and pieces on disk, then the lines; behind what was written before, whatever became of the rest."""
+        begun = time.monotonic()
         try:
+            self._cut(self._size)
             if self._rows_file is not None:
                 self._rows_file.synchronise()
-            for path in chain.from_iterable(native for _, native in waiting):
+            for path in chain.from_iterable(native for _, native in self._waiting):
                 synchronise(path)
             if not self.recorded:
                 synchronise(self._staging.path)
                 synchronise(self._staging.base)
-            self._put(b"".join(line for line, _ in waiting))
+            write_all(self._to, b"".join(line for line, _ in self._waiting))
             os.fsync(self._to)
-            self._size = os.lseek(self._to, 0, os.SEEK_CUR)
-            self.recorded += len(waiting)
         except OSError as error:
             error.filename = error.filename or str(self._staging.journal)
-            self._error = error
-            self._waiting[:0] = waiting
-
-    def _put(self, data: bytes) -> None:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._to, rest) :]
+            raise
+        self._size = os.lseek(self._to, 0, os.SEEK_CUR)
+        self.recorded += len(self._waiting)
+        self._waiting = []
+        now = time.monotonic()
+        self._due = now + PAUSE + _REST * (now - begun)
 
     def finish(self, *, short: bool = False) -> None:
         """Have everything taken down on disk.
@@ -202,22 +183,8 @@ class Journal:
         Raises:
             OSError: The disk is full.
         """
-        if self._thread is not None:
-            self._thread.join()
-        self._raise()
-        if self._waiting and (self.recorded or not short or time.monotonic() - self._written > PAUSE):
-            self._start()
-            self.finish()
-
-    def _make_room(self) -> None:
-        """Remove from a full disk what is not finished, and forget that it was full."""
-        if self._rows_file is not None:
-            self._rows_file.trim()
-            self._rows_file.synchronise()
-        for path in self._staging.parts.glob("*.rows*"):
-            path.unlink()
-        self._cut(self._size)
-        self._error = None
+        if self._waiting and (self.recorded or not short or time.monotonic() > self._due):
+            self._write()
 
     def close(self, *, failed: bool = False) -> int:
         """Let go of the file, having written what can be written; return the number of shards on record.
@@ -226,8 +193,6 @@ class Journal:
             failed: The disk is full or broken; make room, and write even what was taken down a moment ago.
         """
         with contextlib.suppress(OSError):  # what was written before counts
-            if self._thread is not None:
-                self._thread.join()
             if failed and self._to >= 0:
                 self._make_room()
             self.finish(short=not failed)
@@ -235,6 +200,13 @@ class Journal:
             os.close(self._to)
             self._to = -1
         return self.recorded
+
+    def _make_room(self) -> None:
+        """Remove from a full disk what is not finished."""
+        if self._rows_file is not None:
+            self._rows_file.trim()
+        for path in self._staging.parts.glob("*.rows*"):
+            path.unlink()
 
 
 _ANEW = "run without --resume to start anew"

@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from io import FileIO
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -236,6 +235,13 @@ def _move(new: Path, place: Path) -> None:
         _move(path, to)
 
 
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write data to a file that is open without a buffer, which may take a part of it at a time."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
 class RowsFile:
     """results.jsonl while it grows, shard by shard.
 
@@ -263,9 +269,11 @@ class RowsFile:
     def copy(self, part: Path) -> int:
         """Add the content of a file and return its size."""
         with part.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
+            size = 0
             try:
-                self._copy(file, size)
+                while piece := file.read(1 << 20):
+                    write_all(self._to, piece)
+                    size += len(piece)
             except OSError as error:
                 error.filename = error.filename or str(self.path)
                 raise
@@ -274,19 +282,6 @@ class RowsFile:
 
     def _open(self) -> int:
         return os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-
-    def _copy(self, file: FileIO, left: int) -> None:
-        try:
-            while left and (moved := os.copy_file_range(file.fileno(), self._to, left)):
-                left -= moved
-        except (AttributeError, OSError) as error:  # not on every system, nor between all file systems
-            if storage_failed(error):
-                raise
-        while left and (chunk := file.read(1 << 20)):
-            left -= len(chunk)
-            rest = memoryview(chunk)
-            while rest:
-                rest = rest[os.write(self._to, rest) :]
 
     def trim(self) -> None:
         """Cut off what was not added to its end."""

@@ -2,12 +2,9 @@
 
 import errno
 import json
-import os
 import platform
 import re
 import resource
-import signal
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -108,24 +105,6 @@ def test_the_mark_of_a_range(tmp_path):
         data[at] = ord("b")
         path.write_bytes(data)
         assert (range_mark(shard) == mark) is same
-
-
-def test_ctrl_c_comes_after_a_thread_has_begun(tmp_path, monkeypatch):
-    """What was waiting to be written is, and the journal can be closed."""
-
-    class Late(threading.Thread):
-        def start(self):
-            os.kill(os.getpid(), signal.SIGINT)
-            super().start()
-
-    monkeypatch.setattr(journal.threading, "Thread", Late)
-    staging = Staging(tmp_path / "out")
-    kept = journal.Journal(staging, {}, "now")
-    kept._waiting.append((b"{}\n", []))
-    with pytest.raises(KeyboardInterrupt):
-        kept._start()
-    assert kept.close() == 1
-    assert staging.journal.read_bytes() == b"{}\n"
 
 
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):

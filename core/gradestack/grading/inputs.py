@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gradestack.api import Input, Inputs, Shard
+from gradestack.api import Inputs, Shard
 from gradestack.errors import DataError
 
 _SAMPLE = 64 * 1024
-"""Bytes at either end of a file by which its beginning is known again when it has grown."""
 
 
 class FileState(NamedTuple):
@@ -32,10 +31,13 @@ def files_below(path: Path) -> Iterator[Path]:
     yield from [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
 
 
-def _ends(path: Path, size: int) -> tuple[bytes, bytes]:
+def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, bytes]:
+    """Return the first and the last 64 KiB of a range of a file, of a short one all of it twice."""
     with path.open("rb") as file:
+        size = (os.fstat(file.fileno()).st_size if end is None else end) - start
+        file.seek(start)
         first = file.read(min(size, _SAMPLE))
-        file.seek(max(0, size - _SAMPLE))
+        file.seek(start + max(0, size - _SAMPLE))
         return first, file.read(min(size, _SAMPLE))
 
 
@@ -48,67 +50,45 @@ class InputFiles:
     """
 
     def __init__(self, inputs: Inputs) -> None:
-        self._given = [*inputs.data, *([inputs.dataset] if inputs.dataset is not None else [])]
-        self.states: dict[Path, FileState] = {}
+        given = [*inputs.data, *([inputs.dataset] if inputs.dataset is not None else [])]
+        self._inputs = {path: each for each in given for path in files_below(each.path)}
+        self.states = {path: FileState.of(path.stat()) for path in self._inputs}
         self.grown: dict[Path, str] = {}
-        self._ends: dict[Path, tuple[bytes, bytes]] = {}
-        for each in self._given:
-            for path in files_below(each.path):
-                try:
-                    self.states[path] = FileState.of(path.stat())
-                    if path == each.path:
-                        self._ends[path] = _ends(path, self.states[path].size)
-                except OSError:  # who reads it will say so
-                    continue
+        self._ends = {each.path: ends_of(each.path) for each in given if each.path in self.states}
 
-    def check_shard(self, shard: Shard) -> None:
-        """Refuse a shard of a file that has changed; directories have their turn when everything is read.
+    def check(self, shards: Sequence[Shard], only: Path | None = None) -> None:
+        """Refuse inputs of which a file has changed since; ``shards`` are what is read of them, ``only`` one file.
 
-        Raises:
-            DataError: It has.
-        """
-        if shard.input.path in self.states:
-            self._check(shard.input, shard.input.path, [shard])
-
-    def check(self, shards: Sequence[Shard]) -> None:
-        """Refuse inputs of which a file has changed since the run began.
-
-        Args:
-            shards: All that is read of them.
+        A file that is gone by now is no other one: who has not read it all will say so.
 
         Raises:
             DataError: One has.
         """
-        for each in self._given:
-            own = [shard for shard in shards if shard.input == each]
-            for path in self.states if each.path.is_dir() else [each.path]:
-                if path in self.states and path.is_relative_to(each.path):
-                    self._check(each, path, own)
-
-    def _check(self, given: Input, path: Path, shards: Iterable[Shard]) -> None:
-        before = self.states[path]
-        shown = given.shown if path == given.path else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
-        try:
-            now = FileState.of(path.stat())
+        for path, before in self.states.items() if only is None else self._of(only):
+            given = self._inputs[path]
+            shown = given.shown if path == given.path else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+            try:
+                now = FileState.of(path.stat())
+            except FileNotFoundError:
+                continue
             if now == before:
-                return
+                continue
+            what = "was edited while it was read"
             if now.identity != before.identity:
                 what = "was replaced by another file while it was read"
             elif now.size < before.size:
                 what = f"was cut short while it was read: it held {before.size} bytes, now {now.size}"
             elif now.size > before.size and self._appended(path, shards):
-                more = f"{now.size - before.size:,} bytes were appended while it was read"
-                self.grown[path] = f"{shown}: {more} and are not graded"
-                return
-            else:
-                what = "was edited while it was read"
-        except FileNotFoundError:  # what was read is that file's; who has not read it all will say so
-            return
-        except OSError as error:
-            what = f"cannot be read any more: {error.strerror or error}"
-        raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
+                many = f"{now.size - before.size:,} bytes were appended"
+                self.grown[path] = f"{shown}: {many} while it was read and are not graded"
+                continue
+            raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
+
+    def _of(self, path: Path) -> list[tuple[Path, FileState]]:
+        """Return a file with its state; nothing of a directory, which has its turn when everything is read."""
+        return [(path, self.states[path])] if path in self.states else []
 
     def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
         """Return whether a file that has grown is as it was up to where all that is read of it ends."""
-        ended = [shard.end is not None for shard in shards]
-        return bool(ended) and all(ended) and _ends(path, self.states[path].size) == self._ends.get(path)
+        ended = [shard.end is not None for shard in shards if shard.input.path == path]
+        return bool(ended) and all(ended) and ends_of(path, 0, self.states[path].size) == self._ends.get(path)

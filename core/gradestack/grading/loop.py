@@ -122,7 +122,7 @@ class Loop:
     def _merge(self, result: ShardResult, shard: Shard | None) -> None:
         begun = time.perf_counter()
         if shard is not None:
-            self.files.check_shard(shard)
+            self.files.check([shard], shard.input.path)
         self.merging.add(result, self.recorder.take(result, shard))
         if self.plan.duplicates == "error" and self.merging.identities.early():
             raise self.repeated()

@@ -172,8 +172,7 @@ def line_blocks(
     Lines added to the file behind the range are not looked at.
 
     Raises:
-        DataError: The file ends before the range does: it was cut short since the range was planned. Or it is
-            compressed, or of another encoding than UTF-8.
+        DataError: The file is compressed, or of another encoding than UTF-8.
     """
     number, position = first_line, start
     last = sys.maxsize if end is None else end
@@ -203,8 +202,6 @@ def line_blocks(
             del data, rest  # which may be long, and are not needed while somebody works on the lines
             yield number, lines
             number += count
-        if end is not None and position < end:
-            raise DataError(f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}")
 
 
 def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:

@@ -95,11 +95,6 @@ class Walk:
         size = max(_PIECE, len(self.text) - self.at)  # doubling keeps a huge element linear
         piece = self._file.read(min(size, left))
         if not piece:
-            if self._end is not None and left:
-                end = self._base + len(self.text)
-                raise DataError(
-                    f"{self._file.name}: was cut short while it was read: it held {self._end} bytes, now {end}"
-                )
             return False
         self._base, self._line, self._counted = self.place, self.line, 0
         self.text = self.text[self.at :] + piece

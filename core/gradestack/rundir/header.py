@@ -17,7 +17,7 @@ from gradestack._version import __version__
 from gradestack.api import Input, Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
-from gradestack.grading.inputs import FileState, files_below
+from gradestack.grading.inputs import FileState, ends_of, files_below
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -26,8 +26,6 @@ from gradestack.run_files import GENERATOR
 from gradestack.suites.spec import RECORDED, Suite, jsonable
 from gradestack.table import FORM
 
-_SAMPLE = 64 * 1024
-"""Bytes at either end of a range that its checksum covers."""
 _PIECE = 1 << 20
 
 
@@ -58,13 +56,8 @@ def _named_files(value: Any) -> Iterator[Path]:
         yield from _named_files(each)
 
 
-def _options(stage: Stage) -> dict[str, Any]:
-    return {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")}
-
-
 def _component(stage: Stage) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": stage.name, "version": stage.version, "distribution": stage.distribution}
-    found["options"] = _options(stage)
+    found = component_entry(stage)
     if attrs.has(type(stage.component)):
         found["files"] = [stamp for path in _named_files(stage.component) for stamp in _stamps(path)]
     if stage.extractor is not None:
@@ -113,17 +106,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def range_mark(shard: Shard) -> str:
-    """Return a checksum of a shard: what it is, and the first and last 64 KiB of its range."""
-    digest = hashlib.blake2b(digest_size=16)
+    """Return a checksum of a shard: what it is, and both ends of its range."""
     what = [shard.ordinal, shard.input.name, shard.start, shard.end, shard.first_line, shard.first_row, shard.position]
-    digest.update(json.dumps([*what, shard.extra], sort_keys=True, default=str).encode())
-    if shard.input.path.is_file():
-        with shard.input.path.open("rb") as file:
-            end = shard.input.path.stat().st_size if shard.end is None else shard.end
-            for at in (shard.start, max(shard.start, end - _SAMPLE)):
-                file.seek(at)
-                digest.update(file.read(min(_SAMPLE, max(0, end - shard.start))))
-    return digest.hexdigest()
+    ends = ends_of(shard.input.path, shard.start, shard.end) if shard.input.path.is_file() else ()
+    text = json.dumps([*what, shard.extra], sort_keys=True, default=str).encode()
+    return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
 
 
 MADE = "id_made"
@@ -183,6 +170,10 @@ def _declared(stage: Stage) -> dict[str, JSON]:
     if stage.kind == "aggregator":
         return {"figures": [declared_entry(each) for each in component.figures]}
     return {}
+
+
+def _options(stage: Stage) -> dict[str, Any]:
+    return {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")}
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:

@@ -10,7 +10,6 @@ Lines are written about once a second, for all shards merged since.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -20,6 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
@@ -33,37 +35,27 @@ from gradestack.rundir.place import RowsFile, Staging, synchronise, write_all
 PAUSE, _REST = 1.0, 4
 """Seconds between two writes, and how many times what a write took are added: a slow disk costs a fifth of a run."""
 
-_FIGURES = ("samples", "bad", "bad_listed", "remarks", "ids", "superseded", "broken", "timings", "timed_out")
-_PLAIN = ("ordinal", "input", *_FIGURES)
-
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
     """Return a shard's result as JSON data; native pieces are named relative to ``base``, rows are not in it."""
-    found = {name: getattr(result, name) for name in _PLAIN}
-    found["keys"] = base64.b64encode(bytes(result.keys)).decode("ascii")
-    found["table"] = base64.b64encode(result.table).decode("ascii")
-    found["seen"] = sorted(map(list, result.seen))
-    found["native"] = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
+    native = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
+    found: dict[str, Any] = msgspec.to_builtins(replace(result, parts=native, tracebacks={}))
     return found
 
 
 def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     """Return the result :func:`to_json` wrote."""
-    found = {name: data[name] for name in _PLAIN}
-    found["keys"] = bytearray(base64.b64decode(data["keys"]))
-    found["table"] = base64.b64decode(data["table"])
-    found["seen"] = {(model, identifier, run) for model, identifier, run in data["seen"]}
-    found["parts"] = Parts(None, {name: base / path for name, path in data["native"].items()})
-    return ShardResult(**found)
+    result = msgspec.convert(data, ShardResult)
+    result.parts = Parts(None, {name: base / path for name, path in result.parts.items()})
+    return result
 
 
 class Journal:
     """What finished shards came to, written down while the run goes on.
 
     Attributes:
-        recorded: Shards on record.
+        recorded, rows: Shards on record, and bytes of their rows.
         started: When the run was begun, over all attempts; as header.json says it.
-        rows: Bytes of the rows of the shards on record.
         damaged: Whether there was a journal that cannot be read.
     """
 
@@ -78,10 +70,7 @@ class Journal:
         self._size = 0
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Yield what an earlier attempt has on record, and where its rows start; the record of more is forgotten.
-
-        Args:
-            shards: All shards of this run.
+        """Yield what an earlier attempt has on record of a run's shards, and where its rows start; forget the rest.
 
         Raises:
             ConfigError: Something the results depend on has changed since.
@@ -129,11 +118,7 @@ class Journal:
         os.lseek(self._to, size, os.SEEK_SET)
 
     def begin(self, rows: RowsFile | None) -> None:
-        """Start writing.
-
-        Args:
-            rows: Where rows go; None when none are kept.
-        """
+        """Start writing; rows go into the file given, where any are kept."""
         self._rows_file = rows
         if not self.recorded:
             self._cut(0)
@@ -175,10 +160,7 @@ class Journal:
         self._due = now + PAUSE + _REST * (now - begun)
 
     def finish(self, *, short: bool = False) -> None:
-        """Have everything taken down on disk.
-
-        Args:
-            short: Leave it when nothing was written yet and there is little to lose.
+        """Have everything taken down on disk; ``short``: not where nothing was written yet and there is little to lose.
 
         Raises:
             OSError: The disk is full.
@@ -189,8 +171,7 @@ class Journal:
     def close(self, *, failed: bool = False) -> int:
         """Let go of the file, having written what can be written; return the number of shards on record.
 
-        Args:
-            failed: The disk is full or broken; make room, and write even what was taken down a moment ago.
+        On a disk that is full or broken (``failed``) room is made, and even what is a moment old is written.
         """
         with contextlib.suppress(OSError):  # what was written before counts
             if failed and self._to >= 0:

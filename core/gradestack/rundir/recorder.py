@@ -120,13 +120,24 @@ def _shown(size: float) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
 
 
+def _nothing(*_: Any, **__: Any) -> Any:
+    """Do nothing: what is not on disk need not be prepared, noted, closed or found again."""
+    return None
+
+
 class _InProcess:
     """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other.
 
-    Nothing is written, no worker can be lost, and there is no earlier attempt; what takes grades overrides the rest.
+    No worker can be lost, and there is no earlier attempt.
     """
 
     rows = True
+    recorded = _nothing
+    native = _nothing
+    note = _nothing
+    close = _nothing
+    finish = _nothing
+    places = _nothing
 
     @property
     def pieces(self) -> Self:
@@ -134,14 +145,6 @@ class _InProcess:
 
     def open(self, shard: Shard) -> Self:
         return self
-
-    def recorded(self, *_: Any, **__: Any) -> Any:
-        return None
-
-    native = note = close = finish = places = recorded
-
-    def add_rows(self, samples: Sequence[Sample], recorded: Any, columns: Columns, texts: Texts) -> WrittenBlock:
-        return WrittenBlock(samples, {})
 
     def last_position(self, shard: Shard) -> tuple[int, float]:
         return 0, 0.0
@@ -230,7 +233,7 @@ def stream_grades(
                 else:
                     anything = True
                     yield record
-        loop.files.check_shard(shard)
+        loop.files.check([shard], shard.input.path)
         identities.add(bytes(result.keys), shard.ordinal)
         if identities.repeated(1)[0]:
             raise loop.repeated()

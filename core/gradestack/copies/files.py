@@ -74,12 +74,7 @@ def _note_address(copy: Path, address: str) -> Path:
 
 
 def check_original(path: Path) -> None:
-    """Check that a packed local file, of which this is a copy, is still what was unpacked.
-
-    Raises:
-        DataError: It is not.
-        OSError: It is gone.
-    """
+    """Refuse a copy of a packed local file that is no longer what was unpacked; OSError: it is gone."""
     found = _origins.get(path)
     if found is not None and found.state is not None and not is_fetched(path):
         _check_state(Path(found.name), found.spelled, found.state)

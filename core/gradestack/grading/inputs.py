@@ -42,12 +42,7 @@ def ends_of(path: Path, start: int = 0, end: int | None = None) -> tuple[bytes, 
 
 
 class InputFiles:
-    """The files of a run's inputs as they are when it begins.
-
-    Attributes:
-        states: File -> its state then.
-        grown: What was appended to files whose shards end where the files ended then: nobody has read it.
-    """
+    """The files of a run's inputs as they are when it begins, and which of them have grown since."""
 
     def __init__(self, inputs: Inputs) -> None:
         given = [*inputs.data, *([inputs.dataset] if inputs.dataset is not None else [])]
@@ -57,19 +52,15 @@ class InputFiles:
         self._ends = {each.path: ends_of(each.path) for each in given if each.path in self.states}
 
     def check(self, shards: Sequence[Shard], only: Path | None = None) -> None:
-        """Refuse inputs of which a file has changed since; ``shards`` are what is read of them, ``only`` one file.
-
-        A file that is gone by now is no other one: who has not read it all will say so.
-
-        Raises:
-            DataError: One has.
-        """
-        for path, before in self.states.items() if only is None else self._of(only):
+        """Refuse inputs of which a file has changed since; ``shards`` are what is read of them, ``only`` one file."""
+        for path, before in self.states.items():
+            if only not in (None, path):
+                continue
             given = self._inputs[path]
             shown = given.shown if path == given.path else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
             try:
                 now = FileState.of(path.stat())
-            except FileNotFoundError:
+            except FileNotFoundError:  # no other one: who has not read it all will say so
                 continue
             if now == before:
                 continue
@@ -83,10 +74,6 @@ class InputFiles:
                 self.grown[path] = f"{shown}: {many} while it was read and are not graded"
                 continue
             raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
-
-    def _of(self, path: Path) -> list[tuple[Path, FileState]]:
-        """Return a file with its state; nothing of a directory, which has its turn when everything is read."""
-        return [(path, self.states[path])] if path in self.states else []
 
     def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
         """Return whether a file that has grown is as it was up to where all that is read of it ends."""

@@ -33,11 +33,7 @@ _APART = "the run cannot be compared with its baseline"
 
 
 class Baselines(msgspec.Struct):
-    """The runs that a suite's gates compare with.
-
-    Attributes:
-        reports: What a gate calls its baseline -> that run; None where there is no earlier one.
-    """
+    """The runs that gates compare with, by what gates call them; None where there is no earlier one."""
 
     reports: dict[str, Report | None] = msgspec.field(default_factory=dict)
     _sides: dict[str, list[Side]] = msgspec.field(default_factory=dict)

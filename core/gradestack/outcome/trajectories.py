@@ -52,13 +52,7 @@ class _Place(NamedTuple):
 
 
 class Trajectories:
-    """What a slim run left out. Nothing fails for it: a row that cannot be completed says why.
-
-    Args:
-        header: Content of the run's header.json.
-        made: The reader of the run, or where it is found.
-        say: Called once with each reason for which trajectories are not to be had.
-    """
+    """What a slim run left out; nothing fails for it: a row that cannot be completed says why."""
 
     def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
         self._files = [(Path(each["path"]), each["sha256"]) for each in header["inputs"]]

@@ -118,11 +118,7 @@ MADE = "id_made"
 
 
 def _checksum(path: Path, state: FileState) -> dict[str, Any]:
-    """Return path, size and SHA-256 of what was read of an input file, of a packed one as it is; None if it is gone.
-
-    Raises:
-        DataError: A packed one has changed since it was unpacked.
-    """
+    """Return path, size and SHA-256 of what was read of an input file, of a packed one as it is; None if it is gone."""
     local = original(path)
     name = name_of(path) if is_fetched(path) else str(local.resolve())
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
@@ -208,16 +204,17 @@ def peak_memory() -> dict[str, int]:
 
 
 def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of header.json, the one file whose bytes depend on time, place and machine.
-
-    Raises:
-        DataError: An input has changed since the run began.
-    """
+    """Return the content of header.json, whose bytes depend on time, place and machine; no input may have changed."""
     merged = loop.merged
     remarks: Mapping[str, Sequence[Any]] = merged.remarks
     checksums = [_checksum(path, state) for path, state in loop.files.states.items()]
     loop.files.check(loop.shards)
-    warnings = [*_timed_out(suite, merged.timed_out), *loop.files.grown.values()]
+    warnings = list(loop.files.grown.values())
+    if merged.timed_out:  # figures with them are this machine's
+        many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
+        limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
+        what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
+        warnings.insert(0, f"{many} {limit} {what}")
     return {
         "generator": GENERATOR,
         "suite_name": suite.name,
@@ -242,12 +239,3 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         **({"warnings": warnings} if warnings else {}),
         **({"resumed": loop.resumed} if loop.resumed else {}),
     }
-
-
-def _timed_out(suite: Suite, count: int) -> Iterator[str]:
-    """Yield what is said of grades that took too long: figures with them are this machine's."""
-    if count:
-        many = f"{count} grade{'s' if count > 1 else ''} took longer than"
-        limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
-        what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
-        yield f"{many} {limit} {what}"

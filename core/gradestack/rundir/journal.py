@@ -51,13 +51,7 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
 
 
 class Journal:
-    """What finished shards came to, written down while the run goes on.
-
-    Attributes:
-        recorded, rows: Shards on record, and bytes of their rows.
-        started: When the run was begun, over all attempts; as header.json says it.
-        damaged: Whether there was a journal that cannot be read.
-    """
+    """What finished shards came to, written down while the run goes on; ``damaged``: an earlier one cannot be read."""
 
     def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
         self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
@@ -70,11 +64,7 @@ class Journal:
         self._size = 0
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Yield what an earlier attempt has on record of a run's shards, and where its rows start; forget the rest.
-
-        Raises:
-            ConfigError: Something the results depend on has changed since.
-        """
+        """Yield what an earlier attempt has on record, and where its rows start; refuse what has changed since."""
         base, size = self._staging.base, 0
         with open_regular(self._staging.journal) as lines:
             first = _parsed(lines.readline())
@@ -126,11 +116,7 @@ class Journal:
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
-        """Take down a shard whose rows are in results.jsonl.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Take down a shard whose rows are in results.jsonl."""
         line = _line({**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size})
         self._waiting.append((line, list(result.parts.native.values())))
         if time.monotonic() > self._due:
@@ -160,11 +146,7 @@ class Journal:
         self._due = now + PAUSE + _REST * (now - begun)
 
     def finish(self, *, short: bool = False) -> None:
-        """Have everything taken down on disk; ``short``: not where nothing was written yet and there is little to lose.
-
-        Raises:
-            OSError: The disk is full.
-        """
+        """Have everything on disk; ``short``: not where nothing was written yet and there is little to lose."""
         if self._waiting and (self.recorded or not short or time.monotonic() > self._due):
             self._write()
 

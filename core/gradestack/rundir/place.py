@@ -243,11 +243,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 class RowsFile:
-    """results.jsonl while it grows, shard by shard.
-
-    Attributes:
-        size: Bytes written so far.
-    """
+    """results.jsonl while it grows, shard by shard; ``size`` bytes are written so far."""
 
     def __init__(self, path: Path, size: int = 0) -> None:
         self.path, self.size = path, size
@@ -303,10 +299,7 @@ class Staging:
     ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a later ``--resume``
     reads, and while an earlier run is replaced, that run.
 
-    Attributes:
-        path: Where files are written until :meth:`commit`.
-        parts: Directory for pieces, a new one for every attempt: workers of an attempt that was killed may still write.
-        replaced: True when what an unfinished run had left was removed.
+    ``parts`` is for pieces, a new one for every attempt: workers of an attempt that was killed may still write.
     """
 
     def __init__(self, place: Path, *, resume: bool = False) -> None:

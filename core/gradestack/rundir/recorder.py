@@ -78,10 +78,7 @@ def free_memory() -> int | None:
 
 
 def give_back_memory() -> None:
-    """Have the C library give memory that was let go of back to the system, where it can.
-
-    Else it is kept: hundreds of megabytes that were texts of tasks, where small objects of Python are never put.
-    """
+    """Have the C library give memory back to the system, which it keeps of texts of tasks: hundreds of megabytes."""
     import ctypes  # noqa: PLC0415 - only here
 
     with suppress(OSError, AttributeError, TypeError):  # no such function, or no library to ask
@@ -126,10 +123,7 @@ def _nothing(*_: Any, **__: Any) -> Any:
 
 
 class _InProcess:
-    """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other.
-
-    No worker can be lost, and there is no earlier attempt.
-    """
+    """Both halves of a recorder that keeps nothing on disk: one process, a shard after the other, no earlier try."""
 
     rows = True
     recorded = _nothing
@@ -161,11 +155,7 @@ LARGEST_IN_MEMORY = 64 << 20
 
 
 class MemoryRecorder(_InProcess):
-    """Takes the results of a run that writes nothing.
-
-    Attributes:
-        file: The rows so far, as they would stand in results.jsonl.
-    """
+    """Takes the results of a run that writes nothing; its ``file`` holds rows as they would stand in results.jsonl."""
 
     def __init__(self, suite: Suite, *, strict: bool) -> None:
         self._writer = RowWriter.of(suite, suite.success, strict=strict)
@@ -216,10 +206,7 @@ class _StreamRecorder(_InProcess):
 def stream_grades(
     plan: Plan, bad: Callable[[BadRecord], None], *, strict: bool = False
 ) -> Iterator[tuple[Sample, Grades]]:
-    """Yield every sample with its grades by grader key, in input order, those no record answers last.
-
-    A block of samples at most is graded ahead of the caller; files are closed when the caller leaves the loop.
-    """
+    """Yield every sample with its grades by grader key, in input order, those no record answers last; a block ahead."""
     handed = _StreamRecorder()
     loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
     worker = loop.open()
@@ -277,14 +264,7 @@ def _graded(
 
 
 class DirectoryRecorder:
-    """Takes the results of a run into the directory it is written in.
-
-    Attributes:
-        pieces: Its half that travels.
-        native: (input, ``exporter/artefact``) -> chunks, in shard order.
-        started: When the run was begun; for a continued one, when its first attempt was.
-        damaged: Whether an earlier attempt's record could not be read.
-    """
+    """Takes the results of a run into its directory; ``native``: files of exporters, in shard order."""
 
     def __init__(self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool) -> None:
         self._suite, self._staging, self.started = suite, staging, started

@@ -3,9 +3,8 @@
 The journal is a file of JSON lines beside the run directory in the making. Its first line says what is run on what
 (the fingerprint); every further line is one shard's result, in shard order. A line is written once the shard's rows
 are durably in results.jsonl and its native pieces durably on disk. So after a kill, a power failure or a full disk the
-lines that are whole are true, rows beyond them are cut off, and everything else is graded again.
-
-Lines are written about once a second, for all shards merged since.
+lines that are whole are true, rows beyond them are cut off, and everything else is graded again. Lines are written
+about once a second, for all shards merged since.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import RowsFile, Staging, synchronise, write_all
 
 PAUSE, _REST = 1.0, 4
-"""Seconds between two writes, and how many times what a write took are added: a slow disk costs a fifth of a run."""
+"""Seconds between two writes, and how many times what a write took is added: a slow disk costs a fifth of a run."""
 
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:

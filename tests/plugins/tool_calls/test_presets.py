@@ -11,12 +11,12 @@ import pytest
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
 from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.tau_bench import reliability
-from gradestack_plugins.tool_calls.__main__ import lines
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
 from gradestack_plugins.trajectory import tool_policy, tool_schema
 from tests.core.outcomes import data
+from tests.plugins.tool_calls.presets_table import MARK, PAGE, lines
 
 CASES = data(__file__, "presets.yaml")
 
@@ -322,11 +322,8 @@ def test_graders_travel_to_workers():
 
 
 def test_the_table_of_the_page_is_the_programs():
-    page = (ROOT / "docs/tool-calls.md").read_text(encoding="utf-8")
-    assert (
-        page.partition("<!-- printed by python -m gradestack_plugins.tool_calls -->\n\n")[2]
-        == "\n".join(lines()) + "\n"
-    )
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.partition(f"{MARK}\n\n")[2] == "\n".join(lines()) + "\n"
 
 
 @pytest.mark.parametrize(("options", "told"), CASES["terms_that_compare_nothing_are_refused"])

@@ -8,8 +8,6 @@ import attrs
 import jinja2
 import pytest
 
-from gradestack import hookimpl
-from gradestack_plugins import reporters
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.html import HtmlReporter
 from tests.placed import carried, panel_of, with_panels
@@ -133,9 +131,3 @@ def test_samples_are_listed_failures_first(fake, html):
 def test_negative_limits_are_refused(option):
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
         HtmlReporter(**{option: -1})
-
-
-def test_the_reporters_are_offered():
-    found = [each for each in reporters.gradestack_components() if each.kind == "reporter"]
-    assert [each.name for each in found] == ["html", "markdown", "csv", "json", "text", "junit", "github"]
-    assert hasattr(reporters.gradestack_components, f"{hookimpl.project_name}_impl")

@@ -35,11 +35,6 @@ def test_the_list_has_every_sample(fake):
     assert held["longest"] == 3
 
 
-def test_the_same_index_gives_the_same_bytes(fake):
-    rows = fake.realistic_rows(tasks=3, trials=2)
-    assert listing(index_of(fake, rows), words_of({}), {}) == listing(index_of(fake, rows), words_of({}), {})
-
-
 def test_hidden_characters_are_visible_in_the_list(fake):
     row = fake.graded_row(1, 0, "m\u202e")
     row["sample"]["id"] = "\x1bid"

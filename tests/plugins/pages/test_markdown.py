@@ -4,7 +4,7 @@ import attrs
 import pytest
 from markdown_it import MarkdownIt
 
-from gradestack_plugins.pages.markdown import MarkdownReporter, bar, code, prose
+from gradestack_plugins.pages.markdown import MarkdownReporter, code, prose
 from gradestack_plugins.pages.prose import Fold, folded
 from tests.core.outcomes import data
 
@@ -38,13 +38,6 @@ def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
     report = fake.make_report([])
     summary = {**report.summary, "gates_passed": passed}
     assert markdown(attrs.evolve(report, summary=summary)).splitlines()[0] == f"# rail: {word}"
-
-
-def test_no_line_is_a_broken_table_row(fake, markdown):
-    page = markdown(fake.make_report(fake.realistic_rows(tasks=5)))
-    for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
-        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
-        assert len(widths) == 1, block
 
 
 def test_hostile_texts_stay_texts(fake, markdown):
@@ -120,15 +113,6 @@ def test_ungraded_samples_are_not_zeros(fake, markdown):
     page = markdown(fake.make_report(rows))
     assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
     assert "| `journey-5` | error | skipped | missing | – | 0/3 |" in page
-
-
-def test_bars_are_relative_to_the_tallest():
-    assert (len(bar(100.0)), len(bar(50.0)), len(bar(0.1)), len(bar(0.0))) == (24, 12, 1, 0)
-
-
-def test_the_same_report_gives_the_same_bytes(fake, markdown):
-    report = fake.make_report(fake.realistic_rows(tasks=3))
-    assert markdown(report) == markdown(report)
 
 
 def test_an_empty_run_is_a_page(fake, markdown):

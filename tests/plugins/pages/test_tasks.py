@@ -5,10 +5,7 @@ import pytest
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.index import (
     RowIndex,
-    ScoreBins,
     lost,
-    name_of,
-    names_of,
     severity,
     shade,
     shown_as,
@@ -68,14 +65,6 @@ def test_failures_come_first():
 @pytest.mark.parametrize(("score", "css"), DATA["shades_go_by_tenths"])
 def test_shades_go_by_tenths(score, css):
     assert shade(score) == css
-
-
-def test_distributions_count_every_score_once():
-    scores = ScoreBins()
-    for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
-        scores.add(value)
-    assert scores.counts == [3, 1, 0, 2, 1, 2]
-    assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
 
 
 def test_reasons_are_counted_once_per_sample():
@@ -151,29 +140,11 @@ def test_tasks_are_counted_by_their_successes(passed, counts):
     assert passes_of(reliability_of(index(*rows), outcome=False), "") is None
 
 
-def test_without_an_outcome_no_task_passes_or_fails():
-    rows = [row("a", 0, 1.0, passed=None), row("a", 1, 0.5, passed=None)]
-    assert [entry.passed for entry in entries(*rows)] == [None, None]
-
-
 def test_the_state_of_a_sample_is_that_of_its_outcome():
     skipped = {"score": 0.0, "state": "skipped"}
     both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
     (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
     assert (verdict(entry), entry.score, shown_as(entry)) == ("skipped", 1.0, "1.000")
-
-
-@pytest.mark.parametrize("odd", ["", "a b", " a", "a\u202eb", "a\nb", "ä", "x" * 201])
-def test_names_together_read_as_each_alone(odd):
-    names = ["task-1", odd, "x" * 200]
-    assert names_of(names) == [name_of(name) for name in names]
-    assert names_of(names[:1]) == names[:1]
-    assert names_of(()) == []
-
-
-def test_an_entry_of_an_empty_row_is_skipped():
-    (entry,) = entries({})
-    assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")
 
 
 def test_tables_of_very_many_tasks_keep_little_of_each():

@@ -41,6 +41,7 @@ from gradestack.table import Table
 MANY = 10_000
 """Samples from which memory is given back."""
 CONTINUE = "what was graded so far is kept: continue with --resume"
+NOTHING_KEPT = "nothing is kept for --resume: no range of 8 MiB of the input was finished"
 
 
 @named_as_given()
@@ -148,7 +149,9 @@ class _Run:
             self.staging.leave()
         else:
             self.staging.discard()
-        advice = (CONTINUE,) if kept else ()
+        advice: tuple[str, ...] = (CONTINUE,) if kept else ()
+        if not kept and storage_failed(error):
+            advice = (NOTHING_KEPT,)
         if isinstance(error, GradestackError):
             error.problems += advice
         if isinstance(error, OSError) and removed:

@@ -29,6 +29,8 @@ from gradestack.run_files import HEADER, ROWS, is_run
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
 """Seconds to wait for a directory another process has: workers of a killed run end within a second after it."""
+_OF_DESKTOPS = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+"""What file managers leave in a directory that somebody looks at."""
 UNFINISHED, _NEW, _PARTS, _OLD = ".unfinished", ".gradestack-", "parts-", "old"
 
 
@@ -79,7 +81,7 @@ def _foreign(path: Path) -> set[str]:
         return set()
     for run in [PurePath(each).parent for each in own if each.endswith(f"/{HEADER}")]:
         own |= {f"{run.as_posix()}/{each}" for each in _listed(path / run) or ()}
-    return _files(path) - own
+    return {each for each in _files(path) - own if PurePath(each).name not in _OF_DESKTOPS}
 
 
 def _list_files(place: Path, new: Path) -> None:

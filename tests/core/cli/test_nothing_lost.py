@@ -54,6 +54,8 @@ def test_a_file_of_others_in_an_earlier_run_is_not_deleted(runs, command, name):
     again = ("run", "suite.yaml", "-o", "out")
     for words in (again, again, ("report", "out/run_1"), ("compare", "out", "out", "-o", "out"), again):
         assert command(*words).code == 0, words
+    (runs / "out/.DS_Store").touch()
+    assert command(*again).code == 0
     (runs / "out" / name).parent.mkdir(exist_ok=True)
     (runs / "out" / name).write_text("theirs")
     clean(command(*again), 2, f"out: holds {name}, which gradestack did not write; name another with -o")

@@ -99,6 +99,13 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_a_disk_that_is_full_before_anything_is_finished(run, full_disk, tmp_path):
+    """There is nothing to continue, and the message says why."""
+    error = full_disk(0, run)
+    assert error.problems == ("nothing is kept for --resume: no range of 8 MiB of the input was finished",)
+    assert not list(tmp_path.glob(".out*"))
+
+
 def test_several_ends_and_other_engines(run, full_disk, tmp_path):
     run("whole")
     for pieces in (3, 4, 5):

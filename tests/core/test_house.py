@@ -72,7 +72,7 @@ BUDGETS = {
     "core/gradestack/rows": 810,
     "core/gradestack/rundir": 1_293,
     "core/gradestack/suites": 2_835,
-    "core/gradestack/testing": 635,
+    "core/gradestack/testing": 637,
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 223,
     "plugins/gradestack_plugins/bfcl": 1_239,
@@ -95,7 +95,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_617,
     "plugins/gradestack_plugins/trajectory": 2_144,
     "plugins/gradestack_plugins/when2call": 1_284,
-    "core": 19_117,
+    "core": 19_119,
     "plugins": 36_950,
     "tests": 48_569,
 }

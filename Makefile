@@ -7,12 +7,13 @@ DEMO := gradestack-runs/demo
 THIRD := tests/third_party/gradestack-shout
 DOWNSTREAM := build/downstream
 ORACLES := build/oracles
+PEERS := build/peers
 ACCESSIBILITY := build/accessibility
 
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fuzz proofs faults oracles accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
+.PHONY: help demo test fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
@@ -21,6 +22,7 @@ help:
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
 	@echo "make oracles     statistics against scipy, statsmodels, scikit-learn and krippendorff, in an environment of its own"
+	@echo "make peers       presets of tool calls against the released agentevals and bfcl-eval, 10,000 cases each, in an environment of its own"
 	@echo "make accessibility  every page in a headless Chromium under axe-core, in an environment of its own"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
 	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
@@ -86,6 +88,13 @@ oracles:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff
 	$(ORACLES)/bin/pytest -m oracles tests/oracles
+
+# bfcl-eval asks for the clients of every model it knows; its checker of calls needs none of them.
+peers: $(VENV)/.installed
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet agentevals==0.0.9
+	$(PEERS)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps bfcl-eval==2025.10.27.1
+	$(BIN)/python benchmarks/presets.py --cases 10000 --python $(PEERS)/bin/python
 
 accessibility:
 	$(PYTHON) -m venv $(ACCESSIBILITY)

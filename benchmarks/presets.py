@@ -2,9 +2,12 @@
 
     python benchmarks/presets.py --cases 10000 --python PEERS/bin/python --promptfoo PEERS/promptfoo
 
+`make peers` does so with agentevals and bfcl-eval.
+
 PEERS is a virtual environment with the packages (any of google-adk, azure-ai-evaluation, agentevals, ragas, deepeval,
 mlflow, pydantic-evals, bfcl-eval), PEERS/promptfoo the unpacked package of that name, whose rules Node runs; either may
-be left out. Prints how many answers agree, by preset, and the first that do not.
+be left out. Prints how many answers agree, by preset, and the first that do not; exit code 1 if any does not, or if no
+package was there.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import random
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -160,8 +164,8 @@ def agree(own: Any, theirs: Any) -> bool:
     return bool(abs(own - theirs) <= 1e-9)
 
 
-def main() -> None:
-    """Compare."""
+def main() -> int:
+    """Compare; return 1 where an answer differs, or there is none."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)
@@ -169,9 +173,7 @@ def main() -> None:
     parser.add_argument("--promptfoo", type=Path, help="directory of the unpacked package promptfoo")
     options = parser.parse_args()
     pick = random.Random(options.seed)
-    typed = options.cases // 5
-    cases = [case(number, pick) for number in range(options.cases - typed)]
-    cases += [typed_case(number, pick) for number in range(typed)]
+    cases = [make(number, pick) for make in (case, typed_case) for number in range(options.cases)]
     with tempfile.TemporaryDirectory() as folder:
         given, answers = Path(folder, "cases.jsonl"), Path(folder, "answers.jsonl")
         given.write_text("".join(json.dumps(each) + "\n" for each in cases), encoding="utf-8")
@@ -184,6 +186,7 @@ def main() -> None:
         for side in sides:
             subprocess.run(side, check=True)  # noqa: S603 - ours
             found += [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    differ = not found
     for answer in found:
         compared, wrong = 0, []
         grader = ToolCalls(preset=answer["preset"])
@@ -198,7 +201,9 @@ def main() -> None:
         print(f"{answer['preset']:48} {answer['version']:16} {compared - len(wrong):6} of {compared:6} agree")
         for record, own, theirs in wrong[:3]:
             print(f"    {json.dumps(record)}: ours {own}, theirs {theirs}")
+        differ = differ or bool(wrong)
+    return int(differ)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

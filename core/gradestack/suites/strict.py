@@ -91,12 +91,12 @@ def is_class(kind: Any) -> bool:
 
 
 def fields_of(kind: type) -> dict[str, Field]:
-    """Return the fields a class of attrs or msgspec is made with, by name, in their order."""
+    """Return the fields a class of attrs or msgspec is made with, by name, in their order; any other has none."""
     if attrs.has(kind):
         hints, written = get_type_hints(kind), [each for each in attrs.fields(kind) if each.init]
         return {each.alias: Field(hints.get(each.name, each.type or Any), each.default) for each in written}
     missing, found = msgspec.NODEFAULT, {}
-    for each in msgspec.structs.fields(kind):
+    for each in msgspec.structs.fields(kind) if is_class(kind) else ():
         default = attrs.NOTHING if each.default is missing else each.default
         made = each.default_factory is not missing
         found[each.name] = Field(each.type, attrs.Factory(each.default_factory) if made else default)

@@ -5,18 +5,12 @@ from pathlib import Path
 import pytest
 
 from gradestack import Input, Inputs, Status, discover
+from tests.core.outcomes import data
+
+DATA = data(__file__, "formats.yaml")
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/formats.py"
-FORMATS = [
-    "tau_bench",
-    "deepfabric",
-    "when2call",
-    "orchestrationbench",
-    "letta",
-    "letta_dataset",
-    "openai",
-    "anthropic",
-]
+FORMATS = DATA["formats"]
 FORMATS += ["bfcl", "records"]
 RECORDS = 40
 

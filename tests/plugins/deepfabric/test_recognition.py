@@ -5,6 +5,9 @@ import json
 import pytest
 
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from tests.core.outcomes import data
+
+DATA = data(__file__, "recognition.yaml")
 
 RECORD = {"messages": [{"role": "user", "content": "q"}]}
 REPLY = {"kind": "tool_call", "content": "c", "tool_call": {"name": "f", "arguments": {}}}
@@ -101,18 +104,7 @@ def test_behind_lines_of_another_form(certainty):
     assert certainty(*[{"other": 1}] * 10, JOINED) == 0.0
 
 
-OTHERS = [
-    "[1]",
-    "{}",
-    {"messages": []},
-    {"uuid": 1, "kind": "x"},
-    {"sample": 1},
-    {"id": 1, "text": "t", "metadata": {}},
-    {"error": "not found"},
-    {"id": "1", "messages": [], "recorded": {"reward": 1.0}},
-    {"messages": [], "recorded": "x", "expected": []},
-    "",
-]
+OTHERS = DATA["others"]
 
 
 @pytest.mark.parametrize("line", OTHERS)

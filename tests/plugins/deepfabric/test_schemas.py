@@ -17,6 +17,8 @@ from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, he
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, Strictness, convert, find, schema_reasons, signature
 from tests.core.outcomes import data
 
+DATA = data(__file__, "schemas.yaml")
+
 NAN = float("nan")
 VALUES = {"text": "x", "int": 1, "whole float": 1.0, "float": 1.5, "nan": NAN, "inf": float("inf")}
 VALUES |= {"true": True, "list": [1], "dict": {"a": 1}, "null": None}
@@ -268,15 +270,7 @@ def test_text_the_program_fails_on(df, text):
     assert grade.fault.code == "processing_error"
 
 
-HOSTILE = [
-    "<tool_call>",
-    "[{",
-    '{"name":"a","parameters":{',
-    "{",
-    "[TOOL_CALLS] [",
-    "}",
-    '{"type":"function","function":{',
-]
+HOSTILE = DATA["hostile"]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

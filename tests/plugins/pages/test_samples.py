@@ -9,6 +9,9 @@ from gradestack import Report
 from gradestack_plugins.pages.index import Entry, index_of
 from gradestack_plugins.pages.sample import gist, sample
 from gradestack_plugins.pages.show import TextReporter
+from tests.core.outcomes import data
+
+DATA = data(__file__, "samples.yaml")
 
 
 def view(row):
@@ -31,23 +34,7 @@ def said(content, **more):
     return {"role": "user", "content": content, **more}
 
 
-@pytest.mark.parametrize(
-    ("trajectory", "lines"),
-    [
-        (
-            [[said(None, role="assistant", tool_calls=[{"function": {"name": "look", "arguments": '{"id": 1}'}}])]],
-            ["1 message", "assistant", '→ look {"id": 1}'],
-        ),
-        ([[said("ok", role="tool", name="look")]], ["1 message", "tool look", "ok"]),
-        ([[said("a")], [said("b")]], ["2 messages", "turn 1", "user", "a", "turn 2", "user", "b"]),
-        ([said("a"), said("b")], ["2 messages", "user", "a", "user", "b"]),
-        ([[said("Hi", reasoning="Think")]], ["1 message", "user", "reasoning: Think", "Hi"]),
-        ([[said([{"text": "a"}, {"url": "u"}, "b"])]], ["1 message", "user", "a", '{"url": "u"}', "b"]),
-        ([[said({"x": 1})]], ["1 message", "user", '{"x": 1}']),
-        ([[said(3)], []], ["1 message", "turn 1", "user", "3"]),
-        ([[None, 3]], ["2 messages", "unknown role", "unknown role"]),
-    ],
-)
+@pytest.mark.parametrize(("trajectory", "lines"), DATA["a_conversation"])
 def test_a_conversation(trajectory, lines):
     """Roles, names, turns where there are several, calls with their arguments, content of any type."""
     assert [line.strip() for line in talk(*trajectory).splitlines() if line.strip()] == lines

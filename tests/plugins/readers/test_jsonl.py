@@ -524,15 +524,7 @@ def test_references_that_do_not_follow_the_form_are_refused(read, expected, reas
 
 
 @pytest.mark.parametrize(
-    ("expected", "reason"),
-    [
-        (wanted(comment="x"), "expected[0].comment: unknown key; known: name, names, arguments, rules, optional, "),
-        (wanted(arguments={}, args={}), "expected[0].args: unknown key (did you mean 'arguments'?)"),
-        (wanted(arguments=[1]), "expected[0].arguments: expected an object or JSON text, got [1]"),
-        (wanted(function="g"), 'expected[0].function: expected an object with name and arguments, got "g"'),
-        ([{"function": {"name": "f"}, "name": "g"}], "expected[0].name: unknown key"),
-        ([{"function": {"name": "f", "strict": True}}], "expected[0].function.strict: unknown key"),
-    ],
+    ("expected", "reason"), DATA["what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version"]
 )
 def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version(read, expected, reason):
     """Files of the first may hold it, and are read as before."""
@@ -630,23 +622,7 @@ def test_types_and_required_names():
     }
 
 
-DEFAULTS = [
-    ("int", "3", 3),
-    ("int", "x", None),
-    ("float", "2.5", 2.5),
-    ("float", "", None),
-    ("bool", "Yes", True),
-    ("bool", "1", True),
-    ("bool", "no", False),
-    ("str", "3", "3"),
-    ("str", "", None),
-    ("list", "[1, 2]", [1, 2]),
-    ("list", "['a']", ["a"]),
-    ("dict", "{'a': 1}", {"a": 1}),
-    ("dict", "nope", None),
-    ("list", "{1, 2}", None),
-    ("list", "['\\d']", ["\\d"]),
-]
+DEFAULTS = DATA["defaults"]
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), DEFAULTS)

@@ -283,14 +283,6 @@ def test_every_component_has_a_line(registry):
     assert [line.split()[:2] for line in lines] == sorted(line.split()[:2] for line in lines)
 
 
-def test_one_kind_can_be_listed(registry):
-    lines = list(component_lines(registry, "stack"))
-    assert lines
-    assert all(line.startswith("stack ") for line in lines)
-    with pytest.raises(ConfigError, match=r"unknown kind 'greader' \(did you mean 'reader'\?\)"):
-        list(component_lines(registry, "greader"))
-
-
 def test_panels_and_commands_are_listed_as_other_kinds():
     offered = [
         Component(kind=kind, name="curve", target="no_such_module:f", summary="How it falls")

@@ -9,19 +9,12 @@ import pytest
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs
 from gradestack.suites.recognition import recognise
-from gradestack_plugins import letta as family
 from gradestack_plugins.letta.messages import read_trajectory
 from gradestack_plugins.letta.reader import Letta
 from tests.core.outcomes import at, data
 
 DATA = data(__file__, "reader.yaml")
-
-COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
 REGISTRY = discover(limit="")
-
-
-def test_components_are_complete():
-    assert set(COMPONENTS) == {"reader letta", "reader letta_dataset", "grader recorded", "stack letta"}
 
 
 @pytest.mark.parametrize("line", ["bare", "wrapped"])
@@ -216,12 +209,6 @@ def test_a_file_that_goes_away_is_told(letta, tmp_path):
         list(reader.read(shard, index))
     with pytest.raises(DataError, match=r"results\.jsonl: cannot be read"):
         list(reader.plan(Inputs(data=(shard.input,)), index))
-
-
-def test_duplicates_keep_the_last():
-    """A second run appended to the same file overwrites the first by default."""
-    assert Letta.duplicates == "last"
-    assert Letta.stack == "letta"
 
 
 def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Sample, Status, testing
-from gradestack_plugins import tau_bench
 from gradestack_plugins.tau_bench.__main__ import main
 from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
@@ -313,24 +312,6 @@ def test_script(tau, reference_file, tmp_path, capsys):
     assert "Success rate: 84/200 (42.0%)\n  Average: 0.420\n\nPartial Scoring:\n  Average: 0.596\n" in out
     assert "  [0.8-1.0):  44 tasks ( 22.0%)\n  [1.0]:  51 tasks ( 25.5%)\n" in out
     assert "  Binary fail but partial > 0.7: 65 tasks\n    Task 0: partial=0.95\n" in out
-
-
-COMPONENTS = {f"{component.kind} {component.name}": component for component in tau_bench.gradestack_components()}
-
-
-def test_components_are_complete():
-    assert set(COMPONENTS) == {
-        "reader tau_bench",
-        "grader tau_partial",
-        "grader tau_reward",
-        "aggregator binary",
-        "aggregator partial_statistics",
-        "aggregator pass_hat_k",
-        "aggregator pass_at_k",
-        "exporter tau_bench",
-        "panel reliability",
-        "stack tau-bench",
-    }
 
 
 @pytest.mark.parametrize(

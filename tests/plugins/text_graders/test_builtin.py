@@ -7,34 +7,16 @@ import warnings
 import pytest
 
 from gradestack import Expectation, Sample, testing
-from gradestack_plugins import text_graders
 from gradestack_plugins.text_graders.texts import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
 from tests.core.outcomes import data
 
 DATA = data(__file__, "builtin.yaml")
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
-COMPONENTS = {component.name: component for component in text_graders.gradestack_components()}
 
 
 def sample(text, truth=None, label=None):
     return Sample(id="t", text=text, expected=Expectation(text=truth, label=label))
-
-
-def test_components_are_complete():
-    assert set(COMPONENTS) == {
-        "exact_match",
-        "contains",
-        "regex_match",
-        "ascii_printable_only",
-        "json_equal",
-        "numeric_close",
-        "one_of",
-        "tool",
-        "python_function",
-        "rubric",
-        "model_judge",
-    }
 
 
 @PROFILES

@@ -79,6 +79,11 @@ def test_models_have_their_own_rewards():
     found = figures("vitabench/pass", rows("m", a=[1, 1]) + rows("n", a=[0.5, 0]))
     assert found["average_at_k"] == {"1": 0.625, "2": 0.625}
     assert {model: each["average_at_k"]["2"] for model, each in found["models"].items()} == {"m": 1.0, "n": 0.25}
+    more = figures(
+        "vitabench/pass", rows("m", a=[1, 1], b=[0, 1], c=[0, 0]) + rows("n", a=[0.5, 0], b=[1, 1], c=[0, 1])
+    )
+    for name in ("pass_at_k", "average_at_k"):  # a task is one cluster, whatever the models
+        assert (more[f"{name}_interval"]["1"]["clusters"], more[f"{name}_interval"]["1"]["n"]) == (3, 12)
 
 
 @pytest.mark.parametrize("name", NAMES)

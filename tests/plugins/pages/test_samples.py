@@ -101,8 +101,13 @@ def test_reasons_of_items_are_not_repeated():
 def test_items_without_score_show_their_state():
     items = [{"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}]
     grade = {"score": 1.0, "state": "graded", "items": items}
-    (found,) = view({"state": "graded", "grade": grade, "grades": {"g": grade}}).grades
+    row = {"state": "graded", "grade": grade, "grades": {"g": grade}}
+    (found,) = view(row).grades
     assert [(item.score, item.reasons) for item in found.items] == [("failed", ("c: m",))]
+    assert [line.strip() for line in text_of(row).splitlines() if "s  failed" in line or "c: m" in line] == [
+        "s  failed",
+        "- c: m",
+    ]
 
 
 def test_an_empty_row_is_shown():

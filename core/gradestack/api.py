@@ -98,6 +98,7 @@ class Reader(Contract):
         takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel joins by id.
         takes_directories: True when it looks for its files in a directory itself: named by the user, it is given the
             directory whole, whatever is in it.
+        empty_answers: True when an empty answer is graded where a text is expected; otherwise it is a failed grade.
     """
 
     contract: ClassVar[Kind] = "reader"
@@ -106,6 +107,7 @@ class Reader(Contract):
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
     takes_dataset: ClassVar[bool] = False
     takes_directories: ClassVar[bool] = False
+    empty_answers: ClassVar[bool] = False
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:

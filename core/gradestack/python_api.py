@@ -183,6 +183,7 @@ def grade_files(
     stack: str | None = None,
     reader: str | None = None,
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
     ids: str | None = None,
     dataset: str | Path | None = None,
     profile: Profile | None = None,
@@ -205,7 +206,7 @@ def grade_files(
     installed ones or ``FILE.py:NAME``; by default those of ``stack``, and that is by default the format's own.
     ``columns`` says which column or path each field stands in, for the reader ``records``, which it stands for as well;
     ``{"id": PLACE}`` alone is for any reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of
-    the first question and the tools.
+    the first question and the tools. ``records`` is the path to the list of records in one JSON document.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
     other options are those of :func:`run`.
 
@@ -228,8 +229,8 @@ def grade_files(
         progress=progress,
         say=say,
     )
-    given = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
-    return run_suite(files_suite(paths, options, graders=graders, columns=columns, **given), options)
+    given: dict[str, Any] = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
+    return run_suite(files_suite(paths, options, graders=graders, columns=columns, records=records, **given), options)
 
 
 def files_suite(
@@ -238,9 +239,14 @@ def files_suite(
     *,
     graders: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
+    records: str | None = None,
+    guess: bool | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML: recognised format, that format's default stack."""
+    """Return the suite that grades files with no YAML: recognised format, that format's default stack.
+
+    With ``guess`` columns are recognised by their names beside those that are mapped.
+    """
     paths = [paths] if isinstance(paths, str | Path) else paths
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
@@ -249,11 +255,14 @@ def files_suite(
     if ids is None and columns and set(columns) == {"id"} and reader != RECORDS:  # which is for any reader
         ids, columns = columns["id"], None
     data |= {key: str(value) for key, value in given.items() if value is not None}
-    if columns and reader not in {None, RECORDS}:
+    own = columns or records
+    if own and reader not in {None, RECORDS}:
+        what = "a mapping of columns" if columns else "a path to the records"
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
-        raise ConfigError(f"a mapping of columns is for the reader {RECORDS!r}; {why}")
-    if columns or ids is not None:
-        said = {"kind": RECORDS if columns else reader, "columns": dict(columns) if columns else None, "ids": ids}
+        raise ConfigError(f"{what} is for the reader {RECORDS!r}; {why}")
+    if own or ids is not None:
+        said = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
+        said |= {"records": records, "ids": ids, "guess": (guess if columns else None)}
         data["reader"] = {key: each for key, each in said.items() if each is not None}
     if graders:
         wanted: Any = graders
@@ -330,14 +339,16 @@ def grade(
     if limits is not None:
         data["limits"] = dict(limits)
     options = RunOptions.of(registry, output=output, allow_code=allow_code, strict=strict)
-    reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
+    reader, stack = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns)), {}
     if graders is None:
-        stack, reader = python_inputs.default_stack(registry, reader, table=python_inputs.is_table(samples, columns))
+        stack, reader = python_inputs.default_stack(registry, reader)
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
     suite = python_inputs.resolve_samples(
         Document(data=data, origin="grade()"), options, reader, python_inputs.graders_by_key(graders, registry)
     )
+    said = {key: (*getattr(suite, key), *stack.get(key, ())) for key in ("notes", "warnings")}
+    suite = msgspec.structs.replace(suite, **said, unused=stack.get("unused", {}))
     if output is None and not reports:
         return grade_suite(suite, options)
     if output is not None:

@@ -64,6 +64,7 @@ PUBLISHED = {
     "formats/openai": "openai",
     "formats/records": "records",
     "formats/tau2": "tau2",
+    "inspect": "records",
     "letta": "letta_dataset",
     "orchestrationbench": "orchestrationbench_scenario",
     "tau-bench": "tau_bench",

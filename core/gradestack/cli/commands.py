@@ -57,7 +57,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
             click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
-            click.option("--allow-all-failed", is_flag=True, help="Exit as the gates say even if every grade failed."),
+            click.option("--allow-all-failed", is_flag=True, help="Exit as the gates say even if nothing was graded."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
             click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
             debug_option,
@@ -102,7 +102,7 @@ def _offered(context: click.Context) -> dict[str, str]:
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
-    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or every grade failed,
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or nothing graded,
     4 a plugin is broken, 130 interrupted.
     """
 
@@ -204,11 +204,16 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option(
     "--grader", "graders", multiple=True, metavar="NAME", help="Grader, or FILE.py:NAME; in place of a stack."
 )
-@click.option("--stack", metavar="NAME", help="Metric stack [default: the format's own].")
+@click.option("--stack", metavar="NAME", help="Metric stack [default: by what the data expects, or the format's own].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option(
-    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field; COLUMN may be a path: $.log.id."
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column of a field, beside those recognised; COLUMN may be a path: $.log.id.",
 )
+@click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Where ids of tasks stand: a key, a path, or input: its digest.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @_run_options
@@ -216,9 +221,9 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset")}
+    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records")}
     places = _mapping(columns)
-    _execute(lambda options: files_suite(files, options, graders=graders, columns=places, **given), shared)
+    _execute(lambda options: files_suite(files, options, graders=graders, columns=places, guess=True, **given), shared)
 
 
 def _mapping(columns: tuple[str, ...]) -> dict[str, str]:

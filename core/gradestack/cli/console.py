@@ -142,7 +142,9 @@ def _successes(report: Report) -> Callable[[Mapping[str, Any]], str]:
     counts = {each["model_name"]: each for each in outcome["per_model"] or ()}
 
     def successes(row: Mapping[str, Any]) -> str:
-        return f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
+        counted = counts[row["model_name"]]
+        known = counted["passed"] + counted["failed"]
+        return f"  {outcome['words']['passed']} {share(counted)}" if known else "  no result"
 
     return successes
 
@@ -215,6 +217,7 @@ def results(report: Report) -> str:
         *_runs(report.summary.get("runs")),
         *map(gate_line, report.gates),
         *_bad_records(report.summary["bad_records"]),
+        *report.header.get("notes", []),
         *_warnings([*report.summary["warnings"], *report.header.get("warnings", [])]),
         *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
     ]
@@ -271,6 +274,9 @@ def _letta(report: Report, *, bands: bool) -> Iterator[str]:
 def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield how many samples are a success, of how many, and by which rule."""
     if outcome is None:
+        return
+    if not outcome["passed"] + outcome["failed"]:
+        yield f"  No result: {outcome['grader']}, the outcome grader, graded no sample"
         return
     word = outcome["words"]["passed"]
     yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}; rule: {outcome['rule']}"

@@ -36,6 +36,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the user's own that it consists of, by name -> SHA-256."""
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
+    grades_empty: bool = False
+    """Whether it grades an empty text, where a text is expected; else that is a failed grade in ``documented``."""
 
     @property
     def signature(self) -> str:

@@ -32,7 +32,7 @@ def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple
 def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, str]:
     """Extract the submission and grade it.
 
-    An empty one is a failed extraction in ``documented``; ``upstream`` grades it like any other text.
+    An empty one is a failed extraction in ``documented``, unless the stage grades it; ``upstream`` grades any text.
     """
     try:
         text = stage.extractor.component.extract(sample) if stage.extractor is not None else ""
@@ -44,7 +44,7 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
             raise PluginError(msg, f"{type(error).__name__}: {error}") from error
         said = stable_text(error)
         return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
-    if not text and stage.profile == "documented":
+    if not text and stage.profile == "documented" and not stage.grades_empty:
         return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
     return guarded_grade(stage, replace(sample, text=text), strict=strict), text
 

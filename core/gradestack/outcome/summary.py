@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -20,7 +20,6 @@ from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
-from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken
 from gradestack.suites.spec import Figure, Suite
@@ -72,7 +71,7 @@ def summary(
         for gate in suite.gates
     ]
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
-    lost = all_failed(suite, counts, merged, recorded.rows)
+    lost = all_failed(suite, counts, merged, recorded)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     models = list(by_model[suite.main])
     named = any(models)
@@ -348,30 +347,39 @@ def _place(row: Mapping[str, Any]) -> str:
     return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
 
 
-def all_failed(
-    suite: Suite, counts: Mapping[str, Count], merged: Merged, rows: Callable[[], Iterator[Row]]
-) -> str | None:
-    """Return in one sentence that every grade failed, with the first reason; None where that is not so.
+def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
+    """Return in one sentence that every grade failed, or that there is no result; None where that is not so.
 
-    Skipped grades do not count: the grader does not apply. Nor do missing samples, of which there is nothing to grade.
-    ``upstream`` has no such rule, and a suite may do without it.
+    Every grade failed: skipped ones, to which the grader does not apply, and missing samples do not count. No result:
+    the outcome grader graded no sample. ``upstream`` has no such rule, and a suite may do without it.
     """
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())
     if not failed or any(each.graded for each in counts.values()):
-        return None
-    first = " ".join(_first_reason_of_all(suite, merged, rows).split())
+        return no_result(suite, counts, merged, recorded)
+    first = " ".join(_first_reason_of_all(suite, merged, recorded).split())
     first = first if len(first) <= _LONGEST_FIRST else f"{first[:_LONGEST_FIRST]}…"
     number = "the only grade" if failed == 1 else f"all {failed} grades"
     return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
 
 
-def _first_reason_of_all(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) -> str:
+def no_result(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
+    """Return that the outcome grader graded no sample, and why; None where it did, or where there is none."""
+    key = None if suite.success is None else suite.success.grader
+    if key is None or counts[key].graded or not merged.samples:
+        return None
+    states = counts[key].states
+    others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
+    why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}"
+
+
+def _first_reason_of_all(suite: Suite, merged: Merged, recorded: Report) -> str:
     """Return where and why the first grade failed; without rows what the first grader raised, all that is known."""
     if suite.rows == "none":
         return next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
-    for row in rows():
+    for row in recorded.rows():
         for key, grade in row["grades"].items():
             if grade["state"] != Outcome.FAILED:
                 continue

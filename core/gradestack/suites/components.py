@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, groupby, islice
@@ -13,6 +14,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
+from gradestack.copies.files import shown_path
 from gradestack.errors import GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
@@ -222,27 +224,50 @@ FIRST = 1000
 
 
 def stack_for(
-    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Sequence[Sample] = ()
+    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Iterable[Sample] = ()
 ) -> Mapping[str, Any]:
-    """Return the suite mapping of a named stack, made for the inputs or samples where its function takes them."""
+    """Return the suite mapping of a named stack, made for the inputs or samples where its function takes them.
+
+    A stack that names another one (``stack``) is that one, with its own warnings and notes.
+    """
     make, whose = registry.load("stack", name), f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
     try:
         takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
         fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
+    except GradestackError:
+        raise  # of what reads the samples
     except Exception as error:
         raise PluginError(f"{whose} raised {type(error).__name__}: {error}") from error
     if not isinstance(fragment, Mapping):
         raise PluginError(f"{whose} is {type(fragment).__name__}, not a mapping")
-    return fragment
+    other = fragment.get("stack")
+    if other is None or other == name:
+        return fragment
+    return {**stack_for(registry, other, inputs, provides, samples), **fragment}
 
 
-def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:
-    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for."""
+def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:
+    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for.
+
+    ``most`` is how many records instead; None for all.
+    """
     shards, index = shards_of(reader, inputs)
     for _, own in groupby(shards, key=lambda shard: shard.input.name):
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
-        yield from (each for each in islice(records, FIRST) if isinstance(each, Sample))
+        yield from (each for each in islice(records, most) if isinstance(each, Sample))
+
+
+def _recognised(
+    inputs: Inputs, *, table: str, columns: Mapping[str, str], options: Sequence[str] | None, **_: object
+) -> Iterator[str]:
+    """Yield what was recognised by the names of columns, and the command that says the same where there is one."""
+    yield f"Recognised ({table}): {', '.join(f'{field} = {place}' for field, place in columns.items())}"
+    if options is not None:
+        given = [str(shown_path(each.path)) for each in inputs.data]
+        given += ["--dataset", str(shown_path(inputs.dataset.path))] if inputs.dataset is not None else []
+        mapping = [text for field, place in columns.items() for text in ("--map", f"{field}={place}")]
+        yield f"The same as: {shlex.join(['gradestack', 'grade', *given, *options, *mapping])}"
 
 
 def graders_for(
@@ -251,16 +276,23 @@ def graders_for(
     """Return the graders as the recording asks for, and what the reader remarks; refusals are problems."""
     stages, remarks = dict(graders), list[str]()
     for key, stage in graders.items():
+        if reader.empty_answers and stage.extractor is not None and "expected" in stage.component.needs:
+            stages[key] = stage = msgspec.structs.replace(stage, grades_empty=True)  # noqa: PLW2901
         component = stage.component
         if (decide := getattr(component, "for_recording", None)) is None:
             continue
         with resolver.refusals(("graders", key)), guarded(f"grader {key!r} ({stage.signature})"):
-            component = decide(key, reader, inputs, first_samples(reader, inputs))
+            component = decide(key, reader, inputs, samples_of(reader, inputs))
         chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
         changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
         stages[key] = msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
     if (remarks_on := getattr(reader, "remarks", None)) is not None:
         with resolver.refusals(("reader",)), guarded(name_of(reader)):
             remarks = list(remarks_on(inputs))
+    if (recognise := getattr(reader, "recognised_columns", None)) is not None:
+        with guarded(name_of(reader)):
+            recognised = recognise(inputs)
+        remarks += recognised.get("doubts", ())
+        resolver.notes += _recognised(inputs, **recognised) if recognised.get("columns") else ()
     resolver.finish()
     return stages, remarks

@@ -12,10 +12,10 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
-from gradestack.model import BadRecord, Expectation, Sample
+from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, flaw
 from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, LocalFiles, by_key, key_of
-from gradestack.suites.components import first_samples, grader_stages, graders_for, made_stage, stack_for
+from gradestack.suites.components import grader_stages, graders_for, made_stage, samples_of, stack_for
 from gradestack.suites.document import Document
 from gradestack.suites.resolve import parts_of, resolver_of
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
@@ -30,6 +30,7 @@ class MemoryReader(Reader):
     """Samples that are already objects, as one shard."""
 
     samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
+    empty_answers = True
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return the one shard."""
@@ -87,13 +88,8 @@ def as_samples(
     return _samples(samples, registry, columns)
 
 
-def is_table(samples: Any, columns: Mapping[str, str] | None) -> bool:
-    """Return whether samples are read as a table: a data frame, or mappings whose columns are given."""
-    return bool(columns) or hasattr(samples, "columns")
-
-
 def _samples(samples: Any, registry: Registry, columns: Mapping[str, str] | None) -> Iterator[Sample | BadRecord]:
-    if is_table(samples, columns):
+    if columns or hasattr(samples, "columns"):
         try:
             reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
         except ValueError as error:
@@ -117,15 +113,11 @@ def paths_of(data: Any) -> list[str] | None:
     return [str(each) for each in data] if several else None
 
 
-def default_stack(registry: Registry, samples: MemoryReader, *, table: bool) -> tuple[Mapping[str, Any], MemoryReader]:
-    """Return the stack that a file of the samples would have, else one that needs no reference; and them all."""
-    if table:
-        return stack_for(registry, registry.load("reader", RECORDS).stack), samples
+def default_stack(registry: Registry, samples: MemoryReader) -> tuple[dict[str, Any], MemoryReader]:
+    """Return the stack for what the first 1,000 samples expect, and the reader of them all."""
     look, whole = _looked_into(samples)
-    first = list(first_samples(look, Inputs(data=())))
-    compared = any(each.expected not in (None, Expectation()) for each in first)
-    name = registry.load("reader", "jsonl").stack if compared else "trajectory"
-    return stack_for(registry, name, samples=first), whole()
+    first = list(samples_of(look, Inputs(data=())))
+    return dict(stack_for(registry, "auto", samples=first)), whole()
 
 
 def _looked_into(samples: MemoryReader) -> tuple[MemoryReader, Callable[[], MemoryReader]]:

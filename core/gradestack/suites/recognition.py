@@ -24,7 +24,6 @@ from gradestack.registry import Registry
 from gradestack.run_files import HEADER, ROWS, is_run
 from gradestack.suites.inputs import expand, name_inputs
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import SuiteSpec
 from gradestack.suites.strict import Place
 
 _HEAD = 64 * 1024
@@ -83,17 +82,17 @@ def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogni
         return None, error
 
 
-def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    if spec.dataset is None:
+    if given is None:
         return None, None
-    named = spec.dataset if isinstance(spec.dataset, dict) else {"path": spec.dataset}
+    named = given if isinstance(given, dict) else {"path": given}
     text, own = named.get("path"), named.get("reader")
     if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
         why = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
         resolver.add_problem(("dataset",), why)
         return None, None
-    if not resolver.may_read(text, ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
+    if not resolver.may_read(text, ("dataset", "path") if isinstance(given, dict) else ("dataset",)):
         return None, None
     path = expand([text], resolver.base)[0]
     dataset = name_inputs([path])[0]
@@ -108,7 +107,10 @@ def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tup
             own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
         except DataError as error:
             advice = "name it with dataset: {path: FILE, reader: NAME}"
-            raise DataError(str(error).replace("name it with --reader", advice)) from error
+            said = str(error.args[0]).replace("name it with --reader", advice)
+            fields = [each for each in error.problems if each.startswith("fields:")]
+            options = "dataset: {path: FILE, reader: {kind: records, columns: {id: KEY, expected.calls: KEY}}}"
+            raise DataError(said, *fields, *(f"try, in a suite: {options}" for _ in fields)) from error
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
@@ -202,7 +204,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         whole = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else _best(path, readers)
         if whole or not path.is_dir():
             if whole is None:
-                raise DataError(_unknown(path, registry, every(), reader))
+                raise _unknown(path, registry, every(), reader)
             names.setdefault(whole, []).append(path)
             continue
         inside = _files(path)
@@ -214,7 +216,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             else:
                 ignored.append(original(file).relative_to(original(path).parent).as_posix())
     if not names:
-        raise DataError(_unknown(paths[0], registry, every(), reader))
+        raise _unknown(paths[0], registry, every(), reader)
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(map(str, files[:3]))}" for name, files in names.items())
         advice = "grade them one format at a time or name it with --reader"
@@ -227,25 +229,26 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     return Recognised(name, list(times), ignored, repeated, odd)
 
 
-def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> str:
+def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> DataError:
     """Return that a path is of no format that is known, what it looks like, and what to do."""
     if path.is_file() and not path.stat().st_size:
-        return f"{path}: the file is empty"
+        return DataError(f"{path}: the file is empty")
     if is_run(path) and not (path / ROWS).is_file():
         lost = f"{ROWS} is {'not a regular file' if (path / ROWS).exists() else 'gone'}"
         why = "rows: none" if _recorded_rows(path) is False else lost
-        return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
+        return DataError(f"{path}: a run without rows ({why}): there is nothing in it to grade again")
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
-        return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
+        return DataError(f"{path}: {reader} recognises nothing in this directory; name the files it shall read")
     files = _files(path) if path.is_dir() else [path]
-    head, which, advice = _head(files[0]), "", ""
+    head, which = _head(files[0]), ""
+    advice: tuple[str, ...] = ()
     if path.is_dir():
         which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
     else:  # what readers that take files of any form advise
         asked = (each.advice(path, head) for each in readers.values() if hasattr(each, "advice"))
-        advice = "".join(f"; {text}" for text in asked if text)
+        advice = next(filter(None, asked), ())
         if problem := encoding_problem(head):
-            return f"{path}: {problem}{advice}"
+            return DataError(f"{path}: {problem}", *advice)
     records = list(first_records(head, _RECORDS))
     what = [_looks(head, records)]
     first = next((element.value for element, _ in records if element.problem is None), None)
@@ -256,7 +259,9 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     # an object or a list that holds something may be a record; what is no JSON may be, too
     if not any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each, _ in records):
         naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
-    return f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}{advice}"
+    elif advice:
+        return DataError(f"{path}: the format is not recognised: {'; '.join(what)}", *advice)
+    return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
 
 
 def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:

@@ -47,6 +47,8 @@ class Resolver:
         self.problems: dict[str, Place] = {}
         self.broken: list[str] = []
         self.warnings: list[str] = []
+        self.notes: list[str] = []
+        """What was decided by the data, and the option that changes it."""
         self.profile: Profile = "documented"
         self.code: dict[Path, None] = {}
         """Files of the user's own that are in use, in the order they were met."""

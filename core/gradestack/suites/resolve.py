@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradestack.api import Grader, Inputs
 from gradestack.grading.plan import Stage
+from gradestack.model import Sample
 from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
@@ -18,6 +19,7 @@ from gradestack.suites.components import (
     grader_stages,
     graders_for,
     metric_stages,
+    samples_of,
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
@@ -48,7 +50,8 @@ def resolve(
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
     sniffed, late = recognised(resolver, named, reader_place)
     kind = sniffed.reader if sniffed is not None else named
-    _lay_stack(resolver, kind, sniffed)
+    samples = _Expecting(resolver, reference, kind, sniffed)
+    _lay_stack(resolver, kind, sniffed, samples)
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
@@ -67,7 +70,7 @@ def resolve(
     if not spec.graders and not document.data.get("graders") and not unlaid:
         resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
     parts = parts_of(resolver, spec, graders, options, reader)
-    dataset, dataset_reader = dataset_of(resolver, spec, reader)
+    dataset, dataset_reader = dataset_of(resolver, spec.dataset, reader)
     exporters = Exporters()
     if reader is not None:
         _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
@@ -98,6 +101,7 @@ def resolve(
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
         config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
         warnings=(*ignored, *resolver.portable_warnings()),
+        notes=tuple(resolver.notes),
     )
 
 
@@ -145,7 +149,30 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
-def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> None:
+class _Expecting:
+    """The samples by which a stack is chosen: the rows of the dataset, and the first records of each input.
+
+    They are read when they are asked for, each time.
+    """
+
+    def __init__(self, resolver: Resolver, reference: Any, kind: object, files: Recognised | None) -> None:
+        self.resolver, self.files = resolver, files
+        self.reader = {**(reference if isinstance(reference, Mapping) else {}), "kind": kind}
+
+    def __iter__(self) -> Iterator[Sample]:
+        from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
+
+        resolver, place = self.resolver, _reader_reference(self.resolver.document.data)[1]
+        reader = resolver.stage("reader", "reader", self.reader, place)
+        dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
+        if reader is None or self.files is None or resolver.problems:
+            return
+        if dataset is not None and its_reader is not None:
+            yield from samples_of(its_reader.component, Inputs(data=(dataset,)), None)
+        yield from samples_of(reader.component, Inputs(data=self.files.inputs, dataset=dataset))
+
+
+def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None, samples: Iterable[Sample]) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
     known = isinstance(reader, str) and reader in registry.names("reader")
@@ -159,9 +186,12 @@ def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None) -> 
         inputs = Inputs(data=files.inputs if files is not None else ())
         with resolver.refusals(("stack",)):
             provides = registry.load("reader", str(reader)).provides if known else None
-            stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
+            stack = stack_for(registry, data["stack"], inputs, provides, samples)
+            data["stack"] = stack.get("stack", data["stack"])
+            resolver.stacks[data["stack"]] = stack
             _merge_stack(data, stack)
             resolver.warnings += stack.get("warnings", ())
+            resolver.notes += stack.get("notes", ())
 
 
 def _without_stack(reader: str, registry: Registry, files: Recognised | None) -> str:

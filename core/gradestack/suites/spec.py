@@ -206,6 +206,8 @@ class Suite(Plan, frozen=True, kw_only=True):
     config: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What was decided by the data, and the option that changes it."""
     origin: Path | None = None
     """The suite file, when there is one."""
 

@@ -180,6 +180,7 @@ class AnthropicLogs(ChatLogs):
     """
 
     version: ClassVar[str] = "1"
+    known = KNOWN
     dialect = "anthropic"
 
     @override

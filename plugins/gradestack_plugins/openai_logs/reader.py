@@ -268,6 +268,7 @@ class OpenAILogs(ChatLogs):
     """
 
     version: ClassVar[str] = "1"
+    known = KNOWN
     dialect = "openai"
 
     @override

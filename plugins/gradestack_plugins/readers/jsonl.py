@@ -128,7 +128,8 @@ class JsonLines(RecordReader):
 
     version = "2"
     provides = frozenset(_PROVIDED.split())
-    stack = "jsonl"
+    stack = "auto"
+    empty_answers = True
     layout = "lines"
     behind_others = 0.0
 

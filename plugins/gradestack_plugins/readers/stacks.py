@@ -1,57 +1,90 @@
-"""Default stacks of the general readers."""
+"""Stacks of data of one's own: which graders compare what was expected, chosen by what the data expects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
 
-from gradestack import DataError, Expectation, Inputs, Sample, read_records
+from gradestack import ExpectedCall, Sample, ToolCall
 
-_LOOKED_AT = 100
-"""Records of each file by which the stack is chosen."""
-_CALLS = {
-    "graders": {"partial": {"kind": "tau_partial"}},
-    "outcome": "partial",
-    "headline": {
-        "figures": {
-            "Partial credit": "partial.mean",
-            "Tool selection accuracy": "partial.partial_statistics.tool_selection_accuracy",
-            "Argument precision": "partial.partial_statistics.argument_precision",
-        },
-    },
+VERDICTS: Final = ("success", "passed", "pass")
+"""Names of recorded scores that say whether a run was a success."""
+_STACKS: Final = {
+    "calls": "tool_calls",
+    "text": "exact_match",
+    "label": "classification",
+    "tool": "classification",
+    "verdict": "recorded",
 }
-_TEXTS = {
-    "graders": {"text": {"kind": "exact_match"}},
-    "outcome": "text",
-    "headline": {"figures": {"Exact matches": "text.mean"}},
-}
+"""Stack by what is expected, the first that applies."""
+_WITHOUT: Final = (
+    "No expectations in the data: graded without a reference. To compare with expected calls: --dataset FILE"
+)
 
 
-def jsonl(inputs: Inputs | None = None, samples: Sequence[Sample] = ()) -> dict[str, Any]:
-    """Return the stack of gradestack's own form: partial credit for calls, equality where only texts are expected."""
-    in_memory = (_is_text(each.expected) for each in islice(samples, _LOOKED_AT))
-    found = [each for each in (in_memory if inputs is None else _in_files(inputs)) if each is not None]
-    return dict(_TEXTS if found and all(found) else _CALLS)
+def expectations(sample: Sample) -> set[str]:
+    """Return what a sample expects: ``calls``, ``text``, ``label``; or the ``verdict`` that was recorded.
+
+    At most one call on each side, without arguments, is the name of a ``tool``.
+    """
+    expected, found = sample.expected, set[str]()
+    if expected.calls is not None or expected.alternatives:
+        sides = (expected.calls, sample.calls or ())
+        named = all(len(side) <= 1 and not any(map(_has_arguments, side)) for side in sides if side is not None)
+        found.add("tool" if named and not expected.alternatives else "calls")
+    of_label = expected.label is not None and sample.label is not None and sample.text is None
+    if expected.text is not None and not of_label:
+        found.add("text")
+    elif expected.label is not None:
+        found.add("label")
+    return found or {"verdict" for name in VERDICTS if sample.recorded.get(name) is not None}
 
 
-def _in_files(inputs: Inputs) -> Iterator[bool | None]:
-    """Yield for the first records of each file whether a text alone is expected; None where nothing is."""
-    for given in inputs.data:
-        try:
-            for each in islice(read_records(given, layout="lines"), _LOOKED_AT):
-                record = each.value
-                expected = record.get("expected") if isinstance(record, Mapping) else None
-                text = expected.get("text") if isinstance(expected, Mapping) else expected
-                alone = (text, {"text": text}, {"label": text, "text": text})
-                yield None if expected is None else isinstance(text, str) and expected in alone
-        except DataError:  # the reader will say so
-            yield False
+def _has_arguments(call: ExpectedCall | ToolCall) -> bool:
+    return bool(call.arguments or call.raw_arguments or getattr(call, "rules", None))
 
 
-def _is_text(expected: Expectation | None) -> bool | None:
-    """Return whether a text alone is expected, which may stand for a label, too; None where nothing is."""
-    if expected is None or expected == Expectation():
-        return None
-    text = expected.text
-    return isinstance(text, str) and expected in (Expectation(text=text), Expectation(text=text, label=text))
+def auto(samples: Iterable[Sample] = ()) -> dict[str, Any]:
+    """Return the stack for what samples expect: calls, else texts, else labels, else a recorded verdict.
+
+    Without any of them it is ``trajectory``, which needs no reference.
+    """
+    found = Counter(kind for sample in samples for kind in expectations(sample))
+    kinds = [kind for kind in _STACKS if found[kind] and not (kind == "tool" and found["calls"])]
+    if not kinds:
+        return {"stack": "trajectory", "notes": [_WITHOUT]}
+    first, *others = kinds
+    warnings = [
+        f"some samples expect a {kind}, graded is what the others expect (--stack {_STACKS[first]}); "
+        f"for the {kind}: --stack {_STACKS[kind]}"
+        for kind in others
+        if kind != "verdict"
+    ]
+    return {"stack": _STACKS[first], "warnings": warnings}
+
+
+def exact_match() -> dict[str, Any]:
+    """Return the stack that compares answers with expected texts."""
+    return {
+        "graders": {"text": {"kind": "exact_match"}},
+        "outcome": "text",
+        "headline": {"figures": {"Exact matches": "text.mean"}},
+    }
+
+
+def classification() -> dict[str, Any]:
+    """Return the stack that compares labels, or names of tools."""
+    figures = {"Accuracy": "label.classification.accuracy", "Macro-F1": "label.classification.macro_f1"}
+    return {"graders": {"label": {"kind": "label"}}, "outcome": "label", "headline": {"figures": figures}}
+
+
+def recorded(samples: Iterable[Sample] = ()) -> dict[str, Any]:
+    """Return the stack that takes the verdict that was recorded with each run."""
+    name = next((each for sample in samples for each in VERDICTS if sample.recorded.get(each) is not None), None)
+    grader = {"kind": "recorded", **({} if name is None else {"metric": name})}
+    return {
+        "graders": {"recorded": grader},
+        "outcome": "recorded",
+        "headline": {"figures": {"Passed as recorded": "recorded.mean"}},
+    }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -26,25 +27,25 @@ from gradestack import (
     read_records,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, path_steps, path_value
+from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
-from gradestack_plugins.records import tables
-from gradestack_plugins.records.mapping import (
-    DID,
+from gradestack_plugins.readers.chat.mapping import (
     Mapped,
-    by_name,
     check_columns,
     lead_nowhere,
     mapped,
     missing,
+    reader_of,
     sample_of,
 )
+from gradestack_plugins.readers.chat.names import FIRST, OWN_DATA, Guess, beginning, guess
+from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.records import tables
 
 Form = Literal["csv", "parquet", "records", "document"]
 _HEAD: Final = 64 * 1024
-_FIRST: Final = 1000
-"""Records of a file among which what is mapped is looked for."""
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 12
 _LONGEST_NAME: Final = 100
@@ -59,56 +60,86 @@ _SNIFFED: Final = _TABLES | {""}
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
-_OPTIONS: Final = (
-    "--reader records --map id=COLUMN --map messages=COLUMN, "
-    "or in a suite reader: {kind: records, columns: {id: COLUMN, messages: COLUMN}}"
-)
-_ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
-"""How columns are mapped: of files, and of what is handed over in Python."""
+_DEEP: Final = 3
+"""Levels of a JSON document at which its list of records is looked for."""
+_RECORDS: Final = 0.58
+"""How sure it is of JSON records that say what an agent did: more than readers of questions and references are."""
 
 
 def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
     check_columns(columns or {})
 
 
+def _checked_place(_: Any, __: Any, place: str | None) -> None:
+    if place is not None and not place.startswith("$"):
+        raise ValueError(f"expected a path to the list of records, such as $.data.runs, got {place!r}")
+    if place not in (None, "$"):
+        path_steps(str(place))
+
+
 @attrs.frozen(kw_only=True)
 class Records(RecordReader):
-    """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON object, whatever its columns are called.
+    """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are called.
 
     ``columns`` says for each field of a sample the column it stands in, or a path such as ``$.log.messages``. Without
-    it, columns that are named like fields are taken. JSON in a cell is decoded, an empty cell is not recorded, and
-    columns that are not taken are counted. A record without an id has one made up.
+    it columns are recognised by usual names (``own_data@1``); with ``guess`` as well. JSON in a cell is decoded. An
+    empty cell is not recorded; of calls it says that there are none. Columns that are not taken are counted. A record
+    without an id has one made up.
     """
 
     columns: dict[str, str] | None = attrs.field(default=None, validator=_checked)
     """Field -> column or path."""
+    guess: bool | None = None
+    """Whether columns are recognised by their names beside ``columns``; default: where there are none."""
+    records: str | None = attrs.field(default=None, validator=_checked_place)
+    """Path to the list of records in one JSON document; default: the only one there is."""
 
-    provides = PROVIDES | {"expected", "label", "plan", "recorded", "state", "children", "agent_id"}
-    stack = "trajectory"
+    provides = PROVIDES | {"label", "plan", "state", "children", "agent_id"}
+    stack = "auto"
+    empty_answers = True
 
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if head.startswith(tables.PARQUET):
-            names = _parquet_columns(path)
-            return _PERHAPS if names is None else _SURE * any(name in DID for name in names)
-        if path.suffix.lower() not in _SNIFFED:
-            return 0.0
+            rows = None if not tables.reads_parquet() else _first_rows(tables.parquet_table, path)
+            return _PERHAPS if rows is None else _SURE * guess(rows, reader_of).shows_a_run
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        found = begins not in {b"{", b"["} and any(name in DID for name in _header(head))
-        return _SURE if found else 0.0
+        if begins in {b"{", b"["}:
+            return cls._sniff_json(path, head)
+        if path.suffix.lower() not in _SNIFFED or not _columns(head, least=1):
+            return 0.0
+        return _SURE * guess(_first_rows(tables.csv_table, path), reader_of).shows_a_run
 
     @classmethod
-    def advice(cls, path: Path, head: bytes) -> str | None:
+    def _sniff_json(cls, path: Path, head: bytes) -> float:
+        records = [element.value for element, _ in first_records(head, cls.sniffed) if element.problem is None]
+        if not records and len(head) >= _HEAD:
+            return 0.0
+        if not records:
+            with suppress(JsonProblem):
+                records = [each for _, each in _lists_of(loads(head.removeprefix(b"\xef\xbb\xbf")))][:1] or []
+                return 0.3 * bool(records)
+        objects = [each for each in records if isinstance(each, dict)]
+        if any(map(_is_of_another_form, objects)):
+            return 0.0
+        found = guess(objects, reader_of)
+        if found.shows_a_run:
+            return _RECORDS
+        return _PERHAPS * ("expected.calls" in found.columns)
+
+    @classmethod
+    def advice(cls, path: Path, head: bytes) -> tuple[str, str] | None:
         """Return what to type for a file that no reader recognises, where it holds columns."""
+        is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")) and path.suffix.lower() not in _TABLES
         if head.startswith(tables.PARQUET):
-            names = _parquet_columns(path) or []
-        elif path.suffix.lower() in _TABLES or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
-            names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
+            rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
+        elif is_json:
+            rows = [each.value for each, _ in first_records(head, cls.sniffed) if isinstance(each.value, dict)]
         else:
-            first = (element.value for element, _ in first_records(head, 1))
-            names = list(next((each for each in first if isinstance(each, dict)), ()))
-        return f"its columns can be mapped, {_advice(names)}" if names else None
+            names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
+            rows = _first_rows(tables.csv_table, path) or [dict.fromkeys(names)] if names else []
+        return _advice(rows, path) if rows else None
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -117,43 +148,107 @@ class Records(RecordReader):
                 what = "is a directory" if given.path.is_dir() else "no such file"
                 raise DataError(f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected")
             form = _form_of(given.path)
-            if form in _COLUMNS:
-                names = _COLUMNS[form](given)
-                columns = self._columns_of(names, None, _place(given, form))
-                _check_paths(columns, _ROWS[form](given), _place(given, form))
-            else:
-                first = list(islice(self._records(given, form), _FIRST))
-                names = list(dict.fromkeys(str(key) for each in first if isinstance(each, dict) for key in each))
-                columns = self._columns_of(names, first, _place(given, form))
-            ranges = None if form == "records" else (Range(),)
+            columns = self._guessed(given, form).columns
             extra = {"form": form, "stem": stem, "columns": columns}
-            yield RecordFile(input=given, ranges=ranges, extra=extra)
+            yield RecordFile(input=given, ranges=None if form == "records" else (Range(),), extra=extra)
+
+    def _guessed(self, given: Input, form: Form) -> Guess:
+        """Return what is mapped of a file."""
+        place = f"{given.shown}:1" if form == "csv" else given.shown
+        if form not in _COLUMNS:
+            first = list(beginning(self._records(given, form)))
+            names = list(dict.fromkeys(str(key) for each in first for key in each))
+            return self._columns_of(names, first, place, path=given.path)
+        names = _COLUMNS[form](given)
+        first = list(beginning(row.cells for row in _ROWS[form](given)))
+        return self._columns_of(names, first, place, table=True, path=given.path)
+
+    def recognised_columns(self, inputs: Inputs) -> dict[str, Any]:
+        """Return what is recognised of the first input, for the line that says so.
+
+        Raises:
+            DataError: Nothing in it says what an agent did.
+        """
+        for given in inputs.data[:1]:
+            found = self._guessed(given, form := _form_of(given.path))
+            if not found.shows_a_run and not self.columns:
+                what = f"{given.shown}: nothing in it says what an agent did: no messages, calls or answer"
+                raise DataError(what, *_advice(found.rows, given.path))
+            if self._exclusive:
+                return {}
+            columns, options = dict(found.columns), list[str]()
+            if form == "document" and (place := self.records or self._place_of_records(given)):
+                options = ["--records", place]
+            return {"table": OWN_DATA, "columns": columns, "doubts": found.doubts, "options": options}
+        return {}
+
+    def _place_of_records(self, given: Input) -> str:
+        """Return where the records of one JSON document stand; "" where it is one itself."""
+        return next((place for place, _ in _lists_of(loads(_content(given)))), "")
+
+    @property
+    def _exclusive(self) -> bool:
+        return bool(self.columns) and not self.guess
 
     def _records(self, given: Input, form: str) -> Iterator[Any]:
         if form == "document":
-            yield loads(given.path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+            yield from self._in_document(loads(_content(given)), given)
             return
         yield from (found.value for found in read_records(given) if found.problem is None)
 
-    def _columns_of(self, names: list[str], first: list[Any] | None, where: str, how: str = _OPTIONS) -> dict[str, str]:
+    def _in_document(self, document: Any, given: Input) -> list[Any]:
+        """Return the records of one JSON document.
+
+        Raises:
+            DataError: Nobody can tell which list holds them.
+        """
+        if self.records is not None:
+            found = document if self.records == "$" else path_value(document, path_steps(self.records))
+            if not isinstance(found, list | dict):
+                raise DataError(f"{given.shown}: there is no list of records at {self.records}")
+            return found if isinstance(found, list) else [found]
+        lists = list(_lists_of(document))
+        if len(lists) > 1:
+            there = _listed([f"{place} ({len(each)} records)" for place, each in lists])
+            command = shlex.join(["gradestack", "grade", str(given.path), "--records", lists[0][0]])
+            what = f"{given.shown}: one JSON document with {len(lists)} lists of records"
+            raise DataError(what, f"lists: {there}", f"try: {command}")
+        return lists[0][1] if lists else [document]
+
+    def _columns_of(
+        self, names: list[str], first: list[Any], where: str, *, table: bool = False, path: Path | None = None
+    ) -> Guess:
         """Return what is mapped."""
-        if first is not None and not first:
-            return dict(self.columns or {})
-        if not names:
+        columns = dict(self.columns or {})
+        if not names and (table or first):
             raise DataError(f"{where}: there are no columns")
-        if not self.columns:
-            found = by_name(names)
-            if not found:
-                raise DataError(f"{where}: no column is named like a field of a sample; {_advice(names, how)}")
-            return found
-        fields = mapped(self.columns)
-        lost = [each for each in fields if each.steps[0] not in names] if first is None else missing(fields, first)
+        if not first and not table:
+            return Guess(columns, names=names)
+        fields = mapped(columns)
+        lost = [each for each in fields if each.steps[0] not in names] if table else missing(fields, first)
         if lost:
             told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
             hint = suggest(lost[0].place, names)
             what = "there is no column" if len(lost) == 1 else "there are no columns"
             raise DataError(f"{where}: {what} {told}{hint}; there are: {_listed(names)}")
-        return self.columns
+        if table and (lost := lead_nowhere(fields, first)):
+            told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
+            raise DataError(f"{where}: in none of the first rows there is anything at {told}")
+        if self._exclusive:
+            return Guess(columns, names=names)
+        found = guess(first or [dict.fromkeys(names)], reader_of)
+        used = set(columns.values())
+        guessed = {
+            field: place
+            for field, place in found.columns.items()
+            if place not in used and not _is_mapped(field, columns)
+        }
+        columns = {**guessed, **columns}
+        if not columns:
+            how = (f"fields: {_listed(names)}", f"say which holds what: {_ARGUMENT}")
+            what = f"{where}: no column has a name that is recognised"
+            raise DataError(what, *(how if path is None else _advice(first or [dict.fromkeys(names)], path)))
+        return Guess(columns, [each for each in found.doubts if not any(place in each for place in used)], names)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -168,19 +263,13 @@ class Records(RecordReader):
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a data frame, or of mappings, as they would be read of a file."""
-        found = tables.frame_table(frame)
-        names = tables.frame_columns(frame)
-        if names is None:
-            first = list(islice(found, _FIRST))
-            cells = [row.cells for row in first if row.cells is not None]
-            names = list(dict.fromkeys(str(key) for each in cells for key in each))
-            columns = self._columns_of(names, cells, "the records", _ARGUMENT)
-            yield from self._rows(first, columns, "memory", "memory", table=True)
-            yield from self._rows(found, columns, "memory", "memory", table=True, begin=len(first))
-            return
-        columns = self._columns_of(names, None, "the data frame", _ARGUMENT)
-        _check_paths(columns, tables.frame_table(frame), "the data frame")
-        yield from self._rows(found, columns, "memory", "memory")
+        found, names = tables.frame_table(frame), tables.frame_columns(frame)
+        first = list(islice(found, FIRST))
+        cells = [row.cells for row in first if row.cells is not None]
+        where = "the records" if names is None else "the data frame"
+        keys = list(dict.fromkeys(str(key) for each in cells for key in each)) if names is None else names
+        columns = self._columns_of(keys, cells, where, table=names is not None).columns
+        yield from self._rows(chain(first, found), columns, "memory", "memory")
 
     def _rows(
         self,
@@ -190,10 +279,9 @@ class Records(RecordReader):
         shown: str,
         *,
         table: bool = True,
-        begin: int = 0,
     ) -> Iterator[Sample | BadRecord]:
         samples_of = self.with_ids(partial(self._samples_of, mapped(columns), stem, table=table))
-        for ordinal, row in enumerate(rows, begin):
+        for ordinal, row in enumerate(rows):
             source = Source(file=shown, ordinal=ordinal, line=row.line)
             if row.cells is None:
                 yield BadRecord(source=source, reason=row.problem)
@@ -208,21 +296,58 @@ class Records(RecordReader):
         yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
 
 
-def _check_paths(columns: Mapping[str, str], rows: Iterable[tables.Row], where: str) -> None:
-    """Check that paths lead somewhere in a table."""
-    first = (row.cells for row in islice(rows, _FIRST) if row.cells is not None)
-    if lost := lead_nowhere(mapped(columns), first):
-        told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
-        raise DataError(f"{where}: in none of the first rows there is anything at {told}")
+_ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
+"""How columns are mapped in Python."""
 
 
-def _listed(names: list[str]) -> str:
+def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
+    """Return whether a field, the whole of it, or a part of it is mapped already."""
+    return any(field == each or field.startswith(f"{each}.") or each.startswith(f"{field}.") for each in columns)
+
+
+def _is_of_another_form(record: dict[str, Any]) -> bool:
+    """Return whether a record is one of the jsonl form, or a chat log."""
+    log = dialect.of_record(record)
+    is_log = log is not None and (log.certainty > dialect.PERHAPS or "messages" in record)
+    return is_log or bool(JsonLines.looks_like(record))
+
+
+def _content(given: Input) -> bytes:
+    return given.path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+
+
+def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of a document whose objects say what an agent did, each with its path."""
+    for key, value in document.items() if isinstance(document, dict) and depth < _DEEP else ():
+        name = f".{key}" if key.isidentifier() else f"[{key!r}]"
+        objects = [each for each in value[:FIRST] if isinstance(each, dict)] if isinstance(value, list) else []
+        if objects and dialect.of_entries(value) is None and guess(objects).shows_a_run:
+            yield f"{place}{name}", value
+        elif isinstance(value, dict):
+            yield from _lists_of(value, f"{place}{name}", depth + 1)
+
+
+def _first_rows(rows: Callable[[Input], Iterator[tables.Row]], path: Path) -> list[Mapping[str, Any]]:
+    """Return the first rows of a table, none of one that is damaged."""
+    with suppress(DataError, OSError):
+        found = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
+        return [row.cells for row in found if row.cells is not None]
+    return []
+
+
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
 
 
-def _advice(names: list[str], how: str = _OPTIONS) -> str:
-    """Return what columns there are and what to type."""
-    return f"there are: {_listed(names)}. Say which holds what: {how}"
+def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
+    """Return which fields rows have, and what to type: question, answer and what was expected as they usually stand."""
+    found = guess(rows, reader_of)
+    used = set(found.columns.values())
+    left = [name for name in found.names if name not in used and any(isinstance(row.get(name), str) for row in rows)]
+    fields = [each for each in ("input", "text", "expected.text") if each not in found.columns]
+    fields = fields if len(left) > 1 or len(fields) == 1 else ["text"]
+    mapping = [f"--map={field}={name}" for field, name in zip(fields, left or found.names, strict=False)]
+    return f"fields: {_listed(found.names)}", f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
 
 
 def _header(head: bytes) -> list[str]:
@@ -236,19 +361,6 @@ def _columns(head: bytes, least: int) -> list[str]:
     """Return the columns of what is a table by its first line, which has so many words; none of anything else."""
     names = _header(head)
     return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
-
-
-def _parquet_columns(path: Path) -> list[str] | None:
-    """Return the columns of a Parquet file, none of one that is damaged; None where nothing can read it."""
-    if not tables.reads_parquet():
-        return None
-    with suppress(DataError):
-        return tables.parquet_columns(Input(path=path, name=path.stem, shown=path.name))
-    return []
-
-
-def _place(given: Input, form: str) -> str:
-    return f"{given.shown}:1" if form == "csv" else given.shown
 
 
 def _form_of(path: Path) -> Form:

@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
 from gradestack import DataError, Input
-from gradestack_plugins.records.mapping import as_json
+from gradestack_plugins.readers.chat.mapping import as_json
 
 PARQUET: Final = b"PAR1"
 """How a Parquet file begins."""

@@ -22,6 +22,7 @@ _GRADERS = {
     ),
     "numeric_close": ("texts:NumericClose", "The submission is a number within a tolerance of the reference"),
     "one_of": ("texts:OneOf", "The submission is one of several accepted texts"),
+    "label": ("labels:Label", "The predicted label, or name of a tool, equals the expected one"),
     "tool": ("texts:Tool", "The letta-evals form: `function` names one of the text graders"),
     "python_function": (
         "python_function:PythonFunction",

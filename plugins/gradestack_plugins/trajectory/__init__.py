@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.trajectory"
@@ -51,7 +54,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
         "Runs with a loop, repeated calls, and the longest run of identical ones",
     ),
     ("aggregator", "usage_totals", ".usage:UsageTotals", "Total, mean and range of every figure of usage"),
-    ("stack", "trajectory", ".stacks:trajectory", "What needs no reference: how tool calls went, and what runs took"),
+    ("stack", "trajectory", ":trajectory", "What needs no reference: how tool calls went, and what runs took"),
 )
 
 
@@ -59,3 +62,33 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+
+
+def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
+    """Return the stack: how tool calls went, whether they keep schemas and a mild policy, loops and usage."""
+    graders: dict[str, dict[str, Any]] = {
+        "tool_success": {"kind": "tool_success"},
+        "tool_schema": {"kind": "tool_schema"},
+        # what is no good anywhere; everything else is for users to say
+        "tool_policy": {"kind": "tool_policy", "repeats": {"in_a_row": 3}, "after_final": False},
+        "repeats": {"kind": "repeats"},
+        "usage": {"kind": "usage"},
+    }
+    known = {"calls", "tools"} if provides is None else set(provides)
+    if "calls" not in known:
+        graders = {"usage": graders["usage"]}
+    elif "tools" not in known:
+        del graders["tool_schema"]
+    return {
+        "graders": graders,
+        "outcome": "tool_success" if "tool_success" in graders else "none",
+        "headline": {
+            "figures": {
+                "Successful calls": "tool_success.tool_outcomes.success_rate",
+                "Calls that keep their schema": "tool_schema.call_validity.valid_share",
+                "Runs that keep the policy": "tool_policy.policy_checks.kept_rate",
+                "Runs in a loop": "repeats.loops.loop_rate",
+                "Steps a run": "usage.mean",
+            },
+        },
+    }

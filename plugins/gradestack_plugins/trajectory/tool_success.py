@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
@@ -23,14 +24,25 @@ from gradestack import (
     ToolCall,
     member_intervals,
     ratio,
+    replace,
     skipped,
     valid_confidence,
 )
+from gradestack.jsonio import compact
+from gradestack_plugins.readers.chat.results import ERRORS, error_form
 from gradestack_plugins.trajectory.calls import STATES, State, added_up, numbers_by_tool, state_of, totals_by_tool
 
 _SHOWN = 300
 """Characters of an error's text kept in a reason."""
-_SAID: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
+_CODES: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
+
+
+def _checked(_: object, field: attrs.Attribute[tuple[str, ...]], patterns: tuple[str, ...]) -> None:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"{field.name}: {pattern!r} is no regular expression: {error}") from error
 
 
 @attrs.frozen(kw_only=True)
@@ -40,19 +52,30 @@ class ToolSuccess(Grader):
         score = ok / (ok + error)
 
     Calls that were denied, did not run, or of which no result was recorded were not executed and count in neither.
-    Skipped without recorded calls, without any call, and where the recording says of no call that it was executed.
+    Skipped without recorded calls, without any call, and where no call has a recorded result.
+
+    A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read by the table
+    ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an HTTP status of 400 to 599, and text
+    that begins as an error does. Each reason names the rule. ``not_errors`` and ``errors`` go before the table.
 
     ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``), ``retried`` (errors
     after which the same tool was called again) and ``recovered`` (errors after which it was called with success).
     ``items`` holds the same by tool. Both profiles are the same.
+
+    Attributes:
+        errors: Regular expressions; a result in which one occurs is an error.
+        not_errors: Regular expressions; a result in which one occurs is none, whatever else applies.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
     words: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    errors: tuple[str, ...] = attrs.field(default=(), validator=_checked)
+    not_errors: tuple[str, ...] = attrs.field(default=(), validator=_checked)
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -61,34 +84,45 @@ class ToolSuccess(Grader):
             return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
         if not calls:
             return skipped("no_calls", "the run made no call")
-        by_tool: dict[str, list[tuple[ToolCall, State]]] = {}
+        by_tool: dict[str, list[State]] = {}
         reasons = []
         for call in calls:
-            state = state_of(call)
-            by_tool.setdefault(call.name, []).append((call, state))
+            state, message = self._ended(call)
+            by_tool.setdefault(call.name, []).append(state)
             if state != "ok":
-                reasons.append(_reason(call, state))
-        items = tuple(_item(name, made) for name, made in by_tool.items())
+                reasons.append(Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN]))
+        items = tuple(_item(name, states) for name, states in by_tool.items())
         counts = added_up(items)
         executed = counts["ok"] + counts["error"]
         if not executed:
-            found = skipped("execution_not_recorded", "the recording says of no call that it was executed")
-            return Grade(
-                outcome=Outcome.SKIPPED, counts=counts, reasons=(*found.reasons, *reasons), rationale=found.rationale
-            )
+            found = skipped("execution_not_recorded", "no call has a recorded result")
+            return replace(found, counts=counts, reasons=(*found.reasons, *reasons))
         return Grade(score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons))
 
+    def _ended(self, call: ToolCall) -> tuple[State, str]:
+        """Return how a call ended; of an error its text, behind the rule that found it."""
+        state, error = state_of(call), call.error or ""
+        kind = call.error_type or ""
+        by_table = kind.startswith(ERRORS)
+        if state not in {"ok", "error"} or (state == "error" and not by_table):
+            return state, error
+        if self.errors or self.not_errors:
+            text = call.result if isinstance(call.result, str) else compact(call.result)
+            if any(re.search(pattern, text) for pattern in self.not_errors):
+                return "ok", ""
+            for pattern in self.errors:
+                if re.search(pattern, text):
+                    return "error", f"errors {pattern}: {text}"
+        if call.status is None and (form := error_form(call.result)) is not None:
+            return "error", f"{form.type}: {form.message}"
+        return state, f"{kind}: {error}" if by_table else ""
 
-def _reason(call: ToolCall, state: State) -> Reason:
-    message = "" if call.error is None else call.error[:_SHOWN]
-    return Reason(code=_SAID[state], subject=call.name, message=message)
 
-
-def _item(name: str, made: Sequence[tuple[ToolCall, State]]) -> Item:
+def _item(name: str, states: Sequence[State]) -> Item:
     counts: dict[str, int] = dict.fromkeys(("calls", *STATES, "retried", "recovered"), 0)
-    counts["calls"] = len(made)
+    counts["calls"] = len(states)
     succeeds = called = False
-    for _, state in reversed(made):
+    for state in reversed(states):
         counts[state] += 1
         if state == "error":
             counts["retried"] += called

@@ -26,10 +26,10 @@ from gradestack import (
     Usage,
     testing,
 )
+from gradestack_plugins.readers.chat import list_schema
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.jsonl_lines import CallDetails
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
-from gradestack_plugins.readers.parameter_lists import list_schema
 from gradestack_plugins.readers.stacks import jsonl as default_stack
 from tests.core.outcomes import data
 

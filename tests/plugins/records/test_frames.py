@@ -82,7 +82,7 @@ def test_mappings_are_read_by_their_columns():
             Frame(["a"], [(1,)]),
             None,
             DataError,
-            'no column is named like a field .* holds what: columns={"id": COLUMN, ',
+            'no column has a name that is recognised\n  - fields: a\n  - say which holds what: columns={"id": COLUMN, ',
         ),
         (Frame(["a"], [(1,)]), {"id": "b"}, DataError, "there is no column 'b', mapped to id"),
         ([{"a": 1}], {"id": "b"}, DataError, "the records: there is no column 'b', mapped to id"),
@@ -155,7 +155,7 @@ def test_parquet_with_columns_of_runs_is_recognised(tmp_path):
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.states["tool_success"]["graded"] == 1
     parquet.write_table(arrow.Table.from_pylist([{"task": "a", "log": "x"}]), path)
-    with pytest.raises(DataError, match=r"is a Parquet file.*there are: task, log.*--map id=COLUMN"):
+    with pytest.raises(DataError, match=r"is a Parquet file.*\n  - fields: task, log\n  - try: "):
         gradestack.grade_files(path, output=tmp_path / "out")
 
 
@@ -184,5 +184,5 @@ def test_a_table_on_standard_input_is_recognised(tmp_path, monkeypatch):
     report = gradestack.grade_files("-", output=tmp_path / "out", overrides=("reports=[]",))
     assert [row["sample"]["id"] for row in report.rows()] == ["a"]
     (tmp_path / "table").write_text("task,log\na,[]\n")
-    with pytest.raises(DataError, match="there are: task, log"):
+    with pytest.raises(DataError, match="fields: task, log"):
         gradestack.grade_files(tmp_path / "table", output=tmp_path / "out")

@@ -52,15 +52,15 @@ def refusal(read, *given, **more):
 
 
 def test_references_in_cells_are_checked_like_those_of_the_form(read):
-    """A rule that is none, and a mistyped key, make bad records that name the place."""
+    """A rule that is none makes a bad record that names the place; arguments may be called otherwise."""
     rules = [{"name": "refund", "rules": {"ticket": {"compare": "fuzzy"}}}]
-    mistyped = [{"name": "refund", "args": {"ticket": "T-3"}}]
-    bad = read(f"id,expected\na,{quoted(rules)}\nb,{quoted(mistyped)}\nc,{quoted(CALL)}\n")
-    assert [getattr(each, "reason", None) for each in bad] == [
-        'expected[0].rules.ticket.compare: expected one of exact, text, number, set, schema, regex, got "fuzzy"',
-        "expected[0].args: unknown key (did you mean 'arguments'?)",
-        None,
-    ]
+    renamed = [{"name": "refund", "args": {"ticket": "T-3"}}]
+    bad, *good = read(f"id,expected\na,{quoted(rules)}\nb,{quoted(renamed)}\nc,{quoted(CALL)}\n")
+    reason = (
+        'expected.calls[0].rules.ticket.compare: expected one of exact, text, number, set, schema, regex, got "fuzzy"'
+    )
+    assert bad.reason == reason
+    assert [each.expected.calls[0].arguments for each in good] == [{"ticket": "T-3"}] * 2
 
 
 @pytest.mark.parametrize("command", [False, True], ids=["suite", "options"])
@@ -113,16 +113,16 @@ def test_cells_are_read_as_their_field_says(read):
     assert first.facets == {"tags": ["a"]}
     assert first.recorded == {"score": 0.25}
     assert (first.expected.label, first.expected.calls) == ("refund", None)
-    assert (second.run, second.model, second.label, second.calls, second.usage) == (None,) * 5
+    assert (second.run, second.model, second.label, second.usage) == (None,) * 4
     assert second.expected == gradestack.Expectation()
     assert second.facets == {}
 
 
-def test_an_empty_list_of_calls_is_a_reference_and_an_empty_cell_is_none(read):
-    """Wrong is not unknown: [] says that calling nothing is right."""
-    nothing, unknown = read("id,calls,expected\na,[],[]\nb,,\n")
-    assert (nothing.calls, nothing.expected.calls) == ((), ())
-    assert (unknown.calls, unknown.expected.calls) == (None, None)
+def test_an_empty_cell_of_calls_is_no_call(read):
+    """As the empty list is; of another field it is not recorded."""
+    nothing, empty = read("id,calls,expected.calls,text\na,[],[],x\nb,,,\n")
+    assert (nothing.calls, nothing.expected.calls) == (empty.calls, empty.expected.calls) == ((), ())
+    assert empty.text is None
 
 
 @pytest.mark.parametrize(("columns", "cells", "reason"), DATA["a_cell_that_its_field_cannot_hold_makes_a_bad_record"])
@@ -165,7 +165,7 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
         ("id,label\n".encode("utf-16"), "table.csv:1: the table is written in UTF-16; save it as UTF-8"),
         (
             "what,who\na,b\n",
-            "table.csv:1: no column is named like a field of a sample; there are: what, who. Say which",
+            "table.csv:1: no column has a name that is recognised\n  - fields: what, who\n  - try: gradestack grade ",
         ),
         ("", "table.csv:1: the table is empty"),
     ],
@@ -338,10 +338,12 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     table.write_text("task,what\na,x\n")
     assert not certainties(table)
     registry = discover(limit="")
-    with pytest.raises(DataError, match=r"there are: task, what. Say which holds what: --reader records --map id="):
+    with pytest.raises(
+        DataError, match=r"fields: task, what\n  - try: gradestack grade .* --map=input=task --map=text="
+    ):
         recognise([table], registry, None)
     table.write_text("task\na\n")
-    with pytest.raises(DataError, match=r"its columns can be mapped, there are: task. Say which holds what"):
+    with pytest.raises(DataError, match=r"fields: task\n  - try: gradestack grade .* --map=text=task"):
         recognise([table], registry, None)
 
 

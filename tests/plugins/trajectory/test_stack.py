@@ -7,7 +7,7 @@ import pytest
 import gradestack
 from gradestack import Sample, ToolCall, ToolSpec
 from gradestack.cli import console
-from gradestack_plugins.trajectory.stacks import trajectory
+from gradestack_plugins.trajectory import trajectory
 
 ALL = ["tool_success", "tool_schema", "tool_policy", "repeats", "usage"]
 FIGURES = [

@@ -10,6 +10,7 @@ from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat.results import plain
 
 _USES: Final = {"tool_use": "function", "server_tool_use": "builtin", "mcp_tool_use": "mcp"}
 _RESULT: Final = "tool_result"
@@ -65,7 +66,7 @@ class AnthropicConversation(Conversation):
         for block in results:
             self._result(block)
             given = block.get("content")
-            self.add(Message(role="tool", content=_plain(given), tool_call_id=_text(block.get("tool_use_id"))))
+            self.add(Message(role="tool", content=plain(given, "\n"), tool_call_id=_text(block.get("tool_use_id"))))
         if results and len(results) == len(blocks):
             return
         rest: Any = [block for block in blocks if not is_result(block)] if results else content
@@ -124,7 +125,7 @@ class AnthropicConversation(Conversation):
         )
         for block in results:
             result = Message(
-                role="tool", content=_plain(block.get("content")), tool_call_id=_text(block.get("tool_use_id"))
+                role="tool", content=plain(block.get("content"), "\n"), tool_call_id=_text(block.get("tool_use_id"))
             )
             self.add(result)
 
@@ -148,7 +149,7 @@ class AnthropicConversation(Conversation):
 
     def _result(self, block: dict[str, Any]) -> None:
         content = block.get("content")
-        result, problem = _plain(content), content if isinstance(content, dict) else {}
+        result, problem = plain(content, "\n"), content if isinstance(content, dict) else {}
         kind = problem.get("type")
         if isinstance(kind, str) and kind.endswith("_error"):
             code = _text(problem.get("error_code"))
@@ -158,13 +159,4 @@ class AnthropicConversation(Conversation):
             said = result if isinstance(result, str) else compact(result)
             self.answered(block.get("tool_use_id"), None, result, said)
         else:
-            self.answered(block.get("tool_use_id"), None, result)
-
-
-def _plain(content: Any) -> Any:
-    """Return a result as text where it is blocks of text alone, else as it is."""
-    if not isinstance(content, list) or not content:
-        return content
-    found = [block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text"]
-    texts = [each for each in found if isinstance(each, str)]
-    return "\n".join(texts) if len(texts) == len(content) else content
+            self.answered(block.get("tool_use_id"), None, result, is_known=block.get("is_error") is False)

@@ -118,9 +118,9 @@ def of_request(request: Any) -> Dialect | None:
     if found is None:
         entries = request.get("input")
         responses = "instructions" in request or "previous_response_id" in request
-        found = of_entries(entries) or (
-            Dialect("openai", _LIKELY) if isinstance(entries, str) and (responses or "model" in request) else None
-        )
+        answered = any(isinstance(request.get(key), str) for key in ("output", "response", "completion"))
+        named = isinstance(entries, str) and (responses or ("model" in request and not answered))
+        found = of_entries(entries) or (Dialect("openai", _LIKELY) if named else None)
         return found if found is not None and found.name == "openai" else None
     if found.certainty > _PLAIN:
         return found

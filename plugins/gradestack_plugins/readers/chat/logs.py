@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+import attrs
+
 from gradestack import (
     ABSENT,
     BadRecord,
     DataError,
     Fault,
+    Input,
     Inputs,
     RecordFile,
     RecordReader,
@@ -28,6 +31,8 @@ from gradestack.jsonio import Element, JsonProblem, Range, compact, first_record
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity, stems
+from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
+from gradestack_plugins.readers.chat.names import FIRST, OWN_DATA, Guess, guess
 
 Form = Literal["records", "lists", "entries", "document"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
@@ -38,7 +43,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
 _HTTP_ERROR: Final = 400
 _PROVIDED: Final = """
-cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source
+cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
+recorded
 """
 PROVIDES: Final = frozenset(_PROVIDED.split())
 
@@ -78,19 +84,33 @@ def form_of(head: bytes) -> Form | None:
     return "document" if text.startswith(b"{") and len(line) < len(text) else None
 
 
+OfRecord = Callable[[Any, Source], Iterable[Sample | BadRecord]]
+
+
+def _beside(found: Guess) -> dict[str, str]:
+    """Return what is taken of the names that were recognised beside messages."""
+    kinds = {"id", "cluster", "expected", "recorded"}
+    return {field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds}
+
+
 class ChatLogs(RecordReader):
     """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
 
     A format names its ``dialect`` and writes :meth:`samples_of_record`.
 
+    Beside the messages, ids, verdicts and what was expected are recognised by their names (``own_data@1``).
+
     Attributes:
         dialect: Whose logs it reads.
+        known: Keys of its requests, answers and logs.
     """
 
     provides = PROVIDES
-    stack = "trajectory"
+    stack = "auto"
+    empty_answers = True
     behind_others = 0.95
     dialect: ClassVar[dialect.Name]
+    known: ClassVar[frozenset[str]] = frozenset()
 
     def samples_of_record(self, record: Any, source: Source, made: str) -> Iterable[Sample]:
         """Return the samples of one record: an object, or the list of messages or items of a conversation."""
@@ -142,37 +162,90 @@ class ChatLogs(RecordReader):
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            yield RecordFile(input=given, ranges=ranges, extra={"form": form, "stem": stem})
+            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
+            yield RecordFile(input=given, ranges=ranges, extra=extra)
+
+    def _guessed(self, given: Input, form: Form) -> Guess:
+        """Return what stands beside the messages of the first records."""
+        if form == "document":
+            with suppress(JsonProblem, OSError):  # reading it will say so
+                value = loads(given.path.read_bytes().removeprefix(_BOM))
+                return guess(map(self._own_keys, _listed(value) or [value]))
+        if form != "records":
+            return Guess()
+        first = (found.value for found in islice(read_records(given), FIRST) if isinstance(found.value, dict))
+        return guess(map(self._own_keys, first))
+
+    def _own_keys(self, record: Any) -> dict[str, Any]:
+        """Return what of a record is not the format's, its messages, and the id of its session."""
+        keep = {"messages", "session_id"}
+        found = record if isinstance(record, dict) else {}
+        return {key: each for key, each in found.items() if key in keep or key not in self.known}
+
+    def recognised_columns(self, inputs: Inputs) -> dict[str, Any]:
+        """Return what is recognised beside the messages of the first input, for the line that says so."""
+        for given in inputs.data[:1]:
+            found = self._guessed(given, _form_of_file(given.path))
+            columns, doubts = _beside(found), [each for each in found.doubts if each.startswith(("expected", "not"))]
+            options = ["--reader", "records"] if "messages" in found.columns else None
+            return {"table": OWN_DATA, "columns": columns, "doubts": doubts, "options": options}
+        return {}
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order."""
-        stem, form = shard.extra["stem"], shard.extra["form"]
+        stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
+        of_record = partial(self._of_record, beside)
         if form == "document":
-            return self._document(shard, stem)
+            return self._document(shard, partial(of_record, stem))
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
-        return self._entries(shard, stem, found) if form == "entries" else self._records(shard, stem, found)
+        read = self._entries if form == "entries" else self._records
+        return read(shard, partial(of_record, stem), found)
 
-    def _records(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
+    def _records(self, shard: Shard, of_record: OfRecord, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
         shown = shard.input.shown
         for found in elements:
             source = Source(file=shown, ordinal=found.ordinal, line=found.line)
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                yield from self.guarded(partial(self._of_record, stem), found.value, source)
+                yield from self.guarded(of_record, found.value, source)
 
-    def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample | BadRecord]:
+    def _of_record(
+        self, beside: Mapping[str, str], stem: str, record: Any, source: Source
+    ) -> Iterable[Sample | BadRecord]:
         for number, each in enumerate(listed := _listed(record)):
-            yield from self._of_record(f"{stem}:{source.ordinal}", each, replace(source, ordinal=number))
+            yield from self._of_record(beside, f"{stem}:{source.ordinal}", each, replace(source, ordinal=number))
         if listed:
             return
         if not isinstance(record, dict | list):
             raise ValueError(f"expected an object or a list of messages, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
-        made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        made: Iterable[Sample | BadRecord] = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        if beside and isinstance(record, dict):
+            made = self._with(beside, made, record, source)
         yield from made if self.ids is None else self.identified(made, record)
 
-    def _entries(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
+    def _with(
+        self, beside: Mapping[str, str], samples: Iterable[Sample | BadRecord], record: dict[str, Any], source: Source
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield samples with what stands beside the messages."""
+        fields = mapped(beside)
+        found = form_sample({**fields_of(record, fields, table=False), "id": ""}, source)
+        if isinstance(found, BadRecord):
+            yield replace(found, native=record)
+            return
+        used = {f"key:{place}" for place in beside.values()}
+        for sample in (each for each in samples if isinstance(each, Sample)):
+            remarks = {kind: times for kind, times in sample.remarks.items() if kind not in used}
+            changes: dict[str, Any] = {"expected": found.expected, "recorded": found.recorded, "remarks": remarks}
+            if found.cluster is not None:
+                changes["cluster"] = found.cluster
+            named: Iterable[Sample | BadRecord] = [replace(sample, **changes)]
+            if "id" in beside and "id_made" in remarks:
+                named = attrs.evolve(self, ids=beside["id"]).identified(named, record)
+            yield from named
+
+    def _entries(self, shard: Shard, of_record: OfRecord, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
         """Yield the one sample of a file whose records are messages, behind those that cannot be read."""
         entries, first = [], None
         for found in elements:
@@ -183,9 +256,9 @@ class ChatLogs(RecordReader):
             first = first or replace(source, ordinal=0)
             entries.append(found.value)
         if first is not None:
-            yield from self.guarded(partial(self._of_record, stem), entries, first)
+            yield from self.guarded(of_record, entries, first)
 
-    def _document(self, shard: Shard, stem: str) -> Iterator[Sample | BadRecord]:
+    def _document(self, shard: Shard, of_record: OfRecord) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
         source = Source(file=shard.input.shown, line=1)
         try:
@@ -197,7 +270,7 @@ class ChatLogs(RecordReader):
             raise DataError(f"{shard.input.shown}: cannot be read: {error.strerror or error}") from error
         for ordinal, each in enumerate(_listed(value) or [value]):
             place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
-            yield from self.guarded(partial(self._of_record, stem), each, place)
+            yield from self.guarded(of_record, each, place)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -11,7 +11,8 @@ from gradestack import Message, ToolCall
 from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
-from gradestack_plugins.readers.chat.openai_results import error_text, failure, plain
+from gradestack_plugins.readers.chat.names import calls_of
+from gradestack_plugins.readers.chat.results import error_text, plain
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts of text, and the key it stands under."""
@@ -115,7 +116,7 @@ class OpenAIConversation(Conversation):
             self._answer(entry, content, name)
         elif role in {"tool", "function"}:
             identifier, result = entry.get("tool_call_id"), plain(content)
-            self.answered(identifier, name, result, failure(result))
+            self.answered(identifier, name, result)
             self.add(Message(role=role, content=content, name=name, tool_call_id=_text(identifier)))
         else:
             if role not in {"system", "developer"}:
@@ -157,6 +158,10 @@ class OpenAIConversation(Conversation):
             return self._tool_call(
                 "custom", raw.get("id"), custom.get("name"), {"input": given}, _text(given), author=author
             )
+        flat = calls_of([raw])  # as other libraries write them
+        if flat and isinstance(flat[0], dict) and isinstance(flat[0].get("name"), str):
+            arguments, text = parse_arguments(flat[0].get("arguments"))
+            return self._tool_call("function", raw.get("id"), flat[0]["name"], arguments, text, author=author)
         self.remark("call:other")
         return None
 
@@ -246,8 +251,8 @@ class OpenAIConversation(Conversation):
             identifier = item["id"]
         name = item.get("name") or kind.removesuffix("_output").removesuffix("_call")
         result = plain(item.get("output", item.get("result", item.get("tools"))))
-        error = failure(result)
-        if error is None and item.get("status") == "failed":
+        error = None
+        if item.get("status") == "failed":
             error = result if isinstance(result, str) and result else "failed"
         self.answered(identifier, name, result, error)
         self.add(Message(role="tool", content=result, tool_call_id=_text(identifier)))

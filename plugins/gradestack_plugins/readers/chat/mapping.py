@@ -14,11 +14,10 @@ from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, p
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded
 from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
 from gradestack_plugins.readers.jsonl import JsonLines
 
-_JSON: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
-"""How text begins that is a JSON list or object, and not prose in brackets."""
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _EMPTY: Final = re.compile(r"\s*")
@@ -79,7 +78,23 @@ def _data(value: Any, field: str) -> Any:
 
 def _text_or_data(value: Any, field: str) -> Any:
     """Return text as it is, unless it is that of a JSON list or object."""
-    return _data(value, field) if isinstance(value, str) and _JSON.match(value) else value
+    return _data(value, field) if isinstance(value, str) and JSON_TEXT.match(value) else value
+
+
+def _made(value: Any, field: str) -> Any:
+    """Return calls that were made: without arguments where none are recorded."""
+    found = calls_of(_text_or_data(value, field))
+    if not isinstance(found, list):
+        return found
+    return [
+        each if not isinstance(each, dict) or each.get("arguments") is not None else {**each, "arguments": {}}
+        for each in found
+    ]
+
+
+def _due(value: Any, field: str) -> Any:
+    """Return calls that are expected: without arguments, these are not compared."""
+    return calls_of(_text_or_data(value, field))
 
 
 def _side(value: Any, field: str) -> Any:
@@ -88,28 +103,24 @@ def _side(value: Any, field: str) -> Any:
 
 
 def _anything(value: Any, _: str = "") -> Any:
-    if isinstance(value, str) and _JSON.match(value):
-        try:
-            return loads(value)
-        except JsonProblem:
-            return value
-    return value
+    return decoded(value)
 
 
 def _score(value: Any, _: str = "") -> Any:
-    """Return a recorded value; a number, true, false, a list or an object written as text is decoded."""
+    """Return a recorded value; a number, a word for true or false, a list or an object written as text is decoded."""
     if isinstance(value, str):
         try:
             return loads(value)
         except JsonProblem:
-            return value
+            return VERDICTS.get(value.strip().lower(), value)
     return value
 
 
 Cell = Callable[[Any, str], Any]
 FIELDS: Final[Mapping[str, Cell]] = {
     **dict.fromkeys(("cluster", "model", "agent_id", "ended", "text", "label"), _text),
-    **dict.fromkeys(("messages", "turns", "calls", "tools", "children"), _data),
+    **dict.fromkeys(("messages", "turns", "tools", "children"), _data),
+    "calls": _made,
     **dict.fromkeys(("facets", "trace", "usage", "recorded"), _data),
     **dict.fromkeys(("input", "plan", "state", "error"), _anything),
     **dict.fromkeys(("expected", "predicted"), _side),
@@ -119,7 +130,8 @@ FIELDS: Final[Mapping[str, Cell]] = {
         f"usage.{name}": _number if name in {"cost_usd", "seconds", "first_token_seconds"} else _count
         for name in Usage.__struct_fields__
     },
-    **dict.fromkeys(("expected.calls", "expected.alternatives", "expected.forbidden"), _data),
+    "expected.calls": _due,
+    **dict.fromkeys(("expected.alternatives", "expected.forbidden"), _data),
     **dict.fromkeys(("expected.plan", "expected.state"), _anything),
     "expected.label": _text,
     "expected.text": _side,
@@ -127,8 +139,10 @@ FIELDS: Final[Mapping[str, Cell]] = {
 """Fields of the jsonl form, and those a prediction has there, with what reads a cell of each."""
 BELOW: Final[Mapping[str, Cell]] = {"facets": _anything, "recorded": _score, "trace": _text}
 """Fields that hold anything by name: ``facets.domain``."""
-SEVERAL: Final = frozenset({_data, _side, _anything})
+SEVERAL: Final = frozenset({_data, _made, _due, _side, _anything})
 """What reads a list: all that a path with wildcards leads to."""
+_OF_CALLS: Final = frozenset({_made, _due})
+"""What reads calls: an empty cell is none."""
 PREDICTED: Final = ("calls", "label", "text", "plan")
 
 
@@ -164,10 +178,6 @@ def as_json(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-DID = ("messages", "turns", "calls", "predicted")
-"""Fields that say what a run did, and are seldom the names of columns that mean something else."""
-
-
 class Mapped(NamedTuple):
     """One field, and where it stands."""
 
@@ -198,11 +208,6 @@ def mapped(columns: Mapping[str, str]) -> tuple[Mapped, ...]:
     """Return what a mapping maps."""
     found = ((field, place, reader_of(field)) for field, place in columns.items())
     return tuple(Mapped(field, place, path_steps(place), cell) for field, place, cell in found if cell is not None)
-
-
-def by_name(columns: Iterable[str]) -> dict[str, str]:
-    """Return the mapping of columns that are named like fields."""
-    return {name: name for name in columns if reader_of(name) is not None}
 
 
 def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
@@ -237,14 +242,20 @@ def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) ->
     return [each for each, held in left.items() if held]
 
 
-def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
-    """Return a record in the jsonl form: of every mapped cell that is not empty its value."""
+def fields_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
+    """Return a record in the jsonl form: of every mapped cell that is not empty its value.
+
+    An empty cell of calls is that there are none, unless the messages say which.
+    """
     found: dict[str, Any] = {}
+    has_messages = any(each.field == "messages" for each in fields)
     for each in fields:
         raw = path_value(record, each.steps)
         if isinstance(each.steps[-1], Query) and each.cell not in SEVERAL:
             raw = _only(raw, each.field)
-        if raw is None or (table and raw == ""):
+        if (raw is None or (table and raw == "")) and not (
+            each.cell in _OF_CALLS and path_exists(record, each.steps) and not (each.field == "calls" and has_messages)
+        ):
             continue
         value = each.cell(raw, each.field)
         if value is None:
@@ -287,12 +298,17 @@ def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
 _FORM = JsonLines()
 
 
+def form_sample(form: Mapping[str, Any], source: Source) -> Sample | BadRecord:
+    """Return the sample of an object of the jsonl form, or what is wrong with it."""
+    return _FORM.sample({"version": 2, **form}, source)
+
+
 def sample_of(
     record: Mapping[str, Any], fields: Iterable[Mapped], source: Source, *, made: str, table: bool
 ) -> Sample | BadRecord:
     """Return the sample of a record, or what is wrong with it."""
     fields = tuple(fields)
-    form = form_of(record, fields, table=table)
+    form = fields_of(record, fields, table=table)
     remarks = left_out(record, frozenset(each.steps[0] for each in fields))
     if "id" not in form:
         remarks["id_made"] = 1
@@ -300,7 +316,7 @@ def sample_of(
     tools = form.get("tools")
     if isinstance(tools, list):
         form["tools"] = [_tool(each) for each in tools]
-    sample = _FORM.sample({"version": 2, "id": made, **form}, source)
+    sample = form_sample({"id": made, **form}, source)
     if isinstance(sample, BadRecord):
         return replace(sample, native=record)
     changes: dict[str, Any] = {}

@@ -1,0 +1,318 @@
+"""What the columns and keys of people's own data are called: the table ``own_data@1``, and what is recognised by it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
+from gradestack_plugins.readers.chat import dialect, text_of
+
+OWN_DATA: Final = "own_data@1"
+"""Name and version of the table."""
+FIRST: Final = 1000
+"""Records of an input that are looked at."""
+_LARGEST: Final = 8 * 1024 * 1024
+"""Characters of all records together that are looked at."""
+_SESSIONS: Final = ("conversation_id", "thread_id", "session_id", "trace_id", "$.config.configurable.thread_id")
+"""Ids that may be those of a conversation, whose records ask different questions."""
+_TABLE: Final = """
+messages: messages conversation conversations history transcript trajectory items new_items chat dialog
+  $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history $.inputs.history
+input: input prompt question query user_message user_query utterance
+text: text response completion prediction output model_output actual_output final_output final_answer answer
+calls: calls tool_calls actual_tool_calls predicted_calls tools_called actual_tool predicted_tool
+expected.calls: expected.calls expected_calls expected_tool_calls expected_tools gold_calls reference_calls
+  ground_truth_tool_calls $.reference_outputs.tool_calls $.ground_truth.tool_calls $.expected.tool_calls
+  expected reference ground_truth gold target expected_tool gold_tool
+expected.text: expected.text expected expected_answer expected_output reference reference_answer reference_output
+  ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label answer
+id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id trace_id uuid case
+  $.metadata.task_id $.config.configurable.thread_id
+model: model model_name provided_model_name $.provider.id
+recorded: success passed pass
+"""
+_NAMES: Final[Mapping[str, Sequence[str]]] = {
+    field: names.split()
+    for field, _, names in (line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n"))
+}
+"""Field -> names, the first that is there wins. A name that begins with ``$`` is a path."""
+_NO_TOOL: Final = frozenset({"", "none", "no_tool", "-"})
+_CALL_NAMES: Final = ("name", "tool", "tool_name", "function")
+_ARGUMENTS: Final = ("arguments", "args", "input", "tool_input", "input_parameters", "parameters", "kwargs")
+_DETAILS: Final = frozenset(
+    {
+        *("id", "type", "names", "rules", "optional", "turn", "group", "requestor", "result", "error", "error_type"),
+        *("step", "author", "server", "kind", "status", "started", "seconds"),
+    }
+)
+"""Keys of calls that are taken as they are."""
+JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
+"""How text begins that is a JSON list or object, and not prose in brackets."""
+
+
+def plain_name(name: str) -> str:
+    """Return a name as it is compared: in lower case, without ``_``, ``-``, ``.`` and space."""
+    return re.sub(r"[_\-. ]", "", name).lower()
+
+
+def decoded(value: Any) -> Any:
+    """Return what the text of a JSON list or object holds; anything else as it is."""
+    if isinstance(value, str) and JSON_TEXT.match(value):
+        try:
+            return loads(value)
+        except JsonProblem:
+            return value
+    return value
+
+
+def calls_of(value: Any) -> Any:
+    """Return calls in the jsonl form, from a list, one call, a name, or the JSON text of any; what is none as it is.
+
+    An empty cell, null, and ``none``, ``no_tool`` or ``-`` in place of a tool are no call. A call without arguments
+    has ``arguments`` null: where it is expected, they are not compared.
+    """
+    value = decoded(value)
+    if value is None or value == {}:
+        return []
+    if isinstance(value, str | Mapping):
+        value = [value]
+    if not isinstance(value, list):
+        return value
+    found = [_call(each) for each in value]
+    return [each for each in found if not (isinstance(each, dict) and _is_no_tool(each.get("name")))]
+
+
+def _is_no_tool(name: Any) -> bool:
+    return isinstance(name, str) and name.strip().lower() in _NO_TOOL
+
+
+def _call(entry: Any) -> Any:
+    """Return one call in the jsonl form; what names no tool as it is."""
+    if isinstance(entry, str):
+        return {"name": entry.strip(), "arguments": None}
+    if not isinstance(entry, Mapping):
+        return entry
+    keys = {plain_name(key): key for key in reversed(list(entry))}
+    inner, function = entry, entry.get("function")
+    if isinstance(function, Mapping):
+        inner, keys = function, {plain_name(key): key for key in reversed(list(function))}
+    name = next((inner[keys[each]] for each in map(plain_name, _CALL_NAMES) if each in keys), None)
+    if not isinstance(name, str) and "names" not in entry:
+        return entry
+    given = next((inner[keys[each]] for each in map(plain_name, _ARGUMENTS) if each in keys), None)
+    found = {key: each for key, each in entry.items() if key in _DETAILS}
+    if "output" in entry:
+        found.setdefault("result", entry["output"])
+    return {**found, **({} if name is None else {"name": name}), "arguments": given}
+
+
+def _is_talk(value: Any) -> bool:
+    return dialect.of_entries(decoded(value)) is not None
+
+
+def _are_calls(value: Any) -> bool:
+    found = calls_of(value)
+    return isinstance(found, list) and all(isinstance(each, dict) and {"name", "names"} & each.keys() for each in found)
+
+
+def _are_call_objects(value: Any) -> bool:
+    return isinstance(decoded(value), list | dict) and _are_calls(value)
+
+
+def _is_scalar(value: Any) -> bool:
+    found = decoded(value)
+    held = found if isinstance(found, list) else [found]
+    return isinstance(value, str | int | float) and not any(isinstance(each, dict | list) for each in held)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _is_verdict(value: Any) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and value.strip().lower() in VERDICTS)
+
+
+VERDICTS: Final = {
+    **dict.fromkeys(("true", "yes", "pass", "passed", "success", "1"), True),
+    **dict.fromkeys(("false", "no", "fail", "failed", "failure", "0"), False),
+}
+"""What is written for a verdict."""
+_FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "messages": _is_talk,
+    "input": _is_scalar,
+    "text": _is_scalar,
+    "calls": _are_calls,
+    "expected.calls": _are_calls,
+    "expected.text": _is_scalar,
+    "id": _is_id,
+    "model": lambda value: isinstance(value, str),
+    "recorded": _is_verdict,
+}
+
+
+class Guess(NamedTuple):
+    """What was recognised."""
+
+    columns: Mapping[str, str] = {}
+    """Field -> column or path."""
+    doubts: Sequence[str] = ()
+    """What could be otherwise, with the option that changes it."""
+    names: Sequence[str] = ()
+    """All columns there are."""
+    rows: Sequence[Mapping[str, Any]] = ()
+    """What was looked at."""
+
+    @property
+    def shows_a_run(self) -> bool:
+        """Whether anything says what an agent did."""
+        did = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state", "recorded"}
+        return any(field.partition(".")[0] in did for field in self.columns)
+
+
+class _Columns:
+    """The columns of some records, and what they hold."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self.records = records
+        self.names = list(dict.fromkeys(str(key) for each in records for key in each))
+        self.by_name = {plain_name(name): name for name in reversed(self.names)}
+
+    def values(self, place: str) -> Iterator[Any]:
+        """Yield what stands at a place, record by record; None where nothing does."""
+        steps = path_steps(place)
+        for record in self.records:
+            found = path_value(record, steps)
+            yield None if found == "" or found is None else found
+
+    def places(self, field: str) -> Iterator[str]:
+        """Yield where a field may stand, in the order of the table."""
+        for name in _NAMES[field]:
+            column = self.by_name.get(plain_name(name.removeprefix("$.")))
+            place = column if column is not None else name if name.startswith("$") else None
+            if place is not None and self.fits(place, _FITS[field], empty=field in {"calls", "expected.calls"}):
+                yield place
+
+    def fits(self, place: str, fits: Callable[[Any], bool], *, empty: bool = False) -> bool:
+        """Return whether most of what stands at a place is of a form; if there is nothing, whether that will do."""
+        held = [value for value in self.values(place) if value is not None]
+        return 2 * sum(map(fits, held)) > len(held) if held else empty and place in self.names
+
+
+def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the first records, of large ones fewer."""
+    size = 0
+    for each in islice(records, FIRST):
+        if isinstance(each, Mapping):
+            yield each
+            size += sum(len(value) for value in each.values() if isinstance(value, str))
+        if size > _LARGEST:
+            return
+
+
+def guess(records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lambda _: None) -> Guess:
+    """Return what the columns of records are, by their names and by what stands in the first of them.
+
+    Args:
+        records: The first records.
+        own: What knows the fields of a sample by name: columns called as these are taken first.
+    """
+    columns = _Columns(list(beginning(records)))
+    found = {name: name for name in columns.names if own(name) is not None and name not in _TABLED}
+    taken: set[str] = set()
+
+    def take(field: str, places: Iterable[str], called: str = "") -> None:
+        left = [place for place in places if place not in taken]
+        if left and field not in found:
+            found[called or field] = left[0]
+            taken.add(left[0])
+            if len(left) > 1 and field != "id":
+                rest.append((called or field, left[0], left[1:]))
+
+    rest: list[tuple[str, str, list[str]]] = []
+    take("messages", columns.places("messages"))
+    take("text", columns.places("text"))
+    take("expected.calls", (each for each in columns.places("expected.calls") if _says_calls(columns, each)))
+    if "messages" not in found:
+        take("calls", columns.places("calls"))
+    elif "calls" in columns.names:
+        found["calls"] = "calls"
+    others = [each for each in columns.places("expected.text") if each != "label" or _has_answer(found)]
+    take("expected.text", others)
+    if "label" in columns.names and "label" not in taken:
+        found["label"] = "label"
+        if "text" not in found and "expected.text" in found:
+            found["expected.label"] = found.pop("expected.text")
+    if "expected" in columns.names and "expected" not in found.values():  # in the jsonl form
+        found["expected"] = "expected"
+    if found.get("messages", "").startswith("$.state."):
+        found.pop("state", None)
+    take("input", columns.places("input"))
+    take("model", columns.places("model"))
+    for place in islice(columns.places("recorded"), 1):
+        take(f"recorded.{plain_name(place)}", [place])
+    _identify(columns, found)
+    if not Guess(found).shows_a_run:  # reading it will say what is wrong with it
+        found |= {name: name for name in ("messages", "calls", "text") if name in columns.names}
+    used = set(found.values())
+    doubts = [
+        f"{field} is read from {first}, not from {place}; to change that: --map {field}={place}"
+        for field, first, more in rest
+        for place in more
+        if place not in used and _differ(columns, first, place)
+    ]
+    doubts += [
+        f"not used: {name}; if it is what was expected: --map expected.text={name}"
+        for name in columns.names
+        if name not in used and plain_name(name).startswith(("expected", "gold", "groundtruth", "reference"))
+    ]
+    return Guess(found, doubts, columns.names, columns.records)
+
+
+_TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})
+
+
+def _has_answer(found: Mapping[str, str]) -> bool:
+    return bool({"messages", "text", "calls", "predicted"} & found.keys())
+
+
+def _says_calls(columns: _Columns, place: str) -> bool:
+    """Return whether a column that may hold an expected text holds calls."""
+    may_be_text = plain_name(place) in set(map(plain_name, _NAMES["expected.text"]))
+    return not may_be_text or columns.fits(place, _are_call_objects)
+
+
+def _differ(columns: _Columns, one: str, other: str) -> bool:
+    pairs = zip(columns.values(one), columns.values(other), strict=True)
+    return any(left != right for left, right in pairs if left is not None and right is not None)
+
+
+def _identify(columns: _Columns, found: dict[str, str]) -> None:
+    """Find the id; that of conversations whose records ask different questions is the cluster."""
+    sessions = set(map(plain_name, _SESSIONS))
+    for place in columns.places("id"):
+        is_cluster = plain_name(place) in sessions and _ask_differently(columns, found, place)
+        found.setdefault("cluster" if is_cluster else "id", place)
+
+
+def _ask_differently(columns: _Columns, found: Mapping[str, str], place: str) -> bool:
+    """Return whether records of one id ask different questions."""
+    asked: dict[str, set[str]] = {}
+    for record, identifier in zip(columns.records, columns.values(place), strict=True):
+        if identifier is not None:
+            asked.setdefault(str(identifier), set()).add(_question(record, found))
+    return any(len(each) > 1 for each in asked.values())
+
+
+def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
+    """Return what a record asks: its question, or the first message of the user."""
+    if "input" in found:
+        return compact(path_value(record, path_steps(found["input"])))
+    talk = decoded(path_value(record, path_steps(found["messages"]))) if "messages" in found else None
+    for entry in talk if isinstance(talk, list) else ():
+        if isinstance(entry, Mapping) and entry.get("role") == "user":
+            return text_of(entry.get("content")) or compact(entry.get("content"))
+    return ""

@@ -261,8 +261,8 @@ def files_suite(
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
         raise ConfigError(f"{what} is for the reader {RECORDS!r}; {why}")
     if own or ids is not None:
-        said = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
-        said |= {"records": records, "ids": ids, "guess": (guess if columns else None)}
+        said: dict[str, Any] = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
+        said |= {"records": records, "ids": ids, "guess": guess if columns else None}
         data["reader"] = {key: each for key, each in said.items() if each is not None}
     if graders:
         wanted: Any = graders

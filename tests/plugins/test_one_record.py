@@ -67,11 +67,11 @@ def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path,
     """Both records are graded, the figures and pages of the run are written, and it can be shown again."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "log.jsonl", *RECORDS[name])
-    assert code_of("grade", "log.jsonl", "--output", "out", "--quiet") == 0
+    assert code_of("grade", "log.jsonl", "--output", "out", "--quiet", "--allow-all-failed") == 0
     assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 2
     assert code_of("report", "out") == 0
     usage = "graders={usage: {kind: usage}}"
-    assert code_of("grade", "log.jsonl", "--output", "usage", "--quiet", "--set", usage) == 0
+    assert code_of("grade", "log.jsonl", "--output", "usage", "--quiet", "--allow-all-failed", "--set", usage) == 0
     summary = json.loads((tmp_path / "usage/summary.json").read_text())
     assert summary["metrics"]["states"]["usage"]["failed"] == 0
 

@@ -15,6 +15,7 @@ from gradestack.gates.scores import Scores, grader_figures, rule_text, successes
 from gradestack.gates.verdicts import limit_verdict, verdict
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
+from gradestack.grading.result import UNUSED
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
@@ -153,7 +154,7 @@ def _warnings(
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
-    found += [*_remarks(merged), *_unmatched(suite, merged)]
+    found += [*_remarks(suite, merged), *_unmatched(suite, merged)]
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         states, lost = count.states, count.lost
@@ -212,9 +213,11 @@ def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
             yield part["text"]
 
 
-def _remarks(merged: Merged) -> list[str]:
-    """Return what readers remarked, in one line, and that ids were made up in another."""
-    kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
+def _remarks(suite: Suite, merged: Merged) -> list[str]:
+    """Return what readers remarked, in one line; that ids were made up, and that expectations are not used."""
+    kinds = {
+        kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE and not kind.startswith(UNUSED)
+    }
     named = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(kinds.items())[:_SHOWN]]
     if len(kinds) > _SHOWN:
         named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
@@ -222,6 +225,10 @@ def _remarks(merged: Merged) -> list[str]:
     if MADE in merged.remarks:
         number = merged.remarks[MADE][0]
         lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
+    for field, stack in suite.unused.items():
+        if (entry := merged.remarks.get(f"{UNUSED}{field}")) is not None:
+            what = f"{entry[0]} of {merged.samples} samples expect {field} that no grader compares"
+            return [*lines, f"{what} (first at {entry[1]}); to compare: --stack {stack}"]
     return lines
 
 

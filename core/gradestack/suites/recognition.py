@@ -109,8 +109,8 @@ def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[In
             advice = "name it with dataset: {path: FILE, reader: NAME}"
             said = str(error.args[0]).replace("name it with --reader", advice)
             fields = [each for each in error.problems if each.startswith("fields:")]
-            options = "dataset: {path: FILE, reader: {kind: records, columns: {id: KEY, expected.calls: KEY}}}"
-            raise DataError(said, *fields, *(f"try, in a suite: {options}" for _ in fields)) from error
+            other = "{kind: records, columns: {id: KEY, expected.calls: KEY}}"
+            raise DataError(said, *fields, *(f"{advice}, or with reader: {other}" for _ in fields)) from error
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradestack.api import Grader, Inputs
+from gradestack.api import Grader, Input, Inputs
 from gradestack.grading.plan import Stage
 from gradestack.model import Sample
 from gradestack.registry import Registry
@@ -83,7 +83,9 @@ def resolve(
     inputs = Inputs(data=sniffed.inputs, dataset=dataset)
     resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
-    resolver.warnings += remarks
+    resolver.warnings += [*remarks, *_unused_dataset(dataset, graders)]
+    stack = resolver.stacks.get(spec.stack or "", {})
+    own = graders.keys() - stack.get("graders", {}).keys()
     own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
     ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
     return Suite(
@@ -102,7 +104,15 @@ def resolve(
         config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
         warnings=(*ignored, *resolver.portable_warnings()),
         notes=tuple(resolver.notes),
+        unused={} if own else stack.get("unused", {}),
     )
+
+
+def _unused_dataset(dataset: Input | None, graders: Mapping[str, Stage]) -> Iterator[str]:
+    """Yield that no grader has a use for the dataset."""
+    if dataset is not None and not any("expected" in stage.component.needs for stage in graders.values()):
+        names = ", ".join(stage.name for stage in graders.values())
+        yield f"{dataset.shown}: no grader compares with the dataset ({names}); to compare calls: --grader tool_calls"
 
 
 def resolver_of(document: Document, options: RunOptions, base: Path | None) -> Resolver:

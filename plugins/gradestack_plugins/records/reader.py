@@ -309,7 +309,7 @@ def _is_of_another_form(record: dict[str, Any]) -> bool:
     """Return whether a record is one of the jsonl form, or a chat log."""
     log = dialect.of_record(record)
     is_log = log is not None and (log.certainty > dialect.PERHAPS or "messages" in record)
-    return is_log or bool(JsonLines.looks_like(record))
+    return is_log or "predicted" in record or bool(JsonLines.looks_like(record))
 
 
 def _content(given: Input) -> bytes:
@@ -321,7 +321,7 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
     for key, value in document.items() if isinstance(document, dict) and depth < _DEEP else ():
         name = f".{key}" if key.isidentifier() else f"[{key!r}]"
         objects = [each for each in value[:FIRST] if isinstance(each, dict)] if isinstance(value, list) else []
-        if objects and dialect.of_entries(value) is None and guess(objects).shows_a_run:
+        if objects and dialect.of_entries(value) is None and guess(objects).holds_answers:
             yield f"{place}{name}", value
         elif isinstance(value, dict):
             yield from _lists_of(value, f"{place}{name}", depth + 1)

@@ -36,7 +36,7 @@ UNKNOWN = {
         b'{"uuid": "a", "question": "q"}\n',
         f"when2call, {SAYS}a uuid without a prediction; a dataset is named",
     ),
-    "a sweep": (b'{"run_labels": ["a"]}\n', f"the nearest is stability, {SAYS}run_labels without a uuid; name"),
+    "a sweep": (b'{"run_labels": ["a"]}\n', f"the nearest is stability, {SAYS}run_labels without a uuid\n  - fields"),
     "letta": (b'{"sample": {"id": 1}}\n', f"the nearest is letta, {SAYS}none of trajectory, grade, grades and"),
     "numbers": (
         b"[1, 2]",
@@ -49,12 +49,12 @@ UNKNOWN = {
     "blanks": (b"\n \n", "it holds blank lines only; a record is"),
     "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a; name"),
     "a piece": (b'{"a": [1,\n', "a document begins with '{\"a\": [1,'; name"),
-    "a table": (b"id,expected\n", "it begins with 'id,expected'; name"),
+    "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - try: "),
     "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),
     "binary": (b"ab\0c" * 20, "it is no text: it holds NUL bytes; name"),
     "nesting": (b"[" * 10_000, "it is "),
-    "another object": (b'{"tasks": {}}\n', "it is JSON Lines of objects with the keys tasks; name"),
-    "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; name"),
+    "another object": (b'{"tasks": {}}\n', "it is JSON Lines of objects with the keys tasks\n  - fields"),
+    "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}\n  - fields"),
 }
 
 
@@ -166,6 +166,6 @@ def test_a_long_conversation_is_recognised(bounded, tmp_path, length, begin):
     turns = [{"role": "user", "content": "x" * 2000}, {"role": "assistant", "content": "y" * 2000}]
     record = json.dumps({"id": "a", "messages": turns * (length // 4000)})
     (tmp_path / "log.jsonl").write_text(f"{begin}{record}{']' if begin else ''}\n")
-    done = bounded("grade", "log.jsonl", "--output", "out")
+    done = bounded("grade", "log.jsonl", "--output", "out", "--allow-all-failed")
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1

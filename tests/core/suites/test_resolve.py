@@ -17,6 +17,7 @@ def entry(stage):
 @pytest.mark.parametrize("case", data(__file__, "resolved.yaml"))
 def test_what_a_suite_comes_to(load, tmp_path, case):
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    (tmp_path / "gold.jsonl").write_text('{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}]}\n')
     suite = load(case["suite"], *case.get("set", ()))
     found = {name: getattr(suite, name) for name in ("name", "profile", "main", "duplicates", "config")}
     found |= {
@@ -72,7 +73,7 @@ def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     path = write_lines([record("a")], "my runs.jsonl")
     options = RunOptions(registry=registry, overrides=["reports=[]"])
     suite = files_suite(path, options, profile="upstream")
-    assert (suite.name, suite.profile, suite.config["stack"]) == ("my runs", "upstream", "jsonl")
+    assert (suite.name, suite.profile, suite.config["stack"]) == ("my runs", "upstream", "trajectory")
     with pytest.raises(ConfigError, match="no file to grade"):
         files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):

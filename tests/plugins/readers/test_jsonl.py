@@ -30,7 +30,6 @@ from gradestack_plugins.readers.chat import list_schema
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.jsonl_lines import CallDetails
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
-from gradestack_plugins.readers.stacks import jsonl as default_stack
 from tests.core.outcomes import data
 
 DATA = data(__file__, "jsonl.yaml")
@@ -276,23 +275,18 @@ def test_the_schema_is_sound_and_names_every_key():
     assert {"expected", "predicted", "messages", "turns", "model", "run"} <= set(SCHEMA["properties"])
 
 
-def test_the_default_stack_exists():
-    assert default_stack()["graders"] == {"partial": {"kind": "tau_partial"}}
-    assert JsonLines.stack == "jsonl"
-
-
 @pytest.mark.parametrize("expected", [{"text": "Oslo"}, "Oslo"])
 def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
-    """The default stack grades them; one record that expects calls, and it is partial credit again."""
+    """The default stack grades them; one record that expects a call, and calls are compared."""
     lines = [{"id": "a", "expected": expected, "predicted": {"text": "Oslo"}}, {"id": "b", "predicted": "x"}]
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
     report = gradestack.grade_files([path], output=tmp_path / "out")
     assert list(report.aggregates) == ["text"]
     assert report.summary["metrics"]["avg_score_attempted"] == 1.0
-    lines.append({"id": "c", "expected": [], "predicted": []})
+    lines.append({"id": "c", "expected": [FLAT], "predicted": []})
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
-    assert list(gradestack.grade_files([path], output=tmp_path / "two").aggregates) == ["partial"]
+    assert list(gradestack.grade_files([path], output=tmp_path / "two").aggregates) == ["calls"]
 
 
 CALLING = {"id": "a", "expected": [FLAT], "predicted": [FLAT]}
@@ -332,6 +326,8 @@ def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
         report = gradestack.grade(given)
         assert "tool_policy" in report.states
         assert sum(report.states["tool_policy"].values()) == len(given)
+        said = "1 of 1001 samples expect calls that no grader compares (first at "
+        assert any(said in each for each in report.summary["warnings"]) is (len(given) > 1000)
 
 
 def test_a_grader_without_any_grade_says_why(tmp_path):

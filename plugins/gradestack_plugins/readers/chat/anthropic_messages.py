@@ -159,4 +159,4 @@ class AnthropicConversation(Conversation):
             said = result if isinstance(result, str) else compact(result)
             self.answered(block.get("tool_use_id"), None, result, said)
         else:
-            self.answered(block.get("tool_use_id"), None, result, is_known=block.get("is_error") is False)
+            self.answered(block.get("tool_use_id"), None, result)

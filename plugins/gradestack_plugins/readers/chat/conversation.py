@@ -9,7 +9,6 @@ from typing import Any, Final
 from msgspec.structs import force_setattr
 
 from gradestack import Message, ToolCall
-from gradestack_plugins.readers.chat.results import error_form
 
 _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 
@@ -82,19 +81,11 @@ class Conversation:
         return isinstance(identifier, str) and identifier in self._by_id
 
     def answered(
-        self,
-        identifier: Any,
-        name: Any,
-        result: Any,
-        error: str | None = None,
-        error_type: str | None = None,
-        *,
-        is_known: bool = False,
+        self, identifier: Any, name: Any, result: Any, error: str | None = None, error_type: str | None = None
     ) -> None:
         """Hand a result to its call: the one of its id, or without one the oldest unanswered one of its name.
 
-        Without an ``error`` of the format's own, and unless it says itself that there is none (``is_known``), the
-        result is read for one. A result that has no call, or whose call has another already, is remarked.
+        A result that has no call, or whose call has another already, is remarked.
         """
         named = isinstance(identifier, str)
         waiting = self._by_id.get(identifier) if named else self._by_name.get(name) if isinstance(name, str) else None
@@ -102,9 +93,6 @@ class Conversation:
         if call is None:
             self.remark("second_result" if named and waiting is not None else "result_without_call")
             return
-        form = None if is_known or error is not None else error_form(result)
-        if form is not None:
-            error, error_type = form.message, form.type
         finish(call, result, error, error_type)
 
     def denied(self, identifier: Any, reason: Any) -> None:

@@ -169,8 +169,14 @@ class Guess(NamedTuple):
     @property
     def shows_a_run(self) -> bool:
         """Whether anything says what an agent did."""
-        did = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state", "recorded"}
-        return any(field.partition(".")[0] in did for field in self.columns)
+        did = {"messages", "turns", "text", "label", "calls", "predicted", "plan", "state"}
+        named = bool(self.columns.keys() & {"id", "input"})
+        return bool(did & self.columns.keys()) or (named and any(each.startswith("recorded") for each in self.columns))
+
+    @property
+    def holds_answers(self) -> bool:
+        """Whether there are messages, calls or answers."""
+        return bool(self.columns.keys() & {"messages", "calls", "text"})
 
 
 class _Columns:

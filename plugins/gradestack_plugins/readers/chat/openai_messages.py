@@ -12,7 +12,7 @@ from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
 from gradestack_plugins.readers.chat.names import calls_of
-from gradestack_plugins.readers.chat.results import error_text, plain
+from gradestack_plugins.readers.chat.results import error_form, error_text, plain
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts of text, and the key it stands under."""
@@ -116,7 +116,7 @@ class OpenAIConversation(Conversation):
             self._answer(entry, content, name)
         elif role in {"tool", "function"}:
             identifier, result = entry.get("tool_call_id"), plain(content)
-            self.answered(identifier, name, result)
+            self.answered(identifier, name, result, *_error_of(result))
             self.add(Message(role=role, content=content, name=name, tool_call_id=_text(identifier)))
         else:
             if role not in {"system", "developer"}:
@@ -246,15 +246,15 @@ class OpenAIConversation(Conversation):
 
     def _output(self, item: dict[str, Any]) -> None:
         self._close()
-        identifier, kind = item.get("call_id"), item["type"]
+        identifier, form = item.get("call_id"), item["type"]
         if identifier is None and self.knows(item.get("id")):
             identifier = item["id"]
-        name = item.get("name") or kind.removesuffix("_output").removesuffix("_call")
+        name = item.get("name") or form.removesuffix("_output").removesuffix("_call")
         result = plain(item.get("output", item.get("result", item.get("tools"))))
-        error = None
-        if item.get("status") == "failed":
+        error, kind = _error_of(result)
+        if error is None and item.get("status") == "failed":
             error = result if isinstance(result, str) and result else "failed"
-        self.answered(identifier, name, result, error)
+        self.answered(identifier, name, result, error, kind)
         self.add(Message(role="tool", content=result, tool_call_id=_text(identifier)))
 
     def _built_in(self, item: dict[str, Any], name: str) -> None:
@@ -320,6 +320,12 @@ class OpenAIConversation(Conversation):
         "additional_tools": _tools_listed,
         "program": lambda self, item: self._built_in(item, "program"),
     }
+
+
+def _error_of(result: Any) -> tuple[str | None, str | None]:
+    """Return what a result says went wrong, and the rule by which it is told: the API has no mark for it."""
+    found = error_form(result)
+    return (None, None) if found is None else (found.message, found.type)
 
 
 def _type(error: Any) -> str | None:

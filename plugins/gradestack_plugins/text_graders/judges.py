@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
@@ -11,13 +11,9 @@ from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.texts import no_submission
 
 MESSAGE = (
-    "a model judge cannot be asked again here: grading never calls a model. "
-    "To use the grades the recording holds, write `kind: recorded`{metric}"
+    "a model judge cannot be asked again here: grading never calls a model. To use the grades the recording holds, write "
+    "`kind: recorded` with `metric: KEY`, the grader's key in the recorded suite"
 )
-
-
-def _refuse() -> NoReturn:
-    raise ValueError(MESSAGE.format(metric=" with `metric: KEY`, the grader's key in the recorded suite"))
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +42,7 @@ class Rubric(Grader):
     api_key: Any = None
 
     def __attrs_post_init__(self) -> None:
-        _refuse()
+        raise ValueError(MESSAGE)
 
     @override
     def grade(self, sample: Sample) -> Grade:

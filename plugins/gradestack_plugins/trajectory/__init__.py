@@ -8,60 +8,35 @@ from typing import Any
 from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.trajectory"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    (
-        "grader",
-        "tool_success",
-        ".tool_success:ToolSuccess",
+_GRADERS = {
+    "tool_success": (
+        "ToolSuccess",
         "Share of executed tool calls that did not end in an error; retries and recoveries",
     ),
-    (
-        "grader",
-        "tool_schema",
-        ".tool_schema:ToolSchema",
-        "Share of tool calls that are valid against the JSON Schema of the run's own tools",
-    ),
-    (
-        "grader",
-        "tool_policy",
-        ".tool_policy:ToolPolicy",
-        "Share of a policy's rules for tool calls that a run keeps: tools, counts, order, repeats",
-    ),
-    (
-        "grader",
-        "repeats",
-        ".repeats:CallRepeats",
-        "Share of tool calls that do not repeat the one before them; loops of calls",
-    ),
-    ("grader", "usage", ".usage:RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
-    ("aggregator", "tool_outcomes", ".tool_success:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
-    (
-        "aggregator",
-        "call_validity",
-        ".tool_schema:CallValidity",
-        "Calls that are valid against their tools' schemas, by tool, and what is violated",
-    ),
-    (
-        "aggregator",
-        "policy_checks",
-        ".tool_policy:PolicyChecks",
-        "Runs that keep a whole policy, and each of its checks",
-    ),
-    (
-        "aggregator",
-        "loops",
-        ".repeats:Loops",
-        "Runs with a loop, repeated calls, and the longest run of identical ones",
-    ),
-    ("aggregator", "usage_totals", ".usage:UsageTotals", "Total, mean and range of every figure of usage"),
-    ("stack", "trajectory", ":trajectory", "What needs no reference: how tool calls went, and what runs took"),
-)
+    "tool_schema": ("ToolSchema", "Share of tool calls that are valid against the JSON Schema of the run's own tools"),
+    "tool_policy": ("ToolPolicy", "Share of a policy's rules that a run keeps: tools, counts, order, repeats"),
+    "repeats": ("CallRepeats", "Share of tool calls that do not repeat the one before them; loops of calls"),
+    "usage": ("RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
+}
+_AGGREGATORS = {
+    "tool_outcomes": ("tool_success:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
+    "call_validity": ("tool_schema:CallValidity", "Calls valid against their tools' schemas, by tool; violations"),
+    "policy_checks": ("tool_policy:PolicyChecks", "Runs that keep a whole policy, and each of its checks"),
+    "loops": ("repeats:Loops", "Runs with a loop, repeated calls, and the longest run of identical ones"),
+    "usage_totals": ("usage:UsageTotals", "Total, mean and range of every figure of usage"),
+}
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    what = "What needs no reference: how tool calls went, and what runs took"
+    parts: list[tuple[Kind, str, str, str]] = [
+        ("grader", key, f"{key}:{name}", text) for key, (name, text) in _GRADERS.items()
+    ]
+    parts += [("aggregator", key, path, text) for key, (path, text) in _AGGREGATORS.items()]
+    found = [Component(kind=k, name=key, target=f"{_HERE}.{path}", summary=text) for k, key, path, text in parts]
+    return (*found, Component(kind="stack", name="trajectory", target=f"{_HERE}:trajectory", summary=what))
 
 
 def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:

@@ -165,17 +165,7 @@ class Repeats:
 
 _MOST_REASONS: Final = 20
 """Of one check."""
-_RULES: Final = (
-    "allow",
-    "deny",
-    "expect",
-    "calls",
-    "per_tool",
-    "forbidden_order",
-    "required_order",
-    "repeats",
-    "after_final",
-)
+_RULES: Final = ("allow", "deny", "expect", "calls", "per_tool", "forbidden_order", "required_order", "repeats")
 
 
 def _named(preset: str | None) -> str | None:
@@ -266,7 +256,7 @@ class ToolPolicy(Grader):
     def _unfit(self, preset: str) -> str | None:
         """Return what a preset lacks, or has no place for."""
         name = preset.partition("@")[0]
-        given = {each: getattr(self, each) for each in _RULES if each not in TAKES[name] and each != "after_final"}
+        given = {each: getattr(self, each) for each in _RULES if each not in TAKES[name]}
         given |= {"per_tool": self.per_tool or None} if "per_tool" in given else {}
         given |= {"allow": True} if "allow" in given and self.allow is not None else {}
         refuse(preset, {**given, "after_final": not self.after_final, "fatal": self.fatal})

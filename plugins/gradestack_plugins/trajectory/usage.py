@@ -33,17 +33,7 @@ from gradestack.jsonio import as_number, compact
 from gradestack_plugins.trajectory.calls import judged
 
 Taken = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
-_RECORDED: Final = (
-    "requests",
-    "input_tokens",
-    "cached_input_tokens",
-    "cache_write_tokens",
-    "output_tokens",
-    "reasoning_tokens",
-    "cost_usd",
-    "seconds",
-    "first_token_seconds",
-)
+_RECORDED: Final = Usage.__struct_fields__
 _BY_TURN: Final = ("steps", "calls", "input_tokens", "output_tokens", "seconds")
 
 

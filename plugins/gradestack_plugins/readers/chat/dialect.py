@@ -12,24 +12,11 @@ BLOCKS: Final = frozenset(
     {"tool_use", "tool_result", "server_tool_use", "mcp_tool_use", "mcp_tool_result", "thinking", "redacted_thinking"}
 )
 """Types of content blocks that only Anthropic's messages have; results of server tools end in ``_tool_result``."""
-ITEMS: Final = frozenset(
-    {
-        "reasoning",
-        "function_call",
-        "function_call_output",
-        "custom_tool_call",
-        "mcp_list_tools",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "item_reference",
-        "compaction",
-        "additional_tools",
-        "configuration_update",
-        "tool_search_output",
-        "program",
-        "program_output",
-    }
-)
+_ITEM_TYPES: Final = """
+reasoning function_call function_call_output custom_tool_call mcp_list_tools mcp_approval_request mcp_approval_response
+item_reference compaction additional_tools configuration_update tool_search_output program program_output
+"""
+ITEMS: Final = frozenset(_ITEM_TYPES.split())
 """Types of items of OpenAI's Responses; beside them whatever ends in ``_call`` or ``_call_output``."""
 _OPENAI_PARTS: Final = frozenset({"image_url", "input_audio", "refusal", "input_text", "output_text", "input_image"})
 _OPENAI_ROLES: Final = frozenset({"system", "developer", "tool", "function"})

@@ -16,23 +16,11 @@ from gradestack_plugins.readers.chat.results import error_form, error_text, plai
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts of text, and the key it stands under."""
-_BOOKKEEPING: Final = frozenset(
-    {
-        "id",
-        "type",
-        "status",
-        "call_id",
-        "caller",
-        "created_by",
-        "async",
-        "results",
-        "outputs",
-        "output",
-        "result",
-        "error",
-    }
-    | {"server_label", "name", "approval_request_id", "pending_safety_checks", "fingerprint", "namespace", "execution"}
-)
+_KEPT_APART: Final = """
+id type status call_id caller created_by async results outputs output result error server_label name
+approval_request_id pending_safety_checks fingerprint namespace execution
+"""
+_BOOKKEEPING: Final = frozenset(_KEPT_APART.split())
 """Keys of a built-in call that are no arguments of it."""
 _OUTCOMES: Final = ("results", "outputs", "output", "result")
 

@@ -243,10 +243,7 @@ def files_suite(
     guess: bool | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML: recognised format, that format's default stack.
-
-    With ``guess`` columns are recognised by their names beside those that are mapped.
-    """
+    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
     paths = [paths] if isinstance(paths, str | Path) else paths
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
@@ -339,16 +336,17 @@ def grade(
     if limits is not None:
         data["limits"] = dict(limits)
     options = RunOptions.of(registry, output=output, allow_code=allow_code, strict=strict)
-    reader, stack = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns)), {}
+    reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
+    stack: Mapping[str, Any] = {}
     if graders is None:
-        stack, reader = python_inputs.default_stack(registry, reader)
+        stack = python_inputs.default_stack(registry, reader)
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
     suite = python_inputs.resolve_samples(
         Document(data=data, origin="grade()"), options, reader, python_inputs.graders_by_key(graders, registry)
     )
     said = {key: (*getattr(suite, key), *stack.get(key, ())) for key in ("notes", "warnings")}
-    suite = msgspec.structs.replace(suite, **said, unused=stack.get("unused", {}))
+    suite = msgspec.structs.replace(suite, **said)
     if output is None and not reports:
         return grade_suite(suite, options)
     if output is not None:

@@ -106,26 +106,17 @@ class RecordReader(Reader):
 
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
-        """Return how sure one record makes it that a file is of this format, from 0 to 1.
-
-        None where it speaks neither for the format nor against it.
-        """
+        """Return how sure one record makes it that a file is of this format, 0 to 1; None where it tells nothing."""
         return 0.9 if cls.keys and isinstance(record, dict) and cls.keys <= record.keys() else 0.0
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:
-        """Return how sure the beginning of a record makes it, where the record is broken off or too long to be read.
-
-        None where it tells nothing. At 0.0, no more of the file is read than its first 64 KiB.
-        """
+        """Return how sure the beginning of a record that is too long makes it; None where it tells nothing."""
         return 0.6 if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys) else None
 
     @classmethod
     def complaint(cls, record: dict[str, Any]) -> str | None:
-        """Return what keeps an object from being a record of this format, where it nearly is one; else None.
-
-        Said where no reader recognises a file. By default: which of the ``keys`` are missing, when most are there.
-        """
+        """Return what keeps an object from being a record, where it nearly is one: keys that are missing; else None."""
         missing = sorted(cls.keys - record.keys())
         return f"{', '.join(missing)} missing" if 0 < 2 * len(missing) < len(cls.keys) else None
 
@@ -138,8 +129,7 @@ class RecordReader(Reader):
     def recognised(cls, path: Path, head: bytes) -> float | None:
         """Return how sure the first records make it that a file is of this format, None when they tell nothing.
 
-        The surest record counts. One that cannot be decoded hides nothing behind it; where none of the others tells,
-        its beginning does. Where the head ends within the first records, more of the file is read.
+        The surest record counts; where none can be decoded, its beginning does.
         """
         found, broken = cls._recognised(first_records(head, cls.sniffed, cls.layout))
         if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
@@ -312,7 +302,7 @@ def _at(record: Any, place: str) -> str | int | None:
 
 
 def _of_input(sample: Sample) -> str | None:
-    """Return a digest of the first user message and the tools; None where nobody asked anything."""
+    """Return a digest of the first user message and the tools; None without a question."""
     asked: Any = sample.input[0] if isinstance(sample.input, tuple) and sample.input else sample.input
     if asked is None:
         said = (each.content for turn in sample.turns for each in turn if each.role == "user")

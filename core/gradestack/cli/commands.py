@@ -207,11 +207,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option("--stack", metavar="NAME", help="Metric stack [default: by what the data expects, or the format's own].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option(
-    "--map",
-    "columns",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Column of a field, beside those recognised; COLUMN may be a path: $.log.id.",
+    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or a path to it: id=$.log.id."
 )
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Where ids of tasks stand: a key, a path, or input: its digest.")

@@ -142,9 +142,7 @@ def _successes(report: Report) -> Callable[[Mapping[str, Any]], str]:
     counts = {each["model_name"]: each for each in outcome["per_model"] or ()}
 
     def successes(row: Mapping[str, Any]) -> str:
-        counted = counts[row["model_name"]]
-        known = counted["passed"] + counted["failed"]
-        return f"  {outcome['words']['passed']} {share(counted)}" if known else "  no result"
+        return f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
 
     return successes
 
@@ -275,15 +273,12 @@ def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield how many samples are a success, of how many, and by which rule."""
     if outcome is None:
         return
-    if not outcome["passed"] + outcome["failed"]:
-        yield f"  No result: {outcome['grader']}, the outcome grader, graded no sample"
-        return
     word = outcome["words"]["passed"]
     yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}; rule: {outcome['rule']}"
 
 
 def share(counts: Mapping[str, Any]) -> str:
-    """Return ``31 of 52 (59.6%; 95% interval 44.7 to 73.0%)``; without a percentage of nothing.
+    """Return ``31 of 52 (59.6%; 95% interval 44.7 to 73.0%)``; ``no result`` of nothing.
 
     Args:
         counts: How many ``passed`` and ``failed``, and, except in earlier versions, the ``share_interval``.
@@ -295,7 +290,7 @@ def share(counts: Mapping[str, Any]) -> str:
         sure = f"; {100 * interval['confidence']:.6g}% interval {ends}"
     else:
         sure = f"; no interval: {interval['reason']}" if interval.get("reason") else ""
-    return f"{passed} of {of}{f' ({100 * passed / of:.1f}%{sure})' if of else ''}"
+    return f"{passed} of {of} ({100 * passed / of:.1f}%{sure})" if of else "no result"
 
 
 def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterator[str]:

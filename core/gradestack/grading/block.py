@@ -23,7 +23,7 @@ from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, Pieces
-from gradestack.grading.result import LISTED, UNUSED, ShardResult
+from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digest
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
@@ -220,9 +220,6 @@ class ShardGrader:
             for each in [sample for sample in block if sample.remarks]:
                 for kind, times in each.remarks.items():
                     result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
-            for name in self._plan.unused:
-                for each in [sample for sample in block if getattr(sample.expected, name) is not None]:
-                    result.remarks.setdefault(f"{UNUSED}{name}", [0, f"{each.source or each.id}"])[0] += 1
             for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not Status.MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:

@@ -84,8 +84,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Facets that gates group by."""
     table: bool = True
     """Whether the grades become columns; a caller who takes them one by one wants none."""
-    unused: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Fields of expectations that no grader compares with, each with the stack that does; their samples are counted."""
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
 

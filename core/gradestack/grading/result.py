@@ -9,9 +9,6 @@ import msgspec
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
 
-UNUSED = "expected:"
-"""How the kind of a remark begins on a sample that expects what no grader compares."""
-
 
 class ShardResult(msgspec.Struct, kw_only=True):
     """Everything one shard came to."""

@@ -15,7 +15,6 @@ from gradestack.gates.scores import Scores, grader_figures, rule_text, successes
 from gradestack.gates.verdicts import limit_verdict, verdict
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
-from gradestack.grading.result import UNUSED
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
@@ -154,7 +153,7 @@ def _warnings(
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
-    found += [*_remarks(suite, merged), *_unmatched(suite, merged)]
+    found += [*_remarks(merged), *_unmatched(suite, merged)]
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         states, lost = count.states, count.lost
@@ -213,11 +212,9 @@ def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
             yield part["text"]
 
 
-def _remarks(suite: Suite, merged: Merged) -> list[str]:
-    """Return what readers remarked, in one line; that ids were made up, and that expectations are not used."""
-    kinds = {
-        kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE and not kind.startswith(UNUSED)
-    }
+def _remarks(merged: Merged) -> list[str]:
+    """Return what readers remarked, in one line, and that ids were made up in another."""
+    kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
     named = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(kinds.items())[:_SHOWN]]
     if len(kinds) > _SHOWN:
         named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
@@ -225,10 +222,6 @@ def _remarks(suite: Suite, merged: Merged) -> list[str]:
     if MADE in merged.remarks:
         number = merged.remarks[MADE][0]
         lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
-    for field, stack in suite.unused.items():
-        if (entry := merged.remarks.get(f"{UNUSED}{field}")) is not None:
-            what = f"{entry[0]} of {merged.samples} samples expect {field} that no grader compares"
-            return [*lines, f"{what} (first at {entry[1]}); to compare: --stack {stack}"]
     return lines
 
 
@@ -314,8 +307,6 @@ def _shown(value: Any) -> bool:
     return value is None or is_number(value)
 
 
-_LONGEST_FIRST = 400
-"""Characters kept of the reason that a run fails with."""
 _MARK = b'"failed"'
 """What the line of a sample with a failed grade holds."""
 
@@ -363,36 +354,18 @@ def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, record
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())
-    if not failed or any(each.graded for each in counts.values()):
-        return no_result(suite, counts, merged, recorded)
-    first = " ".join(_first_reason_of_all(suite, merged, recorded).split())
-    first = first if len(first) <= _LONGEST_FIRST else f"{first[:_LONGEST_FIRST]}…"
-    number = "the only grade" if failed == 1 else f"all {failed} grades"
-    return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
-
-
-def no_result(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
-    """Return that the outcome grader graded no sample, and why; None where it did, or where there is none."""
-    key = None if suite.success is None else suite.success.grader
-    if key is None or counts[key].graded or not merged.samples:
+    if failed and not any(each.graded for each in counts.values()):
+        reasons = (f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items())
+        if suite.rows != "none":
+            graded = ((row, key, grade) for row in recorded.rows() for key, grade in row["grades"].items())
+            ended = (each for each in graded if each[2]["state"] == Outcome.FAILED)
+            reasons = (f"{_place(row)}, grader {key}: {_reason(grade)}" for row, key, grade in ended)
+        first = next(reasons, "")
+        number = "the only grade" if failed == 1 else f"all {failed} grades"
+        return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
+    key = "" if suite.success is None else suite.success.grader
+    if key not in counts or counts[key].graded or not merged.samples:
         return None
-    states = counts[key].states
-    others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
+    others = ", ".join(f"{number} {state}" for state, number in counts[key].states.items() if number)
     why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
     return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}"
-
-
-def _first_reason_of_all(suite: Suite, merged: Merged, recorded: Report) -> str:
-    """Return where and why the first grade failed; without rows what the first grader raised, all that is known."""
-    if suite.rows == "none":
-        return next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
-    for row in recorded.rows():
-        for key, grade in row["grades"].items():
-            if grade["state"] != Outcome.FAILED:
-                continue
-            source, fault = row.get("source") or {}, grade.get("fault") or {}
-            file, line, sample = source.get("file"), source.get("line"), f"sample {row['sample']['id']}"
-            place = sample if not file else f"{file}:{line}" if line is not None else f"{file}, {sample}"
-            kind, message = fault.get("type"), fault.get("message") or grade.get("rationale") or fault.get("code")
-            return f"{place}, grader {key}: {f'{kind}: ' if kind else ''}{message}"
-    return ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, groupby, islice
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
-from gradestack.copies.files import shown_path
 from gradestack.errors import GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
@@ -224,12 +222,9 @@ FIRST = 1000
 
 
 def stack_for(
-    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Iterable[Sample] = ()
+    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Any = tuple
 ) -> Mapping[str, Any]:
-    """Return the suite mapping of a named stack, made for the inputs or samples where its function takes them.
-
-    A stack that names another one (``stack``) is that one, with its own warnings and notes.
-    """
+    """Return the suite mapping of a named stack, made for inputs or samples; of another one that it names, that."""
     make, whose = registry.load("stack", name), f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
     try:
         takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
@@ -258,18 +253,6 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
         yield from (each for each in islice(records, most) if isinstance(each, Sample))
 
 
-def _recognised(
-    inputs: Inputs, *, table: str, columns: Mapping[str, str], options: Sequence[str] | None, **_: object
-) -> Iterator[str]:
-    """Yield what was recognised by the names of columns, and the command that says the same where there is one."""
-    yield f"Recognised ({table}): {', '.join(f'{field} = {place}' for field, place in columns.items())}"
-    if options is not None:
-        given = [str(shown_path(each.path)) for each in inputs.data]
-        given += ["--dataset", str(shown_path(inputs.dataset.path))] if inputs.dataset is not None else []
-        mapping = [text for field, place in columns.items() for text in ("--map", f"{field}={place}")]
-        yield f"The same as: {shlex.join(['gradestack', 'grade', *given, *options, *mapping])}"
-
-
 def graders_for(
     resolver: Resolver, graders: Mapping[str, Stage], reader: Reader, inputs: Inputs
 ) -> tuple[dict[str, Stage], list[str]]:
@@ -291,8 +274,8 @@ def graders_for(
             remarks = list(remarks_on(inputs))
     if (recognise := getattr(reader, "recognised_columns", None)) is not None:
         with guarded(name_of(reader)):
-            recognised = recognise(inputs)
-        remarks += recognised.get("doubts", ())
-        resolver.notes += _recognised(inputs, **recognised) if recognised.get("columns") else ()
+            notes, doubts = recognise(inputs)
+        remarks += doubts
+        resolver.notes += notes
     resolver.finish()
     return stages, remarks

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, flaw
 from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, LocalFiles, by_key, key_of
-from gradestack.suites.components import grader_stages, graders_for, made_stage, samples_of, stack_for
+from gradestack.suites.components import FIRST, grader_stages, graders_for, made_stage, samples_of, stack_for
 from gradestack.suites.document import Document
 from gradestack.suites.resolve import parts_of, resolver_of
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
@@ -29,16 +28,22 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class MemoryReader(Reader):
     """Samples that are already objects, as one shard."""
 
-    samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
+    samples: Iterator[Sample | BadRecord] = attrs.field(repr=False)
     empty_answers = True
+    taken: list[Sample | BadRecord] = attrs.field(init=False, repr=False, factory=list)
+    """The first of them, which are read once more: what comes only once is looked at before it is graded."""
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return the one shard."""
         return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Return the samples."""
-        return iter(self.samples)
+        """Yield the samples."""
+        yield from self.taken
+        for each in self.samples:
+            if len(self.taken) < FIRST:
+                self.taken.append(each)
+            yield each
 
 
 def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
@@ -113,27 +118,9 @@ def paths_of(data: Any) -> list[str] | None:
     return [str(each) for each in data] if several else None
 
 
-def default_stack(registry: Registry, samples: MemoryReader) -> tuple[dict[str, Any], MemoryReader]:
-    """Return the stack for what the first 1,000 samples expect, and the reader of them all."""
-    look, whole = _looked_into(samples)
-    first = list(samples_of(look, Inputs(data=())))
-    return dict(stack_for(registry, "auto", samples=first)), whole()
-
-
-def _looked_into(samples: MemoryReader) -> tuple[MemoryReader, Callable[[], MemoryReader]]:
-    """Return what reads the first of samples that come only once, and what then gives the reader of them all."""
-    taken: list[Any] = []
-    rest = iter(samples.samples)
-
-    def noted() -> Iterator[Any]:
-        for each in rest:
-            taken.append(each)
-            yield each
-
-    def whole() -> MemoryReader:
-        return attrs.evolve(samples, samples=chain(taken, rest) if taken else rest)
-
-    return attrs.evolve(samples, samples=noted()), whole
+def default_stack(registry: Registry, samples: MemoryReader) -> Mapping[str, Any]:
+    """Return the stack for what the first 1,000 samples expect."""
+    return stack_for(registry, "auto", samples=lambda: samples_of(samples, Inputs(data=())))
 
 
 def resolve_samples(
@@ -154,9 +141,8 @@ def resolve_samples(
         resolver.add_problem(("graders",), "at least one grader is needed")
     parts = parts_of(resolver, spec, stages, options)
     resolver.finish()
-    look, whole = _looked_into(samples)
-    stages, _ = graders_for(resolver, stages, look, Inputs(data=()))
-    reader = made_stage("reader", "reader", whole(), spec.profile)
+    stages, _ = graders_for(resolver, stages, samples, Inputs(data=()))
+    reader = made_stage("reader", "reader", samples, spec.profile)
     config = {key: value for key, value in document.data.items() if key != "engine"}
     config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
     return Suite(

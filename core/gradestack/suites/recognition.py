@@ -109,8 +109,7 @@ def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[In
             advice = "name it with dataset: {path: FILE, reader: NAME}"
             said = str(error.args[0]).replace("name it with --reader", advice)
             fields = [each for each in error.problems if each.startswith("fields:")]
-            other = "{kind: records, columns: {id: KEY, expected.calls: KEY}}"
-            raise DataError(said, *fields, *(f"{advice}, or with reader: {other}" for _ in fields)) from error
+            raise DataError(said, *fields, *([advice] if fields else [])) from error
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
@@ -240,15 +239,12 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return DataError(f"{path}: {reader} recognises nothing in this directory; name the files it shall read")
     files = _files(path) if path.is_dir() else [path]
-    head, which = _head(files[0]), ""
-    advice: tuple[str, ...] = ()
-    if path.is_dir():
-        which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
-    else:  # what readers that take files of any form advise
-        asked = (each.advice(path, head) for each in readers.values() if hasattr(each, "advice"))
-        advice = next(filter(None, asked), ())
-        if problem := encoding_problem(head):
-            return DataError(f"{path}: {problem}", *advice)
+    head, alone = _head(files[0]), not path.is_dir()
+    which = "" if alone else f"; of {len(files)} files, the first is {files[0].relative_to(path)}"
+    asked = (each.advice(path, head) for each in readers.values() if alone and hasattr(each, "advice"))
+    advice: tuple[str, ...] = next(filter(None, asked), ())  # of readers that take files of any form
+    if alone and (problem := encoding_problem(head)):
+        return DataError(f"{path}: {problem}", *advice)
     records = list(first_records(head, _RECORDS))
     what = [_looks(head, records)]
     first = next((element.value for element, _ in records if element.problem is None), None)

@@ -47,8 +47,7 @@ class Resolver:
         self.problems: dict[str, Place] = {}
         self.broken: list[str] = []
         self.warnings: list[str] = []
-        self.notes: list[str] = []
-        """What was decided by the data, and the option that changes it."""
+        self.notes: list[str] = []  # what was decided by the data
         self.profile: Profile = "documented"
         self.code: dict[Path, None] = {}
         """Files of the user's own that are in use, in the order they were met."""

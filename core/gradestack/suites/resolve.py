@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gradestack.api import Grader, Input, Inputs
+from gradestack.api import Grader, Inputs
 from gradestack.grading.plan import Stage
 from gradestack.model import Sample
 from gradestack.registry import Registry
@@ -50,8 +51,7 @@ def resolve(
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
     sniffed, late = recognised(resolver, named, reader_place)
     kind = sniffed.reader if sniffed is not None else named
-    samples = _Expecting(resolver, reference, kind, sniffed)
-    _lay_stack(resolver, kind, sniffed, samples)
+    _lay_stack(resolver, kind, sniffed, partial(_expecting, resolver, reference, kind, sniffed))
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
@@ -83,9 +83,9 @@ def resolve(
     inputs = Inputs(data=sniffed.inputs, dataset=dataset)
     resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
-    resolver.warnings += [*remarks, *_unused_dataset(dataset, graders)]
-    stack = resolver.stacks.get(spec.stack or "", {})
-    own = graders.keys() - stack.get("graders", {}).keys()
+    resolver.warnings += remarks
+    if dataset is not None and not any("expected" in stage.component.needs for stage in graders.values()):
+        resolver.warnings.append(f"{dataset.shown}: no grader compares with the dataset; to do so: --grader tool_calls")
     own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
     ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
     return Suite(
@@ -104,15 +104,7 @@ def resolve(
         config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
         warnings=(*ignored, *resolver.portable_warnings()),
         notes=tuple(resolver.notes),
-        unused={} if own else stack.get("unused", {}),
     )
-
-
-def _unused_dataset(dataset: Input | None, graders: Mapping[str, Stage]) -> Iterator[str]:
-    """Yield that no grader has a use for the dataset."""
-    if dataset is not None and not any("expected" in stage.component.needs for stage in graders.values()):
-        names = ", ".join(stage.name for stage in graders.values())
-        yield f"{dataset.shown}: no grader compares with the dataset ({names}); to compare calls: --grader tool_calls"
 
 
 def resolver_of(document: Document, options: RunOptions, base: Path | None) -> Resolver:
@@ -159,30 +151,23 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
-class _Expecting:
-    """The samples by which a stack is chosen: the rows of the dataset, and the first records of each input.
+def _expecting(resolver: Resolver, reference: Any, kind: object, files: Recognised | None) -> Iterator[Sample]:
+    """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
+    from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
 
-    They are read when they are asked for, each time.
-    """
-
-    def __init__(self, resolver: Resolver, reference: Any, kind: object, files: Recognised | None) -> None:
-        self.resolver, self.files = resolver, files
-        self.reader = {**(reference if isinstance(reference, Mapping) else {}), "kind": kind}
-
-    def __iter__(self) -> Iterator[Sample]:
-        from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
-
-        resolver, place = self.resolver, _reader_reference(self.resolver.document.data)[1]
-        reader = resolver.stage("reader", "reader", self.reader, place)
-        dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
-        if reader is None or self.files is None or resolver.problems:
-            return
-        if dataset is not None and its_reader is not None:
-            yield from samples_of(its_reader.component, Inputs(data=(dataset,)), None)
-        yield from samples_of(reader.component, Inputs(data=self.files.inputs, dataset=dataset))
+    written = reference if isinstance(reference, Mapping) else {}
+    reader = resolver.stage("reader", "reader", {**written, "kind": kind}, _reader_reference(resolver.document.data)[1])
+    dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
+    if reader is None or files is None or resolver.problems:
+        return
+    if dataset is not None and its_reader is not None:
+        yield from samples_of(its_reader.component, Inputs(data=(dataset,)), None)
+    yield from samples_of(reader.component, Inputs(data=files.inputs, dataset=dataset))
 
 
-def _lay_stack(resolver: Resolver, reader: object, files: Recognised | None, samples: Iterable[Sample]) -> None:
+def _lay_stack(
+    resolver: Resolver, reader: object, files: Recognised | None, samples: Callable[[], Iterable[Sample]]
+) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
     known = isinstance(reader, str) and reader in registry.names("reader")

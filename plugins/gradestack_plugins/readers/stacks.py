@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from gradestack import ExpectedCall, Sample, ToolCall
@@ -45,12 +45,12 @@ def _has_arguments(call: ExpectedCall | ToolCall) -> bool:
     return bool(call.arguments or call.raw_arguments or getattr(call, "rules", None))
 
 
-def auto(samples: Iterable[Sample] = ()) -> dict[str, Any]:
+def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return the stack for what samples expect: calls, else texts, else labels, else a recorded verdict.
 
     Without any of them it is ``trajectory``, which needs no reference.
     """
-    found = Counter(kind for sample in samples for kind in expectations(sample))
+    found = Counter(kind for sample in samples() for kind in expectations(sample))
     kinds = [kind for kind in _STACKS if found[kind] and not (kind == "tool" and found["calls"])]
     if not kinds:
         return {"stack": "trajectory", "notes": [_WITHOUT]}
@@ -79,9 +79,9 @@ def classification() -> dict[str, Any]:
     return {"graders": {"label": {"kind": "label"}}, "outcome": "label", "headline": {"figures": figures}}
 
 
-def recorded(samples: Iterable[Sample] = ()) -> dict[str, Any]:
+def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return the stack that takes the verdict that was recorded with each run."""
-    name = next((each for sample in samples for each in VERDICTS if sample.recorded.get(each) is not None), None)
+    name = next((each for sample in samples() for each in VERDICTS if sample.recorded.get(each) is not None), None)
     grader = {"kind": "recorded", **({} if name is None else {"metric": name})}
     return {
         "graders": {"recorded": grader},

@@ -40,7 +40,7 @@ from gradestack_plugins.readers.chat.mapping import (
     reader_of,
     sample_of,
 )
-from gradestack_plugins.readers.chat.names import FIRST, OWN_DATA, Guess, beginning, guess
+from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, guess, notes_on
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 
@@ -163,8 +163,8 @@ class Records(RecordReader):
         first = list(beginning(row.cells for row in _ROWS[form](given)))
         return self._columns_of(names, first, place, table=True, path=given.path)
 
-    def recognised_columns(self, inputs: Inputs) -> dict[str, Any]:
-        """Return what is recognised of the first input, for the line that says so.
+    def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
+        """Return what is recognised of the first input, in words, and what could be otherwise.
 
         Raises:
             DataError: Nothing in it says what an agent did.
@@ -175,12 +175,12 @@ class Records(RecordReader):
                 what = f"{given.shown}: nothing in it says what an agent did: no messages, calls or answer"
                 raise DataError(what, *_advice(found.rows, given.path))
             if self._exclusive:
-                return {}
+                break
             columns, options = dict(found.columns), list[str]()
             if form == "document" and (place := self.records or self._place_of_records(given)):
                 options = ["--records", place]
-            return {"table": OWN_DATA, "columns": columns, "doubts": found.doubts, "options": options}
-        return {}
+            return notes_on(inputs, columns, options), list(found.doubts)
+        return [], []
 
     def _place_of_records(self, given: Input) -> str:
         """Return where the records of one JSON document stand; "" where it is one itself."""

@@ -11,8 +11,8 @@ from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.texts import no_submission
 
 MESSAGE = (
-    "a model judge cannot be asked again here: grading never calls a model. To use the grades the recording holds, write "
-    "`kind: recorded` with `metric: KEY`, the grader's key in the recorded suite"
+    "a model judge cannot be asked again here: grading never calls a model. To use the grades the recording holds, "
+    "write `kind: recorded` with `metric: KEY`, the grader's key in the recorded suite"
 )
 
 

@@ -56,7 +56,6 @@ def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
         del graders["tool_schema"]
     return {
         "graders": graders,
-        "unused": {"calls": "tool_calls", "text": "exact_match", "label": "classification"},
         "outcome": "tool_success" if "tool_success" in graders else "none",
         "headline": {
             "figures": {

@@ -129,7 +129,7 @@ def test_success_says_its_rule_and_of_how_many():
         "By grader:",
         "  quality  avg 0.83  graded 3, 1 skipped",
     ]
-    assert "  Solved: 0 of 0; rule: verdict of quality" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
+    assert "  Solved: no result; rule: verdict of quality" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
     assert shown(outcome=None)[:3] == ["Results:", "", "By grader:"]
 
 
@@ -180,7 +180,7 @@ def test_a_share_of_successes_says_how_sure_it_is():
     assert share(counts | {"share_interval": held}) == "1 of 4 (25.0%; 95% interval 10.0 to 45.0%)"
     assert share(counts | {"share_interval": {"reason": "one task"}}) == "1 of 4 (25.0%; no interval: one task)"
     assert share(counts) == "1 of 4 (25.0%)"
-    assert share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}}) == "0 of 0"
+    assert share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}}) == "no result"
 
 
 def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, record):

@@ -326,8 +326,6 @@ def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
         report = gradestack.grade(given)
         assert "tool_policy" in report.states
         assert sum(report.states["tool_policy"].values()) == len(given)
-        said = "1 of 1001 samples expect calls that no grader compares (first at "
-        assert any(said in each for each in report.summary["warnings"]) is (len(given) > 1000)
 
 
 def test_a_grader_without_any_grade_says_why(tmp_path):

@@ -32,7 +32,7 @@ from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
-from gradestack_plugins.readers.chat.names import FIRST, OWN_DATA, Guess, guess
+from gradestack_plugins.readers.chat.names import FIRST, Guess, guess, notes_on
 
 Form = Literal["records", "lists", "entries", "document"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
@@ -182,14 +182,14 @@ class ChatLogs(RecordReader):
         found = record if isinstance(record, dict) else {}
         return {key: each for key, each in found.items() if key in keep or key not in self.known}
 
-    def recognised_columns(self, inputs: Inputs) -> dict[str, Any]:
-        """Return what is recognised beside the messages of the first input, for the line that says so."""
+    def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
+        """Return what is recognised beside the messages of the first input, in words, and what could be otherwise."""
         for given in inputs.data[:1]:
             found = self._guessed(given, _form_of_file(given.path))
             columns, doubts = _beside(found), [each for each in found.doubts if each.startswith(("expected", "not"))]
             options = ["--reader", "records"] if "messages" in found.columns else None
-            return {"table": OWN_DATA, "columns": columns, "doubts": doubts, "options": options}
-        return {}
+            return notes_on(inputs, columns, options), doubts
+        return [], []
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order."""

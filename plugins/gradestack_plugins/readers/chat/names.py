@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
 from gradestack_plugins.readers.chat import dialect, text_of
 
@@ -322,3 +324,14 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
         if isinstance(entry, Mapping) and entry.get("role") == "user":
             return text_of(entry.get("content")) or compact(entry.get("content"))
     return ""
+
+
+def notes_on(inputs: Inputs, columns: Mapping[str, str], options: Sequence[str] | None) -> list[str]:
+    """Return what was recognised by the names of columns, and the command that says the same where there is one."""
+    said = ", ".join(f"{field} = {place}" for field, place in columns.items())
+    given = [str(each.path) for each in (*inputs.data, inputs.dataset) if each is not None]
+    given[len(inputs.data) :] = [text for path in given[len(inputs.data) :] for text in ("--dataset", path)]
+    mapping = [text for field, place in columns.items() for text in ("--map", f"{field}={place}")]
+    command = shlex.join(["gradestack", "grade", *given, *(options or ()), *mapping])
+    found = [f"Recognised ({OWN_DATA}): {said}", f"The same as: {command}"]
+    return found[: 0 if not columns else 1 if options is None else 2]

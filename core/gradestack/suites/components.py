@@ -243,10 +243,7 @@ def stack_for(
 
 
 def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:
-    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for.
-
-    ``most`` is how many records instead; None for all.
-    """
+    """Yield the samples among the first records of each input (None: all); nothing is read before one is asked for."""
     shards, index = shards_of(reader, inputs)
     for _, own in groupby(shards, key=lambda shard: shard.input.name):
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Input, Reader
-from gradestack.copies.files import original, shown_path
+from gradestack.copies.files import original
 from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
@@ -54,11 +54,6 @@ class Recognised(NamedTuple):
     def inputs(self) -> tuple[Input, ...]:
         """The paths with their names."""
         return name_inputs(self.paths)
-
-    @property
-    def first(self) -> Path:
-        """The first path, as messages name it."""
-        return shown_path(self.paths[0])
 
 
 def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:

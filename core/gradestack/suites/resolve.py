@@ -191,7 +191,7 @@ def _lay_stack(
 
 def _without_stack(reader: str, registry: Registry, files: Recognised | None) -> str:
     """Return that a format has no default stack, and where its files hold no runs that these are missing."""
-    whose = f"{files.first}: " if files is not None else ""
+    whose = f"{files.paths[0]}: " if files is not None else ""
     provides = registry.load("reader", reader).provides
     if provides and not _DONE & provides:
         lacks = f"the format {reader!r} holds what was asked or expected, and nothing of what an agent did"

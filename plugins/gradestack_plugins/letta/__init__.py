@@ -7,18 +7,8 @@ from gradestack import Component, Kind, hookimpl
 _HERE = "gradestack_plugins.letta"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "letta", ".reader:Letta", "letta-evals output directories, and gradestack's own run directories"),
-    (
-        "reader",
-        "letta_dataset",
-        ".dataset:LettaDataset",
-        "letta-evals datasets: JSON Lines or CSV with input and ground_truth",
-    ),
-    (
-        "grader",
-        "recorded",
-        ".grader:Recorded",
-        "The grade the recording already holds, for aggregation, gates and comparison",
-    ),
+    ("reader", "letta_dataset", ".dataset:LettaDataset", "letta-evals datasets: lines or CSV, input and ground_truth"),
+    ("grader", "recorded", ".grader:Recorded", "The grade that the recording already holds"),
     ("stack", "letta", ".recordings:stack", "The recorded gate grades, with error bars"),
 )
 

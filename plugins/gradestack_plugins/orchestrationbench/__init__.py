@@ -10,43 +10,34 @@ _PACKAGE = "gradestack_plugins.orchestrationbench"
 _BENCH = "orchestrationbench"
 _COMPONENTS: dict[Kind, dict[str, tuple[str, str]]] = {
     "reader": {
-        _BENCH: (
-            ".reader:OrchestrationBenchReader",
-            "OrchestrationBench scenario outputs: a directory of *_out.json or single files",
-        ),
+        _BENCH: (".reader:OrchestrationBenchReader", "Scenario outputs: a directory of *_out.json or single files"),
         "orchestrationbench_scenario": (
             ".scenario_reader:ScenarioReader",
-            "OrchestrationBench scenario YAML: gold calls and plans as a dataset",
+            "Scenario YAML: gold calls and plans as a dataset",
         ),
     },
     "grader": {
-        _BENCH: (
-            ".graders:OrchestrationBench",
-            "OrchestrationBench as a whole: decisions, calls, plans in one grade",
-        ),
+        _BENCH: (".graders:OrchestrationBench", "Decisions, calls and plans in one grade"),
         "orchestration_decision": (
             ".graders:OrchestrationDecision",
-            "call a tool or refuse to: decision of every sub-agent turn against gold",
+            "call a tool or refuse to: every sub-agent turn against gold",
         ),
         "orchestration_call": (
             ".graders:OrchestrationCall",
-            "F1 of function names, argument keys and argument values where both sides call",
+            "F1 of names, argument keys and values where both sides call",
         ),
         "orchestration_plan": (".graders:OrchestrationPlan", "similarity of workflow plans by graph edit distance"),
     },
     "aggregator": {
         _BENCH: (
             ".aggregators:OrchestrationBenchFigures",
-            "Average, Call Rejection Classification Accuracy, FC and Plan with all details",
+            "Average, classification accuracy, FC and Plan, with details",
         ),
         "orchestration_decisions": (
             ".aggregators:OrchestrationDecisions",
-            "call/rejection matrix, precision, recall, F1, over- and underaction",
+            "call/rejection matrix, precision, recall, F1, overaction",
         ),
-        "orchestration_calls": (
-            ".aggregators:OrchestrationCalls",
-            "function name, key, value F1 over files, and FC",
-        ),
+        "orchestration_calls": (".aggregators:OrchestrationCalls", "function name, key, value F1 over files, and FC"),
         "orchestration_plans": (
             ".aggregators:OrchestrationPlans",
             "plan similarity with and without failures over files",

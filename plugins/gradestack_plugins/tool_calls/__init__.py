@@ -6,25 +6,10 @@ from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.tool_calls"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    (
-        "grader",
-        "tool_calls",
-        ".grader:ToolCalls",
-        "Did it make these calls: matching with partial credit, or any published rule as a preset",
-    ),
+    ("grader", "tool_calls", ".grader:ToolCalls", "Calls against expected ones: partial credit, or a published rule"),
     ("grader", "bfcl_ast", ".bfcl_ast:BfclAst", "BFCL's own rules for calls, with its error types"),
-    (
-        "aggregator",
-        "call_figures",
-        ".aggregators:CallFigures",
-        "Precision, recall and F1 over calls and arguments, verdict rate, by tool and argument",
-    ),
-    (
-        "stack",
-        "tool_calls",
-        ".stacks:tool_calls",
-        "Did it make these calls: expected calls against those that were made",
-    ),
+    ("aggregator", "call_figures", ".aggregators:CallFigures", "Precision, recall, F1 over calls and arguments"),
+    ("stack", "tool_calls", ".stacks:tool_calls", "Did it make these calls: expected ones against those made"),
     ("stack", "peers", ".stacks:peers", "Every published rule for tool calls, side by side on the same runs"),
     ("panel", "other_tools", ".panels:OtherTools", "What the rules of other tools would say of the same run"),
 )

@@ -8,51 +8,27 @@ from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.when2call"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    (
-        "reader",
-        "when2call",
-        f"{_HERE}.reader:When2CallReader",
-        "When2Call predictions (judge, MCQ, MCQ logprob, NVIDIA judge, lm-eval) joined with the dataset",
-    ),
-    (
-        "grader",
-        "when2call",
-        f"{_HERE}.grader:When2Call",
-        "Predicted behaviour against gold: direct, tool_call, request_for_info or cannot_answer",
-    ),
-    (
-        "aggregator",
-        "classification",
-        "gradestack_plugins.statistics.classification:Classification",
-        "Accuracy, precision, recall, F1, macro-F1 and confusion matrix over any label set",
-    ),
-    (
-        "aggregator",
-        "hallucination",
-        f"{_HERE}.aggregators:Hallucination",
-        "Tool, answer and parameter hallucination rates with numerators and denominators",
-    ),
-    (
-        "aggregator",
-        "when2call_counts",
-        f"{_HERE}.aggregators:When2CallCounts",
-        "What the prediction files say about themselves: fall-backs, parse failures, labels read again",
-    ),
-    (
-        "exporter",
-        "when2call",
-        f"{_HERE}.exporter:When2CallExporter",
-        "native/when2call.json: the evaluation suite's metrics file",
-    ),
-    ("panel", "classes", f"{_HERE}.panels:Classes", "Confusion matrix, and the F1 of each class"),
-    ("stack", "when2call", f"{_HERE}:stack", "Behaviour labels with classification metrics and hallucination rates"),
+    ("reader", "when2call", ".reader:When2CallReader", "When2Call predictions of five kinds, joined with the dataset"),
+    ("grader", "when2call", ".grader:When2Call", "Predicted behaviour against gold, of the four behaviours"),
+    ("aggregator", "hallucination", ".aggregators:Hallucination", "Tool, answer and parameter hallucination rates"),
+    ("aggregator", "when2call_counts", ".aggregators:When2CallCounts", "What prediction files say about themselves"),
+    ("exporter", "when2call", ".exporter:When2CallExporter", "native/when2call.json: the suite's metrics file"),
+    ("panel", "classes", ".panels:Classes", "Confusion matrix, and the F1 of each class"),
+    ("stack", "when2call", ":stack", "Behaviour labels with classification metrics and hallucination rates"),
+)
+_MATRIX = Component(
+    kind="aggregator",
+    name="classification",
+    target="gradestack_plugins.statistics.classification:Classification",
+    summary="Accuracy, precision, recall, F1, macro-F1 and confusion matrix over any label set",
 )
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the When2Call family, and the general classification aggregator it relies on."""
-    return tuple(Component(kind=k, name=name, target=path, summary=text) for k, name, path, text in _COMPONENTS)
+    own = (Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return (*own, _MATRIX)
 
 
 def stack() -> dict[str, Any]:

@@ -118,13 +118,12 @@ class Records(RecordReader):
             return 0.0
         if not records:
             with suppress(JsonProblem):
-                records = [each for _, each in _lists_of(loads(head.removeprefix(b"\xef\xbb\xbf")))][:1] or []
-                return 0.3 * bool(records)
+                records = [loads(head.removeprefix(b"\xef\xbb\xbf"))]
         objects = [each for each in records if isinstance(each, dict)]
         if any(map(_is_of_another_form, objects)):
             return 0.0
         found = guess(objects, reader_of)
-        if found.shows_a_run:
+        if found.shows_a_run or (len(objects) == 1 and any(_lists_of(objects[0]))):
             return _RECORDS
         return _PERHAPS * ("expected.calls" in found.columns)
 
@@ -375,7 +374,10 @@ def _form_of(path: Path) -> Form:
         if text.startswith(b"["):
             return "records"
         try:
-            loads(text.partition(b"\n")[0])
+            line, _, rest = text.partition(b"\n")
+            value = loads(line)
+            if not rest.strip() and any(_lists_of(value)) and not guess([value], reader_of).shows_a_run:
+                return "document"
         except JsonProblem:
             whole = head + file.read(_LARGEST_DOCUMENT)
             with suppress(JsonProblem):

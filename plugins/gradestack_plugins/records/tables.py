@@ -195,6 +195,7 @@ def parquet_table(file: Input) -> Iterator[Row]:
                     yield from (Row(None, as_json(cells)) for cells in row.to_pylist())
                 else:
                     yield Row(None, None, f"longer than {_LARGEST_ROW >> 20} MiB")
+        importlib.import_module("pyarrow").default_memory_pool().release_unused()  # it is read several times
 
 
 def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:

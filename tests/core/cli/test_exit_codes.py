@@ -191,19 +191,22 @@ def test_it_can_be_switched_off(command, failing, gate, code):
     assert command("grade", "runs.jsonl", "--grader", "toy", "--allow-all-failed", "-o", "out", "-q").code == 0
 
 
-@pytest.mark.parametrize("records", [[RAISE, {"recorded": {"score": 0.0}}], [SKIP]])
-def test_one_grade_is_enough(command, here, write_lines, record, records):
-    """A score, however low; and where the grader applies to nothing, nothing failed."""
+@pytest.mark.parametrize(("records", "code"), [([RAISE, {"recorded": {"score": 0.0}}], 0), ([SKIP], 3)])
+def test_one_grade_is_enough(command, here, write_lines, record, records, code):
+    """A score, however low; where the grader applies to nothing, there is no result."""
     write_lines([record(str(number), **fields) for number, fields in enumerate(records)])
-    assert command("grade", "runs.jsonl", "--grader", "toy", "-o", "out", "-q").code == 0
+    got = command("grade", "runs.jsonl", "--grader", "toy", "-o", "out", "-q")
+    assert (got.code, "no result: 'toy', the outcome grader, graded no sample" in got.err) == (code, code == 3)
 
 
-def test_every_grader_must_have_failed(run_lines, record):
+@pytest.mark.parametrize(("outcome", "code"), [("said", 0), ("none", 0), ("quality", 3)])
+def test_every_grader_must_have_failed(run_lines, record, outcome, code):
+    """Or the one whose verdict is the run's outcome."""
     graders = {"quality": "toy", "said": {"kind": "exact_match"}}
     records = [record("a", expected="x", **RAISE), record("b", expected="x", **RAISE)]
-    report = run_lines(records, graders=graders)
+    report = run_lines(records, graders=graders, outcome=outcome)
     assert (report.states["quality"]["failed"], report.states["said"]["graded"]) == (2, 2)
-    assert (report.all_failed, report.exit_code) == (None, 0)
+    assert (report.all_failed is None, report.exit_code) == (code == 0, code)
 
 
 def test_upstream_has_no_such_rule(run_lines, record):

@@ -265,7 +265,7 @@ def guess(records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lamb
     _identify(columns, found)
     if not Guess(found).shows_a_run:  # reading it will say what is wrong with it
         found |= {name: name for name in ("messages", "calls", "text") if name in columns.names}
-    used = set(found.values())
+    used = {path_steps(place)[0] for place in found.values()} | set(found.values())
     doubts = [
         f"{field} is read from {first}, not from {place}; to change that: --map {field}={place}"
         for field, first, more in rest

@@ -1,0 +1,96 @@
+"""Files as people have them, through the command line and as data frames: the figure is right within one command."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack.cli.commands import main
+from gradestack_plugins.readers.chat.results import ERRORS, error_form
+from tests.core.outcomes import data
+from tests.plugins.chat_files import reference
+
+CASES = data(__file__, "own_data.yaml")
+FILES = """finetune_chat.jsonl conversations.json completions.jsonl batch_output.jsonl answers.csv tool_runs.csv
+chats.parquet tool_names.csv nested_records.json log_expected_calls.jsonl desk_log.jsonl""".split()  # noqa: SIM905
+
+
+def ended(*arguments):
+    try:
+        main([*arguments, "--set", "reports=[]"])
+    except SystemExit as done:
+        return done.code
+    return 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
+    case = CASES[name]
+    monkeypatch.chdir(tmp_path)
+    ((file, content),) = case["file"].items()
+    (tmp_path / file).write_text(content)
+    code = ended("grade", file, "--output", "out")
+    told = "".join(capfd.readouterr())
+    assert code == case.get("exit", 0), told
+    assert [text for text in case["says"] if text not in told] == [], told
+    again = re.search(r"The same as: (.*)", told)
+    if again and code == 0:  # the command that is printed gives the same figures
+        assert ended(*shlex.split(again[1])[1:], "--output", "again") == 0
+        first, second = (json.loads((tmp_path / run / "summary.json").read_text()) for run in ("out", "again"))
+        assert first["outcome"] == second["outcome"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
+    folder = reference("own_data")
+    wanted = json.loads((folder / "expected.json").read_text())[name]
+    monkeypatch.chdir(folder)
+    code = ended(*wanted["command"], "--output", str(tmp_path / "out"))
+    told = "".join(capfd.readouterr())
+    assert code in wanted["exit"], told
+    found = json.loads((tmp_path / "out/summary.json").read_text())
+    headline = wanted["headline"] or {"passed": 0, "of": 0}
+    outcome = found["outcome"]
+    assert (outcome["passed"], outcome["passed"] + outcome["failed"]) == (headline["passed"], headline["of"])
+    assert found["metrics"]["total"] == wanted["runs"]
+    ids = [json.loads(row)["sample"]["id"] for row in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+    assert wanted["ids"] in (None, ids)
+    assert not [text for text in wanted["must_not_say"] if text in told.lower()], told
+    assert not [text for text in wanted["should_say"] if text not in told.lower()], told
+    if Path(name).suffix in {".csv", ".parquet"}:
+        frames = pytest.importorskip("pandas")
+        frame = frames.read_csv(name) if name.endswith("csv") else frames.read_parquet(name)
+        for each in (frame, frame[frame.columns[::-1]]):
+            outcome = gradestack.grade(each).summary["outcome"]
+            assert (outcome["passed"], outcome["failed"]) == (headline["passed"], headline["of"] - headline["passed"])
+
+
+def test_every_result_is_an_error_or_not_as_published():
+    lines = (reference("own_data") / "error_forms.jsonl").read_text().splitlines()
+    assert [each["id"] for each in map(json.loads, lines) if bool(error_form(each["result"])) != each["error"]] == []
+
+
+@pytest.mark.parametrize(("result", "rule"), data(__file__, "error_forms.yaml"))
+def test_a_result_is_an_error_by_a_rule(result, rule):
+    found = error_form(result)
+    assert (found and found.type) == (rule and f"{ERRORS} {rule}")
+
+
+def test_patterns_of_the_user_go_before_the_table(tmp_path, monkeypatch):
+    """Each error names what found it; what is marked by the format stays."""
+    monkeypatch.chdir(tmp_path)
+    calls = [{"name": "f", "result": text} for text in ("Error: a", "error: known", "no rooms", "fine")]
+    calls += [{"name": "f", "result": "error: known", "status": "error", "error": "marked"}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "a", "predicted": calls}) + "\n")
+    grader = "graders={t: {kind: tool_success, errors: [no rooms], not_errors: [known]}}"
+    assert ended("grade", "a.jsonl", "--output", "out", "--set", grader) == 0
+    (row,) = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
+    told = [each["message"] for each in row["grade"]["reasons"]]
+    assert told == ["errors@1 text_error: Error: a", "errors no rooms: no rooms", "marked"]
+    assert os.path.isdir("out")
+    assert (
+        ended("grade", "a.jsonl", "--output", "bad", "--set", "graders={t: {kind: tool_success, errors: ['(']}}") == 2
+    )

@@ -254,9 +254,8 @@ def files_suite(
     data |= {key: str(value) for key, value in given.items() if value is not None}
     own = columns or records
     if own and reader not in {None, RECORDS}:
-        what = "a mapping of columns" if columns else "a path to the records"
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
-        raise ConfigError(f"{what} is for the reader {RECORDS!r}; {why}")
+        raise ConfigError(f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}")
     if own or ids is not None:
         said: dict[str, Any] = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
         said |= {"records": records, "ids": ids, "guess": guess if columns else None}

@@ -127,10 +127,7 @@ class RecordReader(Reader):
 
     @classmethod
     def recognised(cls, path: Path, head: bytes) -> float | None:
-        """Return how sure the first records make it that a file is of this format, None when they tell nothing.
-
-        The surest record counts; where none can be decoded, its beginning does.
-        """
+        """Return how sure the surest of the first records, or its beginning, makes it; None when they tell nothing."""
         found, broken = cls._recognised(first_records(head, cls.sniffed, cls.layout))
         if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
             with suppress(OSError):  # reading it will say so

@@ -236,10 +236,8 @@ def stack_for(
         raise PluginError(f"{whose} raised {type(error).__name__}: {error}") from error
     if not isinstance(fragment, Mapping):
         raise PluginError(f"{whose} is {type(fragment).__name__}, not a mapping")
-    other = fragment.get("stack")
-    if other is None or other == name:
-        return fragment
-    return {**stack_for(registry, other, inputs, provides, samples), **fragment}
+    other = fragment.get("stack", name)
+    return fragment if other == name else {**stack_for(registry, other, inputs, provides, samples), **fragment}
 
 
 def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iterator[Sample]:

@@ -102,9 +102,7 @@ def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[In
             own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
         except DataError as error:
             advice = "name it with dataset: {path: FILE, reader: NAME}"
-            said = str(error.args[0]).replace("name it with --reader", advice)
-            fields = [each for each in error.problems if each.startswith("fields:")]
-            raise DataError(said, *fields, *([advice] if fields else [])) from error
+            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
@@ -228,8 +226,8 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     if path.is_file() and not path.stat().st_size:
         return DataError(f"{path}: the file is empty")
     if is_run(path) and not (path / ROWS).is_file():
-        lost = f"{ROWS} is {'not a regular file' if (path / ROWS).exists() else 'gone'}"
-        why = "rows: none" if _recorded_rows(path) is False else lost
+        lost = "not a regular file" if (path / ROWS).exists() else "gone"
+        why = "rows: none" if _recorded_rows(path) is False else f"{ROWS} is {lost}"
         return DataError(f"{path}: a run without rows ({why}): there is nothing in it to grade again")
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return DataError(f"{path}: {reader} recognises nothing in this directory; name the files it shall read")

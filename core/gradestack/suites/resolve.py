@@ -155,8 +155,8 @@ def _expecting(resolver: Resolver, reference: Any, kind: object, files: Recognis
     """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
     from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
 
-    written = reference if isinstance(reference, Mapping) else {}
-    reader = resolver.stage("reader", "reader", {**written, "kind": kind}, _reader_reference(resolver.document.data)[1])
+    named = {**(reference if isinstance(reference, Mapping) else {}), "kind": kind}
+    reader = resolver.stage("reader", "reader", named, _reader_reference(resolver.document.data)[1])
     dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
     if reader is None or files is None or resolver.problems:
         return

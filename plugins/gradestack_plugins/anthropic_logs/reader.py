@@ -10,12 +10,12 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
-from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
+from gradestack_plugins.readers.chat.names import decoded
 
 _ANSWERS: Final = ("response", "completion", "output", "message")
 _NAMES: Final = """
@@ -46,11 +46,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
 def _body(value: Any) -> Mapping[str, Any]:
     for _ in range(2):
-        if isinstance(value, str) and value.lstrip().startswith("{"):
-            try:
-                value = loads(value)
-            except JsonProblem:
-                return NOTHING
+        value = decoded(value)
         if isinstance(value, dict) and "body" in value:
             value = value["body"]
     return value if isinstance(value, dict) else NOTHING

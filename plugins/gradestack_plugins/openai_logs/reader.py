@@ -10,11 +10,11 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
-from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
+from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
 
 _ANSWERS: Final = ("response", "completion", "output")
@@ -62,20 +62,10 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """What the log says in the place of an answer."""
 
 
-def _decoded(value: Any) -> Any:
-    """Return a body; one that was logged as text is decoded."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            return loads(value)
-        except JsonProblem:
-            return value
-    return value
-
-
 def _body(value: Any) -> Mapping[str, Any]:
-    value = _decoded(value)
+    value = decoded(value)
     if isinstance(value, dict) and "body" in value:
-        value = _decoded(value["body"])
+        value = decoded(value["body"])
     return value if isinstance(value, dict) else NOTHING
 
 

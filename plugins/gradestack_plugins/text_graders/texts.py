@@ -18,6 +18,7 @@ from gradestack.jsonio import JsonProblem, compact, loads
 
 NEEDS = frozenset({"text", "expected"})
 _SHOWN = 200
+_MISSING, _EMPTY = "the sample has no ground truth", "the ground truth is empty"
 
 
 def reference(sample: Sample) -> str | tuple[str, ...] | None:
@@ -52,17 +53,6 @@ def no_submission() -> Grade:
     return skipped("no_submission", "no answer text was recorded")
 
 
-def no_reference(*, is_wrong: bool = False) -> Grade:
-    """Return the grade of a sample without reference: skipped, or 0.0."""
-    message = "the sample has no ground truth"
-    return wrong("no_ground_truth", message) if is_wrong else skipped("no_ground_truth", message)
-
-
-def empty_reference() -> Grade:
-    """Return the grade of a sample whose reference is empty: 0.0."""
-    return wrong("empty_ground_truth", "the ground truth is empty")
-
-
 def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_wrong: bool = False) -> Grade:
     """Return ``compare(submission, reference)``, or the grade of a sample that lacks one of them.
 
@@ -72,10 +62,10 @@ def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_
         return no_submission()
     truth = reference(sample)
     if truth is None:
-        return no_reference(is_wrong=missing_is_wrong)
+        return wrong("no_ground_truth", _MISSING) if missing_is_wrong else skipped("no_ground_truth", _MISSING)
     if isinstance(truth, tuple):
         return skipped("reference_per_turn", "the reference is a list of texts, one per turn; this grader takes one")
-    return compare(sample.text, truth) if truth else empty_reference()
+    return compare(sample.text, truth) if truth else wrong("empty_ground_truth", _EMPTY)
 
 
 @attrs.frozen(kw_only=True)
@@ -390,9 +380,9 @@ class OneOf(_TextGrader):
             return no_submission()
         accepted = self.values if self.values is not None else self._accepted(reference(sample))
         if accepted is None:
-            return no_reference()
+            return skipped("no_ground_truth", _MISSING)
         if not accepted:
-            return empty_reference()
+            return wrong("empty_ground_truth", _EMPTY)
         if self._folded(sample.text) in map(self._folded, accepted):
             return right("one of the accepted texts")
         shown = " | ".join(accepted)

@@ -12,6 +12,8 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, settings
 
+pytest.register_assert_rewrite("tests.core.outcomes")
+
 THOROUGH = bool(os.environ.get("GRADESTACK_THOROUGH"))
 """Whether property tests draw all their examples, as in `make proofs`, or a quarter of them."""
 

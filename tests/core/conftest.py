@@ -22,7 +22,7 @@ from tests.core import toy_components
 from tests.core.code_samples import SHAPES
 from tests.core.toy_components import ROOT, make_registry
 
-pytest.register_assert_rewrite("tests.core.outcomes", "tests.core.block_samples", "tests.core.row_reference")
+pytest.register_assert_rewrite("tests.core.block_samples", "tests.core.row_reference")
 sys.modules["gradestack_toys"] = toy_components  # what the targets of the toys are imported from
 
 

@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_260,
     "core": 19_119,
     "plugins": 37_224,
-    "tests": 48_513,
+    "tests": 48_512,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -22,7 +22,7 @@ _NAMES = {
     "progress": "Progress",
     "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
-    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
+    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
     "output.markup": "ci_command xml_text",
     "output.sheet": "csv_line",
     "output.terminal": "terminal_line",

@@ -67,6 +67,7 @@ from gradestack.model import ToolSpec as ToolSpec
 from gradestack.model import Usage as Usage
 from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
+from gradestack.model import native_of as native_of
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
 from gradestack.outcome.pages import publish as publish

@@ -164,6 +164,7 @@ class Grader(Contract):
         score_unit: Unit of its score.
         words: Of its verdict: a sample that passes, and one that does not.
         sums: Names of the :attr:`Grade.numbers` its grades have.
+        native: Class of the :attr:`Sample.native` it reads by :func:`gradestack.native_of`; rows then hold it.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -180,6 +181,12 @@ class Grader(Contract):
     score_unit: ClassVar[Unit] = "score"
     words: ClassVar[tuple[str, str]] = ("passed", "not passed")
     sums: ClassVar[frozenset[str]] = frozenset()
+    native: ClassVar[type[Any] | None] = None
+
+    @property
+    def tool_schemas(self) -> bool:
+        """Whether it reads more of the run's tools than their names: rows then hold their schemas, to grade again."""
+        return False
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:

@@ -284,6 +284,20 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """The family's own view of the record, for its own grader and exporter; no part of equality or of result rows."""
 
 
+NativeT = TypeVar("NativeT")
+
+
+def native_of(sample: Sample, kind: type[NativeT]) -> NativeT | None:
+    """Return a sample's native form of a class, also from a row that was read back; None where it has none."""
+    found = sample.native
+    if isinstance(found, dict):
+        try:
+            return msgspec.convert(found, kind)
+        except msgspec.ValidationError:
+            return None
+    return found if isinstance(found, kind) else None
+
+
 class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
     """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
 

@@ -225,7 +225,7 @@ var gradestackSample = (function () {
   }
   function short(value) { return of.amount(value) !== null || typeof value === "boolean" ? number(value) : brief(value, 300); }
   function addFacts(to, row) {
-    var recorded = map(row.recorded), facets = map(row.facets), usage = map(row.usage), tools = list(row.tools).map(function (tool) { return brief(tool, 60); });
+    var recorded = map(row.recorded), facets = map(row.facets), usage = map(row.usage), tools = list(row.tools).map(function (tool) { return brief(tool && tool.name || tool, 60); });
     var facts = sorted(recorded).map(function (key) { return [key + " (recorded)", short(recorded[key])]; });
     facts = facts.concat(sorted(facets).map(function (key) { return [key, short(facets[key])]; }));
     if (given(row.agent_id)) { facts.push(["Agent", short(row.agent_id)]); }

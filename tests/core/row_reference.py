@@ -84,6 +84,15 @@ def message_of(message):
     return found | {name: getattr(message, name) for name in names if getattr(message, name) is not None}
 
 
+def made_calls_of(sample):
+    talk = any(message.tool_calls for turn in sample.turns for message in turn)
+    found = calls_of(sample.calls)
+    for row, call in zip(found or (), sample.calls or (), strict=True):
+        row.update({} if call.requestor == "assistant" else {"requestor": call.requestor})
+        row.update({} if talk or call.result is None else {"result": pure(call.result)})
+    return found
+
+
 def calls_of(calls):
     found = None if calls is None else []
     for call in calls or ():
@@ -133,7 +142,7 @@ def reference(sample, grades, headline, passed, submissions):
             "plan": pure(expected.plan),
         },
         "predicted": {
-            "calls": calls_of(sample.calls),
+            "calls": made_calls_of(sample),
             "label": sample.label,
             "plan": pure(sample.plan),
             "text": sample.text,

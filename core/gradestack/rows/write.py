@@ -58,7 +58,9 @@ def _form(name: str, required: str, optional: str = "") -> Any:
 
 
 _Call = _form(
-    "Call", "name arguments", "raw_arguments error turn step author server kind status error_type started seconds"
+    "Call",
+    "name arguments",
+    "raw_arguments error turn step author server kind status error_type started seconds requestor result",
 )
 _ExpectedCall = _form("ExpectedCall", "name arguments", "raw_arguments names rules optional turn group requestor")
 _Content = _form("Content", "calls label plan text", "state alternatives forbidden")
@@ -66,7 +68,7 @@ _Message = _form("Message", "content role", "name reasoning tool_call_id tool_ca
 _Recorded = _form(
     "Recorded",
     "agent_id agent_usage error expected facets model_name predicted recorded run sample source status tools",
-    "trajectory usage cluster ended trace children remarks",
+    "trajectory usage cluster ended trace children remarks native",
 )
 _Grade = _form("Grade", "metadata rationale score state", "counts fault gold items label parts passed reasons")
 _Verdict = _form("Verdict", "passed state submission submissions")
@@ -115,10 +117,10 @@ def encode(value: Any) -> bytes:
     return _encode(value, [value])
 
 
-def _call(call: ToolCall, values: list[Any]) -> Any:
-    """Return a call that was made: without its id and result, and without the text of arguments that are decoded."""
+def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
+    """Return a call that was made: without its id, and without the text of arguments that are decoded."""
     arguments = call.arguments
-    values.append(call.seconds)
+    values += (call.seconds, result)
     values += arguments.values() if isinstance(arguments, dict) else (arguments,)
     return _Call(
         call.name,
@@ -134,6 +136,8 @@ def _call(call: ToolCall, values: list[Any]) -> Any:
         call.error_type,
         call.started,
         call.seconds,
+        None if call.requestor == "assistant" else call.requestor,
+        result,
     )
 
 
@@ -178,15 +182,28 @@ def trajectory_of(sample: Sample, values: list[Any]) -> Any:
     return [[_message(message, values) for message in turn] for turn in sample.turns] if sample.turns else ()
 
 
-def _recorded(sample: Sample, values: list[Any]) -> Any:
+def _has_calls(sample: Sample) -> bool:
+    return any(message.tool_calls for turn in sample.turns for message in turn)
+
+
+def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     expected, calls, tools = sample.expected, sample.calls, sample.tools
     truth = expected.text if expected.text is not None else expected.label
-    made = None if calls is None else [_call(call, values) for call in calls]
+    made = None
+    if calls is not None:  # results stand in the trajectory, where that holds the calls
+        apart = any(call.result is not None for call in calls) and not _has_calls(sample)
+        made = [_call(call, values, call.result if apart else None) for call in calls]
     source, place, number = sample.source, None, None
     if source is not None:
         place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
     values += (sample.plan, sample.state, sample.agent_usage, sample.usage)
     values += (sample.facets or None, sample.recorded or None, sample.remarks or None)
+    native = None
+    if writer.natives and isinstance(sample.native, (dict, *writer.natives)):  # a dict where a row is graded again
+        native = msgspec.to_builtins(sample.native)
+        values.append(native)
+    if writer.schemas and tools is not None:
+        values += [tool.parameters for tool in tools]
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -200,7 +217,7 @@ def _recorded(sample: Sample, values: list[Any]) -> Any:
         {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
         place,
         sample.status,
-        None if tools is None else [tool.name for tool in tools],
+        None if tools is None else [tool if writer.schemas else tool.name for tool in tools],
         trajectory_of(sample, values),
         sample.usage,
         sample.cluster,
@@ -208,13 +225,14 @@ def _recorded(sample: Sample, values: list[Any]) -> Any:
         sample.trace or None,
         sample.children or None,
         sample.remarks or None,
+        native,
     )
 
 
-def _recorded_bytes(sample: Sample, *, slim: bool) -> bytes:
+def _recorded_bytes(sample: Sample, writer: RowWriter) -> bytes:
     values: list[Any] = []
-    row = _recorded(sample, values)
-    if slim:
+    row = _recorded(sample, values, writer)
+    if writer.slim:
         _encode(
             row.trajectory, values
         )  # what fails in a full row fails here, too: grades do not depend on what is kept
@@ -298,6 +316,8 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         signatures: Name and version of each grader, by its key.
         strict: Refuse a grade that is not JSON.
         slim: Leave trajectories out.
+        schemas: Write tools with their schemas, which a grader of the run reads; else their names.
+        natives: Classes of native forms that graders of the run read, and which rows hold.
     """
 
     main: str
@@ -305,12 +325,23 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     signatures: Mapping[str, str]
     strict: bool = False
     slim: bool = False
+    schemas: bool = False
+    natives: tuple[type[Any], ...] = ()
 
     @classmethod
     def of(cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False) -> RowWriter:
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
-        return cls(main=plan.main, success=success, signatures=signatures, strict=strict, slim=slim)
+        graders = [stage.component for stage in plan.graders]
+        return cls(
+            main=plan.main,
+            success=success,
+            signatures=signatures,
+            strict=strict,
+            slim=slim,
+            schemas=any(grader.tool_schemas for grader in graders),
+            natives=tuple({grader.native: None for grader in graders if grader.native is not None}),
+        )
 
     def recorded(self, samples: Sequence[Sample]) -> Recorded:
         """Return the samples' parts of their lines, written before graders see them.
@@ -319,7 +350,7 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         """
         with suppress(*UNWRITABLE):
             values: list[Any] = []
-            forms = [_recorded(sample, values) for sample in samples]
+            forms = [_recorded(sample, values, self) for sample in samples]
             _check(values)
             for form in forms if self.slim else ():
                 _write(form.trajectory)  # what fails in a full row fails here, too: grades do not depend on rows
@@ -328,13 +359,13 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         found = Recorded([], {})
         for place, sample in enumerate(samples):
             try:
-                found.data.append(_recorded_bytes(sample, slim=self.slim))
+                found.data.append(_recorded_bytes(sample, self))
             except UNWRITABLE as error:
                 deep = isinstance(error, RecursionError)
                 fault = TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
                 bare = _bare(sample, fault)
                 found.mended[place] = bare, fault
-                found.data.append(_recorded_bytes(bare, slim=self.slim))
+                found.data.append(_recorded_bytes(bare, self))
         return found
 
     def lines(

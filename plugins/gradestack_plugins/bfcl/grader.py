@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import override
 
-from gradestack import Grade, Grader, Reason, Sample, Status, failed, skipped
+from gradestack import Grade, Grader, Reason, Sample, Status, failed, native_of, skipped
 from gradestack.jsonio import compact
 from gradestack_plugins.bfcl.records import BfclRun
 
@@ -28,6 +28,7 @@ class BfclValid(Grader):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     words: ClassVar[tuple[str, str]] = ("valid", "not valid")
+    native: ClassVar[type[BfclRun]] = BfclRun
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -38,7 +39,7 @@ class BfclValid(Grader):
             return skipped("no_verdict", "no score file of BFCL says whether the entry is valid")
         if valid:
             return Grade(score=1.0, passed=True)
-        reason = _reason(sample.native.failure if isinstance(sample.native, BfclRun) else None)
+        reason = _reason(native.failure if (native := native_of(sample, BfclRun)) else None)
         return Grade(score=0.0, passed=False, reasons=(reason,), rationale=reason.message)
 
 

@@ -50,21 +50,13 @@ def read_trajectory(raw: JSON) -> Trajectory:
                 messages.append(message)
                 unanswered += range(len(calls), len(calls) + len(message.tool_calls))
                 calls += message.tool_calls
-                place = next((each for each in unanswered if _answers(message, calls[each])), None)
+                place = next((each for each in unanswered if chat.answers(message, calls[each])), None)
                 if place is not None:
                     unanswered.remove(place)
                     error = chat.text_of(message.content) or compact(message.content) if failed else None
                     calls[place] = replace(calls[place], result=message.content, error=error)
         turns.append(tuple(messages))
     return Trajectory(turns=tuple(turns), calls=tuple(calls))
-
-
-def _answers(message: Message, call: ToolCall) -> bool:
-    if message.role != "tool":
-        return False
-    if message.tool_call_id is not None:
-        return message.tool_call_id == call.id
-    return call.id is None and message.name in (None, call.name)
 
 
 def _read(raw: Any) -> Iterator[tuple[Message, bool]]:

@@ -280,7 +280,7 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
 
 
 _FAULT = Fault.__struct_fields__
-_MADE = ("turn", "step", "author", "server", "kind", "status", "error_type", "started", "seconds")
+_MADE = ("turn", "step", "author", "server", "kind", "status", "error_type", "started", "seconds", "requestor")
 _EXPECTED = ("names", "rules", "optional", "turn", "group", "requestor")
 
 
@@ -319,7 +319,12 @@ def _made_calls(raw: JSON) -> tuple[ToolCall, ...] | None:
     if not isinstance(raw, list):
         return None
     return tuple(
-        ToolCall(**_arguments(entry), error=_text(entry.get("error")), **_fitting(entry, _MADE, ToolCall))
+        ToolCall(
+            **_arguments(entry),
+            error=_text(entry.get("error")),
+            result=entry.get("result"),
+            **_fitting(entry, _MADE, ToolCall),
+        )
         for entry in raw
         if isinstance(entry, dict)
     )
@@ -372,12 +377,14 @@ def own_rest(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a sample that stand in a row only when they were recorded."""
     trace = record.get("trace")
     found = {
+        "native": record.get("native"),
         "cluster": _text(record.get("cluster")),
         "state": record["predicted"].get("state"),
         "ended": _text(record.get("ended")),
         "trace": {key: each for key, each in trace.items() if isinstance(each, str)} if isinstance(trace, dict) else {},
         "children": _texts(record.get("children")),
         "usage": _usage(record.get("usage")),
+        "remarks": {key: each for key, each in as_map(record.get("remarks")).items() if isinstance(each, int)},
     }
     return {name: value for name, value in found.items() if value is not None and value not in ({}, ())}
 
@@ -390,9 +397,12 @@ def _usage(raw: JSON) -> Usage | None:
 
 
 def own_tools(record: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools a row names; rows hold names only."""
+    """Return the tools of a row: with their schemas where a grader of its run read these, else by name."""
     raw = record.get("tools")
-    return tuple(ToolSpec(name=name) for name in raw if isinstance(name, str)) if isinstance(raw, list) else None
+    if not isinstance(raw, list):
+        return None
+    found = (ToolSpec(name=tool) if isinstance(tool, str) else chat.tool_spec(tool) for tool in raw)
+    return tuple(tool for tool in found if tool is not None)
 
 
 def own_status(record: Mapping[str, Any]) -> tuple[Status, Fault | None]:

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Grade, Outcome, Profile, Reason, Sample
+from gradestack import JSON, Grade, Outcome, Profile, Reason, Sample, native_of
 from gradestack.jsonio import as_map
 from gradestack_plugins.orchestrationbench.decisions import Bag, Step, harmonic, set_f1
 from gradestack_plugins.orchestrationbench.trial import Trial, Verdict
@@ -231,7 +231,7 @@ def call_grade(sample: Sample, steps: Iterable[Step], profile: Profile) -> tuple
     becomes its key F1; no pair gives 0.0 throughout.
     """
     upstream = profile == "upstream"
-    trial = sample.native if isinstance(sample.native, Trial) else None
+    trial = native_of(sample, Trial)
     verdicts = trial.verdicts if trial is not None else None
     tools = {spec.name: spec.parameters for spec in sample.tools or ()}
     called = [step for step in steps if step.called]

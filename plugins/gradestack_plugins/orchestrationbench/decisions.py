@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall
+from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall, native_of
 from gradestack.jsonio import compact, standard_loads
 from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, GENERAL, MARKERS, Decision, Trial
 from gradestack_plugins.readers.chat import text_of, tool_calls
@@ -313,7 +313,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 
 def fault_of(sample: Sample) -> Fault | None:
     """Return why a sample cannot be graded at all; of a trial, its graders find out themselves what is of use."""
-    if isinstance(sample.native, Trial) or sample.status is Status.OK:
+    if native_of(sample, Trial) is not None or sample.status is Status.OK:
         return None
     return sample.error or Fault(category="target", code=str(sample.status), message="the recorded run failed")
 
@@ -324,8 +324,8 @@ def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
     In ``upstream`` whatever the original stumbles over is a fault; in ``documented`` only a run or label that is no
     object.
     """
-    trial = sample.native
-    if not isinstance(trial, Trial):
+    trial = native_of(sample, Trial)
+    if trial is None:
         step = _sample_step(sample, profile)
         if step is None:
             return None

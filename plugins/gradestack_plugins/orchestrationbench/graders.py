@@ -21,6 +21,7 @@ from gradestack import (
     Sample,
     Status,
     failed,
+    native_of,
     replace,
     skipped,
 )
@@ -51,6 +52,7 @@ class _Bench(Grader):
     profile: Profile = "documented"
 
     version: ClassVar[str] = "1"
+    native: ClassVar[type[Trial]] = Trial
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
 
 
@@ -138,7 +140,7 @@ class _PlanOptions(_Bench):
             raise ValueError(f"search_budget {self.search_budget}: expected a whole number from 1")
 
     def _plans(self, sample: Sample) -> PlanFigures | None:
-        trial = sample.native if isinstance(sample.native, Trial) else None
+        trial = native_of(sample, Trial)
         setting = Setting() if trial is None else trial.setting
         weights = Weights(
             _first(self.agent_weight, setting.agent_weight, AGENT_WEIGHT),

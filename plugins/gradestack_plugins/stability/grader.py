@@ -7,7 +7,20 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
+from gradestack import (
+    Fault,
+    Grade,
+    Grader,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    failed,
+    native_of,
+    replace,
+    skipped,
+)
 from gradestack_plugins.stability.reader import StabilityRun
 from gradestack_plugins.stability.records import INVALID, LABELS
 
@@ -36,12 +49,13 @@ class StabilityLabel(Grader):
     handles = frozenset({Status.OK, Status.MISSING})
     aggregators = ("mean", "stability")
     words = ("correct", "wrong")
+    native = StabilityRun
 
     profile: Profile = "documented"
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        native = sample.native if isinstance(sample.native, StabilityRun) else None
+        native = native_of(sample, StabilityRun)
         grade = self._grade(sample, native)
         if native is None:
             return grade

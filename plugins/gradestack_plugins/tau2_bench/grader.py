@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Reason, Sample, Status, failed, skipped
+from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Reason, Sample, Status, failed, native_of, skipped
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.tau2_bench.records import Tau2Run, checks
 
@@ -38,6 +38,7 @@ class Tau2Reward(Grader):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "pass_hat_k")
     words: ClassVar[tuple[str, str]] = ("solved", "not solved")
+    native: ClassVar[type[Tau2Run]] = Tau2Run
 
     tolerance: float = 1e-6
     left_out: tuple[str, ...] = ("infrastructure_error",)
@@ -48,7 +49,7 @@ class Tau2Reward(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        run = sample.native if isinstance(sample.native, Tau2Run) else None
+        run = native_of(sample, Tau2Run)
         if run is not None and run.termination in self.left_out:
             return skipped("left_out", f"the simulation ended by {run.termination} and counts nowhere")
         if "reward" not in sample.recorded:

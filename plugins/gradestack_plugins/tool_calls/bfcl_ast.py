@@ -54,6 +54,11 @@ class BfclAst(Grader):
 
     profile: Profile = "documented"
 
+    @property
+    @override
+    def tool_schemas(self) -> bool:
+        return True
+
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.calls is None:

@@ -150,6 +150,11 @@ class ToolCalls(Grader):
         stands = {} if preset.name == DOCUMENTED else preset.settings
         return attrs.evolve(self, preset=preset.full_name, **stands)
 
+    @property
+    @override
+    def tool_schemas(self) -> bool:
+        return str(self.preset).startswith("bfcl/")
+
     @override
     def grade(self, sample: Sample) -> Grade:
         expected, made = sample.expected, sample.calls

@@ -89,7 +89,6 @@ class ToolSchema(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     aggregators: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
     words: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     strict_integers: bool = False
     count: Count = "attempted"
@@ -99,6 +98,11 @@ class ToolSchema(Grader):
     def __attrs_post_init__(self) -> None:
         if self.preset is not None:
             refuse(self.preset, {"strict_integers": self.strict_integers})
+
+    @property
+    @override
+    def tool_schemas(self) -> bool:
+        return True
 
     @override
     def grade(self, sample: Sample) -> Grade:

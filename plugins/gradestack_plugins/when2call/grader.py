@@ -7,7 +7,21 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
+from gradestack import (
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    failed,
+    native_of,
+    replace,
+    skipped,
+)
 from gradestack_plugins.when2call.reader import When2CallRecord
 from gradestack_plugins.when2call.records import INVALID, LABELS, NVIDIA_DIRECT, SINGLE, VARIANTS
 
@@ -50,6 +64,7 @@ class When2Call(Grader):
     handles = frozenset({Status.OK, Status.FAILED, Status.MISSING})
     aggregators = ("mean", "classification", "hallucination", "when2call_counts")
     words = ("correct", "wrong")
+    native = When2CallRecord
 
     profile: Profile = "documented"
     invalid_policy: InvalidPolicy | None = None
@@ -70,7 +85,7 @@ class When2Call(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        native = sample.native if isinstance(sample.native, When2CallRecord) else None
+        native = native_of(sample, When2CallRecord)
         counts = dict(native.counts) if native else {}
         if native is not None:
             counts[f"method_{native.method}"] = 1

@@ -69,9 +69,12 @@ DETAILS = {
 
 
 def test_details_of_calls_are_in_the_row():
-    """Each that was recorded, but neither id nor result, which stand in the conversation."""
-    row = written(Sample(id="a", calls=(ToolCall(name="f", id="1", result="r", **DETAILS), ToolCall(name="g"))))
-    assert row["predicted"]["calls"] == [{"name": "f", "arguments": {}, **DETAILS}, {"name": "g", "arguments": {}}]
+    """What was recorded but its id; a result where no conversation has it, a requestor if not the assistant."""
+    calls = (ToolCall(name="f", id="1", result="r", **DETAILS), ToolCall(name="g", requestor="user"))
+    first, second = {"name": "f", "arguments": {}, **DETAILS}, {"name": "g", "arguments": {}, "requestor": "user"}
+    assert written(Sample(id="a", calls=calls))["predicted"]["calls"] == [{**first, "result": "r"}, second]
+    talk = ((Message(role="assistant", tool_calls=calls),),)
+    assert written(Sample(id="a", calls=calls, turns=talk))["predicted"]["calls"] == [first, second]
 
 
 def test_a_reference_is_in_the_row_as_the_form_writes_it():

@@ -24,6 +24,7 @@ from gradestack import (
     ToolCall,
     ToolSpec,
     Usage,
+    replace,
     testing,
 )
 from gradestack_plugins.readers.chat import list_schema
@@ -127,12 +128,12 @@ TALK = [
 
 
 def test_without_a_prediction_the_conversation_is_one(parse):
-    """Its calls in order, its last assistant message as answer."""
-    sample = parse(id="a", messages=TALK)
-    assert (sample.calls, sample.text, sample.label) == ((CALLED,), "last words", None)
+    """Its calls in order with their results, its last assistant message as answer."""
+    sample, called = parse(id="a", messages=TALK), replace(CALLED, result="ok")
+    assert (sample.calls, sample.text, sample.label) == ((called,), "last words", None)
     assert len(sample.turns) == 1
     by_turn = parse(id="a", turns=[TALK[:2], TALK[2:]])
-    assert (by_turn.calls, by_turn.text, len(by_turn.turns)) == ((CALLED,), "last words", 2)
+    assert (by_turn.calls, by_turn.text, len(by_turn.turns)) == ((called,), "last words", 2)
     assert valid({"id": "a", "messages": TALK})
     assert valid({"id": "a", "turns": [TALK]})
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gradestack import JSON, Message, ToolCall, ToolSpec
+from gradestack import JSON, Message, ToolCall, ToolSpec, replace
 from gradestack.jsonio import JsonProblem, compact, loads
 
 _OBJECT: Final = (dict, Mapping)
@@ -89,8 +89,24 @@ def messages(raw: Any) -> tuple[Message, ...]:
 
 
 def made_calls(conversation: Iterable[Message]) -> tuple[ToolCall, ...]:
-    """Return every call of a conversation in order."""
-    return tuple(call for entry in conversation for call in entry.tool_calls)
+    """Return every call of a conversation in order, each with the result that a later ``tool`` message has of it."""
+    calls: list[ToolCall] = []
+    for entry in conversation:
+        calls += entry.tool_calls
+        if entry.role == "tool":
+            place = next((at for at, call in enumerate(calls) if call.result is None and answers(entry, call)), None)
+            if place is not None:
+                calls[place] = replace(calls[place], result=entry.content)
+    return tuple(calls)
+
+
+def answers(message: Message, call: ToolCall) -> bool:
+    """Return whether a message holds the result of a call: by its id, or without ids by the tool's name."""
+    if message.role != "tool":
+        return False
+    if message.tool_call_id is not None:
+        return message.tool_call_id == call.id
+    return call.id is None and message.name in (None, call.name)
 
 
 def text_of(content: Any) -> str:

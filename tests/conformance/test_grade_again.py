@@ -1,0 +1,112 @@
+"""A run's own rows, graded again, give the run's grades and figures, whatever read them first and whatever grades."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gradestack.cli.commands import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = [
+    EXAMPLES / name
+    for name in (
+        "airline/results.json",
+        "deepfabric/replies.jsonl",
+        "quickstart/runs.jsonl",
+        "stability/runs.jsonl",
+        "letta/recorded",
+        "orchestration/results",
+        "when2call/judge_decisions.jsonl",
+    )
+]
+DATA = Path(os.environ.get("GRADESTACK_REFERENCE_DATA", "none"))
+PUBLISHED = [
+    *(DATA / "formats" / name for name in ("tau2/results.json", "bfcl", "openai/finetune.jsonl", "atif", "adk")),
+    *(
+        DATA / "formats" / name
+        for name in ("anthropic/conversations.jsonl", "otel/genai.jsonl", "inspect/lending.eval")
+    ),
+    *(DATA / name for name in ("own_data/tool_runs.csv", "own_data/desk_log.jsonl", "tool_calls/bfcl_cases.jsonl")),
+]
+CALLS = [
+    {"name": "find", "arguments": {"x": 1}, "result": "Error: no such place"},
+    {"name": "tap", "arguments": {}, "result": "ok", "requestor": "user"},
+]
+LINES = [
+    {"id": "asked", "expected": [{"name": "find", "arguments": {"x": 1}}], "predicted": CALLS},
+    {
+        "id": "schemas",
+        "expected": [{"name": "find", "arguments": {"x": 1}}],
+        "predicted": [{"name": "find", "arguments": {"x": "one"}}],
+        "tools": [{"name": "find", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}],
+    },
+]
+
+
+def _run(*arguments):
+    try:
+        main([*map(str, arguments), "--engine", "serial"])
+    except SystemExit as done:
+        return done.code
+    return 0
+
+
+def _again(given, options, place):
+    """Return what a run and its rows graded again come to; None where the stack does not fit the file."""
+    first, second, suite = place / "first", place / "second", place / "suite.yaml"
+    code = _run("grade", given, *options, "--output", first)
+    if not (first / "summary.json").exists():
+        assert code in (2, 3)
+        return None
+    config = json.loads((first / "summary.json").read_text())["config"]
+    config |= {"target": {"paths": [str(first)]}, "reader": {"kind": "letta"}}
+    suite.write_text(json.dumps({name: value for name, value in config.items() if name != "dataset"}))
+    assert _run("run", suite, "--output", second) == code
+    return first, second
+
+
+def _content(run, graders):
+    """Return the verdicts of a run's rows and its figures, of some of its graders: a stack may add some for rows."""
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    names = ("predicted", "expected", "status", "error", "facets", "usage", "remarks", "native")
+    kept = [{**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}} for row in rows]
+    summary = json.loads((run / "summary.json").read_text())
+    metrics, outcome = summary["metrics"], summary["outcome"]
+    if outcome is not None and outcome["grader"] in graders:
+        kept += [row["passed"] for row in rows]
+    else:
+        outcome = None
+    figures = [{key: metrics[part][key] for key in graders} for part in ("aggregates", "by_metric", "states")]
+    headline = [each for each in summary["headline"]["figures"] if each["figure"].partition(".")[0] in graders]
+    return kept, figures, outcome, headline
+
+
+def _check(given, options, place):
+    runs = _again(given, options, place)
+    if runs is None:
+        pytest.skip("the stack does not fit the file")
+    graders = json.loads((runs[0] / "summary.json").read_text())["metrics"]["states"]
+    assert _content(runs[1], graders) == _content(runs[0], graders)
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("stack", [None, "trajectory"])
+@pytest.mark.parametrize("given", FILES, ids=lambda path: path.parent.name)
+def test_rows_graded_again_give_the_run(given, stack, profile, tmp_path):
+    _check(given, [*(["--stack", stack] if stack else []), "--profile", profile], tmp_path)
+
+
+@pytest.mark.parametrize("stack", ["jsonl", "tool_calls", "trajectory", "peers"])
+def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, tmp_path):
+    """Results stand in the call where no conversation has them, and schemas where a grader reads them."""
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    _check(tmp_path / "runs.jsonl", ["--stack", stack], tmp_path)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.parametrize("stack", [None, "trajectory"])
+@pytest.mark.parametrize("given", PUBLISHED, ids=lambda path: path.relative_to(DATA).as_posix())
+def test_rows_of_published_data_graded_again_give_the_run(given, stack, tmp_path):
+    _check(given, ["--stack", stack] if stack else [], tmp_path)

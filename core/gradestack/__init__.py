@@ -30,7 +30,7 @@ _NAMES = {
     "outcome.pages": "publish",
     "outcome.trajectories": "with_trajectories",
     "plugin_errors": "error_text guarded",
-    "comparison.compared": "Comparison",
+    "comparison.compared": "Comparison compared_rows",
     "python_compare": "compare",
     "python_api": "figures grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_records",

@@ -85,7 +85,7 @@ def compare(
 
     def take(place: int, report: Report) -> None:
         metrics = aggregators.metrics(report, names[place], paths)
-        read[place] = [*paths], sides_of(report, names[place], _model(runs[place]), match, metrics, by)
+        read[place] = [*paths], sides_of(report, names[place], _model(runs[place]), match, metrics, by, reasons=True)
 
     # all that can be refused is, before files are graded
     for finished in (True, False):

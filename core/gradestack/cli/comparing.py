@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from gradestack.declared import with_unit
 from gradestack.output.words import counted
 
 
@@ -52,20 +53,27 @@ _MOST = 10
 
 
 def lines(data: Mapping[str, Any]) -> list[str]:
-    """Return what the console prints of a comparison: the sentence, a table of metrics, flips, the leaderboard."""
+    """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
+    from gradestack.comparison.compared import compared_rows  # noqa: PLC0415 - not needed for --help
+
     found = []
     if data["incomparable"]:
-        found += ["Compared by force, though:", *(f"  {each}" for each in data["incomparable"]), ""]
+        found += ["Compared although (--force):", *(f"  {each}" for each in data["incomparable"]), ""]
     found += [data["sentence"], ""]
     if "warnings" in data:
         found += [*(f"warning: {each}" for each in data["warnings"]), ""]
     first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
     for pair in data.get("pairs") or [first]:
-        found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]
-        found += _metrics(rows_of(pair))
+        found += [f"a: {pair['a']}, b: {pair['b']}; failed trials {FAILED[data['failed']]}:"]
+        found += _rows(compared_rows(pair))
         found.append("")
     if "not_compared" in data:
         found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
+    for kind, rows in data["changed"].items():
+        if changed := [row for row in rows if row["verdict"] != "no evidence"]:
+            found.append(f"{CHANGED[kind]}, share of trials:")
+            found += [f"  {_change(row)}" for row in changed[:_MOST]]
+            found.append("")
     flips = data["flips"]
     if flips["count"]:
         found.append(f"{counted(flips['fixed'], 'trial')} fixed, {flips['broken']} broken; tasks that changed most:")
@@ -74,48 +82,53 @@ def lines(data: Mapping[str, Any]) -> list[str]:
             found.append(f"  and {flips['count'] - _MOST} more")
         found.append("")
     if "by" in data:
-        found.append(f"By {data['by']['facet']}, the worst first:")
+        found.append(f"Difference by {data['by']['facet']}:")
         found += [
             f"  {each['group']}: {_number(each['difference'])} {_ends(each['ends'])}, {counted(each['tasks'], 'task')}"
             for each in data["by"]["groups"][:_MOST]
         ]
         found.append("")
     if "groups" in data:
-        found.append(f"Leaderboard on {data['headline']} (ranks at 95 %, groups that cannot be told apart):")
+        found.append(f"Leaderboard by {_name(compared_rows(first)[0])}; rank intervals, letters for ties:")
         width = max(len(each["name"]) for each in data["groups"])
         for each in data["groups"]:
-            first, last = each["ranks"]
-            found.append(f"  {each['name']:<{width}}  {each['mean']:.3f}  rank {first}-{last}  {each['groups']}")
+            ranks = "-".join(map(str, each["ranks"]))
+            found.append(f"  {each['name']:<{width}}  {each['mean']:.3f}  rank {ranks}  {each['groups']}")
         found.append("")
     return found[:-1]
 
 
-def rows_of(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is compared of a pair, by name: the outcome's rate, the headline's figures, means of scores."""
-    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
-    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
+CHANGED = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
+FAILED = {"zero": "count with the worst score", "skip": "are left out"}
 
 
-def _counted(failed: str) -> str:
-    return "as 0" if failed == "zero" else "not at all"
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["label"] if row["label"] == row["path"] else f"{row['label']} ({row['path']})")
 
 
-def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    width = max(map(len, metrics))
+def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    width = max(len(_name(row)) for row in rows)
     found = []
-    for key, each in metrics.items():
-        values = f"a {_number(each['a'])}  b {_number(each['b'])}  difference {_number(each['difference'], '+')}"
+    for each in rows:
+        unit = each["unit"]
+        values = f"a {_number(each['a'], unit)}  b {_number(each['b'], unit)}"
+        values += f"  difference {_number(each['difference'], unit, '+')}"
         tasks = counted(each["tasks"], "task")
         if each.get("better") is not None:
             tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
-        text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}"
+        text = f"  {_name(each):<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}"
         found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
     return found
 
 
-def _number(value: float | None, sign: str = "") -> str:
-    return "n/a" if value is None else f"{value:{sign}.3f}"
+def _change(row: Mapping[str, Any]) -> str:
+    values = f"{100 * row['a']:.1f}% -> {100 * row['b']:.1f}%"
+    return f"{row['name']}: {values}, {row['verdict']} (p {_number(row['p_holm'])})"
+
+
+def _number(value: float | None, unit: str = "", sign: str = "") -> str:
+    return "n/a" if value is None else with_unit(f"{value:{sign}.3f}", unit)
 
 
 def _ends(ends: list[float] | None) -> str:

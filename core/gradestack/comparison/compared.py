@@ -1,17 +1,20 @@
-"""Runs compared: differences per metric, flips, a leaderboard, and a sentence that says what they come to."""
+"""Runs compared: differences per figure, what changed, flips, a leaderboard, and a sentence that sums them up."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from string import ascii_lowercase
 from typing import Any
 
 import msgspec
 
-from gradestack.comparison.figures import Figure, Pair, figure_pairs
+from gradestack.comparison.figures import Figure, figure_pairs, headline_labels
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
 from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
+from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.values import as_map, as_text
 from gradestack.model import JSON
@@ -20,6 +23,8 @@ from gradestack.output.words import counted
 _LISTED = 100
 """Tasks of a list in comparison.json."""
 _SIGNIFICANT = 0.05
+_CAUSES = 50
+"""Reasons, tools and arguments whose change is tested: the most frequent of each kind."""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +40,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What it comes to, on the headline metric."""
+        """What it comes to, on the headline."""
         return str(self.data["sentence"])
 
 
@@ -43,9 +48,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """How runs are compared."""
 
     headline: str | None = None
-    """Metric of the sentence; default: the baseline's outcome grader, else the first that all have."""
+    """Grader whose mean score the sentence is about; default: the rate of the outcome, else the first grader's mean."""
     failed: Failed = "zero"
-    """What failed and missing trials count as: a score of 0, or not at all."""
+    """What failed and missing trials count as: the least score, or not at all."""
     confidence: float = 0.95
     force: bool = False
     """Compare what differs in graders, expectations or inputs all the same."""
@@ -62,25 +67,22 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]
-    otherwise = {each.text for each in asked}
     if problems and not rules.force:
-        msg = "the runs cannot be compared"
-        apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
-        told = [f"{problem}; try --match input or ordinal" if problem in apart else problem for problem in problems]
-        told = [f"{problem}; try --match input" if problem in otherwise else problem for problem in told]
-        force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(told) else []
-        raise DataError(msg, *told, *force)
+        _refuse(problems, {each.text for each in asked})
     remarks = [each.text for each in asked if not each.apart]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         raise DataError("the runs cannot be compared: they have no grader in common")
     headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
-    if len(found) > 1:  # several models: over all pairs of the headline's metric
-        decisive = [pair["metrics"][headline] for pair in found]
-        for metric, p in zip(decisive, holm(list(map(_p_of, decisive))), strict=True):
-            metric["p_holm"] = p
-            metric["verdict"] = _verdict(metric, 1 - rules.confidence)
+    by_rate = rules.headline is None and all("outcome" in pair for pair in found)
+    decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in found]
+    if len(found) > 1:  # several models: over all pairs of the headline's figure
+        means = [pair["metrics"][headline] for pair in found]
+        _judge(
+            [[row, mean] if _same(row) == _same(mean) else [row] for row, mean in zip(decisive, means, strict=True)],
+            rules,
+        )
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
@@ -91,6 +93,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
+        "changed": changes(*chosen[0], headline, rules),
         "flips": flips(*chosen[0], headline, rules.failed),
     }
     if rules.by is not None:
@@ -98,42 +101,94 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if len(sides) > 2:
         data["pairs"] = found
     if len(sides) > 2 and pairs is None:
-        data["groups"] = leaderboard(sides, found, headline, rules.failed)
-    data["sentence"] = sentence(*chosen[0], headline, found[0]["metrics"][headline], rules.confidence)
+        values = {side.name: _values(side, headline, rules.failed, by_rate=by_rate) for side in sides}
+        data["groups"] = leaderboard(values, found, decisive)
+    data["sentence"] = sentence(*chosen[0], found[0], decisive[0], rules.confidence)
     return Comparison(sides=tuple(sides), data=data)
+
+
+def _refuse(problems: Sequence[str], otherwise: set[str]) -> None:
+    apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
+    advice = dict.fromkeys(apart, "; try --match input or ordinal") | dict.fromkeys(otherwise, "; try --match input")
+    force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(problems) else []
+    raise DataError(
+        "the runs cannot be compared", *(f"{problem}{advice.get(problem, '')}" for problem in problems), *force
+    )
 
 
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
     """Return the grader asked for, else that of the baseline's outcome, else the first."""
     if asked is not None and asked not in shared:
         raise ConfigError(f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}")
-    outcome = as_text(as_map(baseline.report.summary.get("outcome")).get("grader"))
-    return asked or (outcome if outcome in shared else shared[0])
+    return asked or next((key for key in shared if key == baseline.outcome), shared[0])
 
 
 def _described(side: Side) -> dict[str, JSON]:
     return {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
 
 
+def _values(side: Side, key: str, failed: Failed, *, by_rate: bool) -> dict[str, float]:
+    return side.pass_rates(key, failed) if by_rate else side.means(key, failed)
+
+
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
-    metrics = {key: _metric(a, b, key, rules) for key in shared}
+    """Return what is compared of two sides: the outcome's rate, the headline's figures, and graders' means.
+
+    All of it is one list to Holm's adjustment, in which equal rows (the mean of verdicts is their rate) count once.
+    """
+    found: dict[str, Any] = {"a": a.name, "b": b.name}
+    if a.outcome is not None and a.outcome in shared and a.outcome == b.outcome:
+        rate = _outcome(a, b, a.outcome, rules)
+        found |= {"outcome": rate} if rate["tasks"] else {}
     pairs = figure_pairs(rules.figures, a, b, rules.failed)
     figures = {figure.path: _figure(a, b, figure, pairs[figure.path], rules) for figure in rules.figures}
-    for rows in (metrics, figures):
-        for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
-            row["p_holm"] = p
+    found |= {"metrics": {key: _metric(a, b, key, rules) for key in shared}}
+    found |= {"figures": figures} if figures else {}
+    headline = headline_labels(a.report)
+    for path, row in (*figures.items(), *((f"{key}.mean", row) for key, row in found["metrics"].items())):
+        family, _, name = path.rpartition(".")
+        row["path"] = path.removesuffix(".mean") if path not in figures else path
+        row["label"] = headline.get(path) or (f"{headline[family]} {name}" if family in headline else row["label"])
+    tests: dict[Any, list[dict[str, Any]]] = {}
+    for row in _all_rows(found):
+        tests.setdefault(_same(row), []).append(row)
+    _judge(list(tests.values()), rules)
+    return found
+
+
+def _all_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    rate = [pair["outcome"]] if "outcome" in pair else []
+    return [*rate, *pair.get("figures", {}).values(), *pair["metrics"].values()]
+
+
+def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a comparison, or of one of its ``pairs``: the outcome's rate, the headline's figures, means.
+
+    A mean score that is the same as that rate is left out.
+    """
+    rate = as_map(pair.get("outcome"))
+    twin = pair["metrics"].get(rate.get("grader"))
+    return [row for row in _all_rows(pair) if row is not twin or _same(row) != _same(rate)]
+
+
+def _same(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("a", "b", "difference", "stderr", "p", "p_exact"))
+
+
+def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
+    """Write the adjusted p and the verdict into the rows of several tests; equal rows are one test."""
+    for rows, p in zip(tests, holm([_p_of(row) for row, *_ in tests]), strict=True):
+        for row in rows:
+            row |= {"p_holm": p}
             row["verdict"] = _verdict(row, 1 - rules.confidence)
-    rate = {} if a.outcome is None or a.outcome != b.outcome else {"outcome": _outcome(a, b, a.outcome, rules)}
-    return {"a": a.name, "b": b.name, **rate, "metrics": metrics, **({"figures": figures} if figures else {})}
 
 
 def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    """Return the share of trials that passed by the runs' verdict, paired by task; its p is adjusted for nothing."""
+    """Return the share of trials that passed by the runs' verdict, paired by task."""
     matched = Matched.of(a.pass_rates(key, rules.failed), b.pass_rates(key, rules.failed))
     word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
-    row = _mean_row(matched, {"label": word.capitalize(), "unit": "share", "better_is": "higher"}, rules, share=True)
-    row |= {"grader": key, "p_holm": _p_of(row)}
-    return {**row, "verdict": _verdict(row, 1 - rules.confidence)}
+    declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
+    return _mean_row(matched, declared, rules, share=True)
 
 
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
@@ -149,17 +204,14 @@ def _mean_row(matched: Matched, declared: Mapping[str, Any], rules: Rules, *, sh
     asked, usual = (
         difference(matched.differences, confidence=each, bounded=share) for each in (rules.confidence, 0.95)
     )
-    better: int | None = asked.better
-    worse: int | None = asked.worse
-    if declared["better_is"] == "lower":
-        better, worse = worse, better
-    elif declared["better_is"] == "neither":
-        better = worse = None
+    counts: tuple[int | None, int | None] = (asked.better, asked.worse)
+    if declared["better_is"] != "higher":
+        counts = (asked.worse, asked.better) if declared["better_is"] == "lower" else (None, None)
     row = _row(matched.means, asked, usual, rules, share=share)
-    return {**row, "better": better, "worse": worse, "same": asked.same, **declared, **_only(matched)}
+    return {**row, "better": counts[0], "worse": counts[1], "same": asked.same, **declared, **_only(matched)}
 
 
-def _figure(a: Side, b: Side, figure: Figure, pair: Pair, rules: Rules) -> dict[str, Any]:
+def _figure(a: Side, b: Side, figure: Figure, pair: Any, rules: Rules) -> dict[str, Any]:
     matched = Matched.scores(a, b, figure.grader, rules.failed)
     asked, usual = pair.difference(rules.confidence), pair.difference(0.95)
     row = _row((pair.a.value, pair.b.value), asked, usual, rules, share=pair.share)
@@ -184,6 +236,7 @@ def _row(
         "mde80": None if shows is not None and share and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
+        "share": share,
     }
 
 
@@ -198,6 +251,9 @@ def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
 
 
+CERTAIN = frozenset({"better", "worse", "higher", "lower"})
+"""Verdicts that say that there is a difference."""
+_AHEAD = frozenset({"better", "higher"})
 _WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
 
 
@@ -219,10 +275,55 @@ def _verdict(row: Mapping[str, Any], level: float) -> str:
     return up if gap > 0 else down
 
 
-def _p_of(metric: Mapping[str, Any]) -> float | None:
+def _p_of(row: Mapping[str, Any]) -> float | None:
     """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
-    found: float | None = metric["p_exact"] if metric["p"] is None else metric["p"]
+    found: float | None = row["p_exact"] if row["p"] is None else row["p"]
     return found
+
+
+def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
+    """Return which reasons graders gave more or less often, and for which tools and arguments.
+
+    Each is compared by the share of a task's trials that have it: by the exact test where up to twenty tasks changed,
+    by McNemar's where every task has one trial, else by the paired t; Holm's adjustment is over one list.
+    """
+    tasks = [task for task in a.tasks if task in b.tasks]
+    counts = [(side, *side.causes_by_task(key, tasks, rules.failed)) for side in (a, b)]
+    single = all(number == 1 for _, trials, _ in counts for number in trials.values())
+    found: dict[str, Any] = {}
+    for kind in ("reasons", "tools", "arguments"):
+        total = Counter[str]()
+        for _, _, causes in counts:
+            total.update({name: sum(by.values()) for (of, name), by in causes.items() if of == kind})
+        rows = [_change(name, kind, counts, rules, single=single) for name, _ in total.most_common(_CAUSES)]
+        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+            certain = p is not None and p < 1 - rules.confidence and row["difference"]
+            word = ("more often" if row["difference"] > 0 else "less often") if certain else "no evidence"
+            row |= {"p_holm": p, "verdict": word}
+        rows.sort(key=lambda row: (1.0 if row["p_holm"] is None else row["p_holm"], -abs(row["difference"] or 0)))
+        found[kind] = rows
+    return found
+
+
+def _change(name: str, kind: str, counts: Sequence[Any], rules: Rules, *, single: bool) -> dict[str, Any]:
+    (_, of_a, causes_a), (_, of_b, causes_b) = counts
+    own_a, own_b = causes_a.get((kind, name), {}), causes_b.get((kind, name), {})
+    tasks = [task for task in of_a if task in of_b]
+    values = [own_b.get(task, 0) / of_b[task] - own_a.get(task, 0) / of_a[task] for task in tasks]
+    known = difference(values, confidence=rules.confidence)
+    p = known.p if known.p_exact is None else known.p_exact
+    if single and known.p_exact is None:
+        p = mcnemar(known.better, known.worse)
+    shares = [sum(own.get(task, 0) / of[task] for task in tasks) for own, of in ((own_a, of_a), (own_b, of_b))]
+    return {
+        "name": name,
+        "a": shares[0] / len(tasks),
+        "b": shares[1] / len(tasks),
+        "trials": [sum(own_a.values()), sum(own_b.values())],
+        "difference": known.difference,
+        "ends": _ends(known),
+        "p": p,
+    }
 
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
@@ -279,24 +380,21 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
 
 
 def leaderboard(
-    sides: Sequence[Side], pairs: Sequence[Mapping[str, Any]], key: str, failed: Failed
+    values: Mapping[str, Mapping[str, float]], pairs: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, JSON]]:
     """Return the sides by their mean over common tasks, the best first, each with the ranks it may have and its groups.
 
     The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
-    Holm over all pairs. A group is a run of neighbours no two of which differ; its letter.
+    the verdicts of the pairs. A group is a run of neighbours no two of which differ; its letter.
     """
-    means = {side.name: side.means(key, failed) for side in sides}
-    common = set.intersection(*(set(each) for each in means.values()))
-    score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
-    adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])
-    lower = sides[0].declared(key)["better_is"] == "lower"
-    ahead: set[tuple[str, str]] = set()
-    for pair, p in zip(pairs, adjusted, strict=True):
-        gap = pair["metrics"][key]["difference"]
-        if p is not None and p < _SIGNIFICANT and gap:
-            ahead.add((pair["b"], pair["a"]) if (gap < 0) == lower else (pair["a"], pair["b"]))
-    order = sorted(score, key=lambda name: score[name] if lower else -score[name])
+    common = set.intersection(*(set(each) for each in values.values()))
+    score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in values.items() if common}
+    ahead = {
+        (pair["b"], pair["a"]) if row["verdict"] in _AHEAD else (pair["a"], pair["b"])
+        for pair, row in zip(pairs, rows, strict=True)
+        if row["verdict"] in CERTAIN
+    }
+    order = sorted(score, key=lambda name: score[name] if rows[0]["better_is"] == "lower" else -score[name])
     letters = _letters(order, ahead)
     return [
         {
@@ -321,49 +419,71 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
             last += 1
         if not spans or last > spans[-1][1]:
             spans.append((first, last))
+    letters = [*ascii_lowercase, *(f"({number})" for number in range(len(ascii_lowercase) + 1, len(spans) + 1))]
+    groups = list(zip(letters, spans, strict=False))
     return {
-        name: "".join(_letter(number) for number, (first, last) in enumerate(spans) if first <= at <= last)
+        name: "".join(letter for letter, (first, last) in groups if first <= at <= last)
         for at, name in enumerate(order)
     }
 
 
-def _unmatched(a: Side, b: Side, metric: Mapping[str, Any]) -> str:
+def _unmatched(a: Side, b: Side, row: Mapping[str, Any]) -> str:
     """Return how many tasks have a score on one side only, which no difference is of."""
-    only = [(metric[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
+    only = [(row[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
     return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
 
 
-def _letter(number: int) -> str:
-    return chr(ord("a") + number) if number < 26 else f"({number + 1})"
-
-
-def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: float) -> str:
-    """Return what a difference comes to, in words; never that two runs are equal."""
-    gap, ends = metric["difference"], metric["interval"]["ends"]
+def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any], confidence: float) -> str:
+    """Return what a difference comes to, in words; that runs are identical only where every task is in every figure."""
+    gap, ends, label = row["difference"], row["interval"]["ends"], row["label"]
+    one_run = a.report is b.report and a.model and b.model
+    before, after = (a.model, b.model) if one_run else (a.name, b.name)
     runs = {len(side.tasks[task]) for task in a.tasks.keys() & b.tasks.keys() for side in (a, b)}
-    tasks = counted(metric["tasks"], "task") + (f" x {runs.pop()}" if len(runs) == 1 else "")
-    only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
+    trials = f", {counted(runs.pop(), 'trial')} each" if len(runs) == 1 else ""
+    tasks, only, reason = f"{counted(row['tasks'], 'task')}{trials}", _unmatched(a, b, row), row["interval"]["reason"]
     if gap is None:
-        return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
-    word, certain = metric["verdict"], metric["verdict"] in {"better", "worse", "higher", "lower"}
-    if ends is None and certain:
-        why = f"{reason}: exact p {metric['p_holm']:.2g}"
-        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"
-    if ends is None:
-        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {reason}{only}"
-    share = f"{100 * confidence:.6g} % interval"
-    if certain:
-        low, high = ends if gap > 0 else (-ends[1], -ends[0])
-        text = f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({share} {low:.3f} to {high:.3f}, {tasks})"
+        return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
+    if not only and all(each["verdict"] == "same" for each in _all_rows(pair)):
+        return f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
+    by = _amount(abs(gap), row)
+    if row["verdict"] in CERTAIN:
+        bounds = reason and f"{reason}; exact p {row['p_holm']:.2g}"
+        if ends is not None:
+            low, high = ends if gap > 0 else (-ends[1], -ends[0])
+            bounds = f"{_percent(confidence)}: {_range(low, high, row)}"
+        text = f"{label}: {after} is {row['verdict']} than {before} by {by} ({bounds}; {tasks}){only}"
+    elif ends is None:
+        return f"{label}: {after} {_amount(gap, row, '+')} against {before}, without a test: {reason} ({tasks}){only}"
     else:
-        can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
-        can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
-        text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
-    text += only
-    exact = metric["p_exact"]
-    if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
+        known = f"({_percent(confidence)}: {_range(ends[0], ends[1], row)}; {tasks})"
+        text = f"{label}: {after} and {before} have the same mean {known}{only}"
+        if gap:
+            text = f"{label}: {after} {_amount(gap, row, '+')} against {before}, which may be chance {known}{only}"
+        if row["mde80"] is not None:
+            text += f"; smallest detectable difference: {_amount(row['mde80'], row)}"
+        elif row["stderr"]:
+            text += "; so few tasks cannot show any difference"
+    exact = row["p_exact"]
+    if exact is not None and row["p"] is not None and (exact < _SIGNIFICANT) != (row["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"
     return text
+
+
+def _percent(confidence: float) -> str:
+    return f"{100 * confidence:.6g}% interval"
+
+
+def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
+    """Return a difference: of shares in points of 100, of other figures with their unit."""
+    if row["share"]:
+        return f"{100 * value:{sign}.1f} points"
+    return with_unit(f"{value:{sign}.3f}", row["unit"])
+
+
+def _range(low: float, high: float, row: Mapping[str, Any]) -> str:
+    if row["share"]:
+        return f"{100 * low:.1f} to {100 * high:.1f}"
+    return f"{low:.3f} to {high:.3f}"
 
 
 _MOST = 5

@@ -26,7 +26,7 @@ from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, number_at, split_path
 from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, nested, of_task
 from gradestack.grading.plan import Metric
-from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import Outcome
 from gradestack.plugin_errors import error_text
 from gradestack.registry import Registry
@@ -37,6 +37,8 @@ from gradestack.suites.references import Resolver
 
 _NOTHING = 1e-9
 """A task's difference that is rounding."""
+_FAMILY = 8
+"""The most figures of a family by k, or by class, that are compared unasked."""
 _MEANS = frozenset({"mean"})
 """Aggregators whose figures are means of scores, which are compared as such."""
 _WORK = 1_000_000
@@ -77,14 +79,26 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
         return {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
 
 
+def _headline(report: Report) -> list[Mapping[str, Any]]:
+    return [as_map(each) for each in as_list(as_map(report.summary.get("headline")).get("figures"))]
+
+
+def headline_labels(report: Report) -> dict[str, str]:
+    """Return what the figures of a run's headline are called, by their paths."""
+    return {as_text(each.get("figure")): as_text(each.get("label")) for each in _headline(report)}
+
+
 def headline_figures(report: Report) -> list[str]:
-    """Return the paths of the single figures of a run's headline that are no means of scores."""
+    """Return the paths of the headline's figures that are no means of scores; of a map those of its figures."""
     found = []
-    for each in as_list(as_map(report.summary.get("headline")).get("figures")):
-        path = as_text(as_map(each).get("figure"))
+    for each in _headline(report):
+        path = as_text(each.get("figure"))
         entry = _entry(report, *split_path(path, report.aggregates)[:2])
-        if entry and entry["name"] not in _MEANS and isinstance(each.get("value"), int | float | None):
+        value = each.get("value")
+        if entry and entry["name"] not in _MEANS and (value is None or is_number(value)):
             found.append(path)
+        elif entry and isinstance(value, Mapping) and len(value) <= _FAMILY:
+            found += [f"{path}.{name}" for name in value]
     return found
 
 

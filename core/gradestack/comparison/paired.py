@@ -94,8 +94,12 @@ def mcnemar(fixed: int, broken: int) -> float | None:
     flips = fixed + broken
     if not flips:
         return None
-    tail: float = sum(math.comb(flips, k) for k in range(min(fixed, broken) + 1)) / 2**flips
-    return min(1.0, 2 * tail)
+    tail, ways = 0, 1
+    for k in range(min(fixed, broken) + 1):
+        tail += ways
+        ways = ways * (flips - k) // (k + 1)
+    p: float = 2 * tail / 2**flips
+    return min(1.0, p)
 
 
 def holm(ps: Sequence[float | None]) -> list[float | None]:

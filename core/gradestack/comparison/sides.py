@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from hashlib import blake2b
+from itertools import chain
 from operator import add
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import astuple
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.grading.metrics import wanted
@@ -29,6 +31,10 @@ Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
 Trial = tuple[int | str | None, int]
 """A trial's number or name, and which of its task's that are called so."""
+Cause = tuple[Literal["reasons", "tools", "arguments"], str]
+"""A code of reasons, a tool they are about, or an argument of it."""
+MORE_REASONS = "more_reasons"
+"""Code of a reason that is none: it says how many others were left out."""
 UNMATCHED = "have no task in common"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
@@ -51,6 +57,7 @@ class Samples(msgspec.Struct, eq=False):
         places: First bytes of the rows.
         facets: Names of the facets there are.
         broken: Name of a metric whose numbers raise -> what.
+        causes: What graders gave as reasons: codes, tools and arguments.
     """
 
     table: Table = msgspec.field(default_factory=lambda: Table(()))
@@ -60,6 +67,7 @@ class Samples(msgspec.Struct, eq=False):
     places: list[int] = msgspec.field(default_factory=list)
     facets: dict[str, None] = msgspec.field(default_factory=dict)
     broken: dict[str, str] = msgspec.field(default_factory=dict)
+    causes: list[tuple[Cause, ...]] = msgspec.field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.places)
@@ -114,46 +122,48 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The most trials of a task."""
         return max(map(len, self.tasks.values()), default=0)
 
+    def _grades(self, key: str) -> tuple[list[Any], Sequence[int]]:
+        """Return the distinct grades of a grader, and which of them each row has."""
+        return self.samples.table.grades(key), self.samples.table.verdicts[key].codes
+
     def scores(self, key: str, failed: Failed) -> list[float | None]:
-        """Return the score of every distinct grade.
+        """Return the score of every row.
 
-        A failed or missing one is 0 with ``zero``, or 1 of shares where lower is better, so that crashing more cannot
-        win; None where a grade has no part.
+        A failed or missing one is the worst there can be with ``zero``, so that crashing more cannot win: 0, or 1 of
+        shares where lower is better, or the bound of other scores. None where a grade has no part, as where scores have
+        no such bound.
         """
-        none: float | None = None
-        if failed == "zero" and self.declared(key)["better_is"] != "lower":
-            none = 0.0
-        elif failed == "zero" and self.share(key):
-            none = 1.0
-        return [
-            None if grade.outcome is Outcome.SKIPPED else none if grade.score is None else grade.score
-            for grade in self.samples.table.grades(key)
+        low, high = self.graders[key].get("bounds", (0.0, 1.0))
+        worst = None if failed == "skip" else high if self.declared(key)["better_is"] == "lower" else low
+        grades, codes = self._grades(key)
+        values = [
+            None if grade.outcome is Outcome.SKIPPED else worst if grade.score is None else grade.score
+            for grade in grades
         ]
+        return [values[code] for code in codes]
 
-    def verdicts(self, key: str, failed: Failed) -> list[bool | None]:
-        """Return whether each distinct grade passes, None where it has no part.
+    def passes(self, key: str, failed: Failed) -> list[bool | None]:
+        """Return whether each row passes, None where it has no part.
 
-        By its own verdict, else by its score: 1 and more; where lower is better 0 and less, and where neither is,
-        nobody knows.
+        By the run's verdict for the outcome grader; else by the grade's own, or of shares by the score: 1 and more,
+        where lower is better 0 and less, and where neither is, nobody knows.
         """
-        success = Success(key, better=self.declared(key)["better_is"])
-        found = [success.passed(grade) for grade in self.samples.table.grades(key)]
-        if failed == "zero":
-            lost = (Outcome.FAILED, Outcome.MISSING)
-            outcomes = [grade.outcome for grade in self.samples.table.grades(key)]
-            found = [False if outcome in lost else each for outcome, each in zip(outcomes, found, strict=True)]
-        return found
+        better: Any = self.declared(key)["better_is"] if self.share(key) else "neither"
+        success, lost = Success(key, better=better), None if failed == "skip" else False
+        grades, codes = self._grades(key)
+        broken = [grade.outcome in (Outcome.FAILED, Outcome.MISSING) for grade in grades]
+        if key == self.outcome:
+            return [lost if broken[code] else self.samples.passed[row] for row, code in enumerate(codes)]
+        found = [lost if out else success.passed(grade) for grade, out in zip(grades, broken, strict=True)]
+        return [found[code] for code in codes]
 
     def means(self, key: str, failed: Failed) -> dict[str, float]:
         """Return the mean score of every task that has a trial with one."""
-        scores, codes = self.scores(key, failed), self.samples.table.verdicts[key].codes
-        return self._rates([scores[code] for code in codes])
+        return self._rates(self.scores(key, failed))
 
     def pass_rates(self, key: str, failed: Failed) -> dict[str, float]:
-        """Return the share of trials that passed by the run's verdict; ``key`` is the outcome grader."""
-        scores, codes = self.scores(key, failed), self.samples.table.verdicts[key].codes
-        passed = self.samples.passed
-        return self._rates([None if scores[code] is None else passed[row] is True for row, code in enumerate(codes)])
+        """Return the share of trials that passed."""
+        return self._rates(self.passes(key, failed))
 
     def _rates(self, values: Sequence[float | None]) -> dict[str, float]:
         found = {}
@@ -165,18 +175,31 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, tuple[bool, int]]]:
         """Return task -> trial -> whether it passed, and its row."""
-        verdicts, codes = self.verdicts(key, failed), self.samples.table.verdicts[key].codes
-        runs, found = self.samples.table.keys["run"], {}
+        verdicts, runs, found = self.passes(key, failed), self.samples.table.keys["run"], {}
         for task, rows in self.tasks.items():
             trials: dict[Trial, tuple[bool, int]] = {}
             for row in rows:
-                if (passed := verdicts[codes[row]]) is not None:
+                if (passed := verdicts[row]) is not None:
                     trial, number = runs.values[runs.codes[row]], 1
                     while (trial, number) in trials:
                         number += 1
                     trials[trial, number] = passed, row
             found[task] = trials
         return found
+
+    def causes_by_task(
+        self, key: str, tasks: Iterable[str], failed: Failed
+    ) -> tuple[dict[str, int], dict[Cause, dict[str, int]]]:
+        """Return how many trials some tasks have, and in how many of them each cause was given."""
+        scores, trials = self.scores(key, failed), dict[str, int]()
+        found: dict[Cause, dict[str, int]] = {}
+        for task in tasks:
+            rows = [row for row in self.tasks[task] if scores[row] is not None]
+            if rows:
+                trials[task] = len(rows)
+            for cause, count in Counter(cause for row in rows for cause in self.samples.causes[row]).items():
+                found.setdefault(cause, {})[task] = count
+        return trials, found
 
     def facet(self, name: str, task: str) -> Any:
         """Return a task's value of a facet, ``(none)`` where it has none."""
@@ -243,9 +266,11 @@ def sides_of(
     match: Match = "id",
     metrics: Sequence[Metric] = (),
     by: str | None = None,
+    *,
+    reasons: bool = False,
 ) -> list[Side]:
-    """Return a run's models as sides, in input order."""
-    samples = _samples(report, name, match, metrics, by)
+    """Return a run's models as sides, in input order; with what graders gave as reasons, where it is asked for."""
+    samples = _samples(report, name, match, metrics, by, reasons=reasons)
     codes, models = samples.table.keys["id"].codes, samples.table.keys["model"]
     rows_of: dict[str, list[int]] = {}
     for row, code in enumerate(models.codes):
@@ -269,14 +294,17 @@ def sides_of(
     ]
 
 
-def _samples(report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None) -> Samples:
+def _samples(
+    report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None, *, reasons: bool
+) -> Samples:
     found = Samples()
     digests: dict[bytes, bytes] = {b"": b""}
     made = 0
 
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
-        for place, row in report.decoded(needs, name):
+        for place, row in report.decoded(read, name):
+            found.causes.append(causes.of(astuple(row.grades)) if reasons else ())
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})
             found.expected.append(digests.setdefault(expected, expected))
             asked = b""
@@ -291,7 +319,10 @@ def _samples(report: Report, name: str, match: Match, metrics: Sequence[Metric],
                 made += row.facets.get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    needs, causes = wanted(_graders(report), metrics, () if by is None else (by,)), _Causes()
+    read = needs
+    if reasons:
+        read = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
     found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
     if not len(found) and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
@@ -300,6 +331,28 @@ def _samples(report: Report, name: str, match: Match, metrics: Sequence[Metric],
             f"{name}: all ids were made up, so that tasks cannot be matched by them", "use --match input or ordinal"
         )
     return found
+
+
+class _Causes:
+    """Causes named in reasons; those that were met before are the same objects again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Cause, ...], tuple[Cause, ...]] = {}
+
+    def of(self, grades: Iterable[Any]) -> tuple[Cause, ...]:
+        """Return what a row's grades and their items name as reasons, each once."""
+        found: dict[Cause, None] = {("reasons", grade.fault.code): None for grade in grades if grade.fault is not None}
+        parts = chain.from_iterable((grade, *grade.items) for grade in grades)
+        for reason in chain.from_iterable(part.reasons for part in parts):
+            if reason.code == MORE_REASONS:
+                continue
+            found["reasons", reason.code] = None
+            if reason.subject:
+                found["tools", reason.subject] = None
+                if argument := reason.pointer.removeprefix("/").partition("/")[0]:
+                    found["arguments", f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}"] = None
+        causes = tuple(found)
+        return self._known.setdefault(causes, causes)
 
 
 def _graders(report: Report) -> dict[str, Mapping[str, Any]]:

@@ -166,7 +166,7 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
     gain = None if known.difference is None else sign * known.difference
     same = known.tasks > 0 and not matched.only_a and not any(matched.differences)
-    judged = better != "neither" or any(passed is not None for passed in now.verdicts(key, "skip"))
+    judged = better != "neither" or any(passed is not None for passed in now.passes(key, "skip"))
     verdicts = list(_conditions(gate, gains, gain, flipped["broken"] if judged else None, same=same))
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")

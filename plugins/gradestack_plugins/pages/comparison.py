@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gradestack import compared_rows, with_unit
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
 from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
@@ -18,6 +19,8 @@ from gradestack_plugins.pages.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
+_MOST_CHANGES = 10
+_KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
 _LONGEST = 1000
 """Characters of one text in a drill-down."""
 
@@ -26,10 +29,10 @@ def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
     env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
-    shown = list(compared(data).items())[:_MOST_METRICS]
+    shown = compared_rows(data)[:_MOST_METRICS]
     found = asked(panels, ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
-    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, compared=compared)
+    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, rows=compared_rows)
 
 
 def html_page(data: Mapping[str, Any], panels: Panels) -> str:
@@ -84,32 +87,26 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...]:
-    """Return the differences of one pair, with their places on an axis from minus to plus ``widest``."""
-    return tuple(_difference(key, each, widest) for key, each in compared(pair).items())
+    """Return the differences of one pair; those between shares have places on an axis from minus to plus ``widest``."""
+    return tuple(_difference(each, widest) for each in compared_rows(pair))
 
 
-def compared(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was compared of a pair: the outcome's rate, figures by their paths, means of graders' scores."""
-    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
-    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
-
-
-def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
+def _difference(each: Mapping[str, Any], widest: float) -> Difference:
     held, found = each["difference"], each["interval"]["ends"]
 
     def place(value: float | None) -> float | None:
-        return None if value is None else round(50 + 50 * value / widest, 2)
+        return None if value is None or not each["share"] else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
     counts = f"{number(each['tasks'])} task{'' if each['tasks'] == 1 else 's'}"
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Difference(
-        str(each.get("grader") or key),
-        str(each.get("label") or key),
-        number(each["a"]),
-        number(each["b"]),
-        signed(held),
+        str(each["path"]),
+        str(each["label"]),
+        with_unit(number(each["a"]), each["unit"]),
+        with_unit(number(each["b"]), each["unit"]),
+        with_unit(signed(held), each["unit"]),
         ends(found),
         place(held),
         place(low),
@@ -122,8 +119,8 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
 
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
-    """Return the largest distance from 0 of any difference or end of an interval; 1 where there is none."""
-    found = [each for pair in pairs for each in compared(pair).values()]
+    """Return the largest distance from 0 of a difference between shares or an end of its interval, else 1."""
+    found = [each for pair in pairs for each in compared_rows(pair) if each["share"]]
     values = [
         abs(value) for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value
     ]
@@ -144,7 +141,7 @@ def _trials(text: str) -> float:
 
 def _context(data: Mapping[str, Any]) -> dict[str, Any]:
     first, second = data["runs"][:2]
-    pairs = data.get("pairs") or [{"a": first["name"], "b": second["name"], "metrics": compared(data)}]
+    pairs = data.get("pairs") or [{**data, "a": first["name"], "b": second["name"]}]
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
     return {
@@ -152,6 +149,7 @@ def _context(data: Mapping[str, Any]) -> dict[str, Any]:
         "sentence": capital(data["sentence"]),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],
         "changed": changed(data),
+        "what": [(title, rows[:_MOST_CHANGES]) for kind, title in _KINDS.items() if (rows := data["changed"][kind])],
         "pairs": pairs,
         "by": data.get("by"),
         "groups": data.get("groups", []),

@@ -24,7 +24,7 @@ def test_a_run_that_is_better_is_said_to_be(made):
     assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
     assert metric["p_holm"] == metric["p"] < 0.001
     assert metric["ci95"] == metric["interval"]["ends"]
-    assert found.sentence.startswith("b is better than a on g by 0.375 (95 % interval ")
+    assert found.sentence.startswith("The right text: b is better than a by 37.5 points (95% interval: ")
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
     assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
@@ -34,9 +34,9 @@ def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
     found = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
     metric = found.data["metrics"]["g"]
     assert (metric["p"], metric["p_exact"], metric["ci95"]) == (None, 2 / 2**20, None)
-    assert "is better than" in found.sentence
+    assert "is better than a by 50.0 points (every task differs by the same; exact p" in found.sentence
     few = compare(made("c", {"1": [0], "2": [0]}), made("d", {"1": [1], "2": [1]}))
-    assert few.sentence.startswith("no test of ")
+    assert few.sentence.startswith("The right text: d +100.0 points against c, without a test: every task differs by")
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
@@ -56,9 +56,9 @@ def test_no_difference_is_never_called_equal(made):
     mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
     other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}
     found = compare(made("a", mixed), made("b", other))
-    assert found.sentence.startswith("no evidence of a difference on g (0.000, ")
-    assert found.sentence.endswith("or more")
-    assert "equal" not in found.sentence
+    assert found.sentence.startswith("The right text: b and a have the same mean (95% interval: ")
+    assert "smallest detectable difference: " in found.sentence
+    assert "identical" not in found.sentence
 
 
 def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
@@ -93,7 +93,7 @@ def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
     a = made("a", None, models={"m": BEFORE, "n": AFTER})
     b = made("b", None, models={"m": AFTER, "n": AFTER})
     found = compare(a, b)
-    assert found.sentence.startswith("b::m is better than a::m on g by 0.375 (95 % interval ")
+    assert found.sentence.startswith("The right text: b::m is better than a::m by 37.5 points (95% interval: ")
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
 
 
@@ -220,7 +220,7 @@ def test_pages_of_three_runs_have_every_pair(made, tmp_path):
     pairs = ("b", "a"), ("c", "a"), ("c", "b")
     assert all(f"<bdi>{b}</bdi> against <bdi>{a}</bdi></h2>" in page for b, a in pairs)
     assert [f"<summary>{b} against {a}</summary>" in text for b, a in pairs] == [False, True, True]
-    assert text.count("| `g` | 0.") == 3
+    assert text.count("| The right text `g` | 0.") == 3
 
 
 def test_runs_are_called_by_the_last_part_of_their_place(made):
@@ -273,9 +273,9 @@ def test_too_few_tasks_are_said_to_be_too_few(made):
     """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
     found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
     assert found.data["metrics"]["g"]["mde80"] is None
-    assert found.sentence.endswith("3 tasks x 1 are too few to show any")
+    assert found.sentence.endswith("3 tasks, 1 trial each); so few tasks cannot show any difference")
     uneven = compare(made("c", {"1": [0, 0], "2": [1], "4": [0]}), made("d", {"1": [1], "2": [1], "4": [1]}))
-    assert uneven.sentence.endswith("3 tasks are too few to show any")
+    assert uneven.sentence.endswith("3 tasks); so few tasks cannot show any difference")
     even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
     assert even["ends"] == [-1.0, 1.0]
 
@@ -292,7 +292,7 @@ def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made)
 
 def test_the_sentence_counts_the_tasks_of_one_side(made):
     said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
-    assert said.endswith("; 2 tasks only in a")
+    assert "; 2 tasks only in a" in said
 
 
 def test_runs_in_memory_have_a_number():
@@ -304,10 +304,10 @@ def test_runs_in_memory_have_a_number():
 def test_one_is_singular(made, command, tmp_path):
     a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
-    assert said.startswith("no test of b against a on g (-1.000, 1 task x 1): one task; 1 task only in a")
+    assert said.startswith("The right text: b -100.0 points against a, without a test: one task (1 task, 1 trial each)")
     pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
     found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
-    assert found.sentence.endswith("; 1 task only in c; 1 task only in d")
+    assert "; 1 task only in c; 1 task only in d" in found.sentence
     gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
     shown = gate_line(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
     assert "; 1 run fixed, 0 broken" in shown
@@ -354,9 +354,11 @@ def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path,
     assert (found["clusters"], found["mean_interval"]["n"]) == (20, 80)
     said = command("compare", "out")
     assert said.code == 0
-    assert said.out.startswith("out::new is better than out::old on g by 0.375 (95 % interval 0.271 to 0.479")
+    assert said.out.startswith(
+        "The right text: new is better than old by 37.5 points (95% interval: 27.1 to 47.9; 20 tasks,"
+    )
     turned = command("compare", "out", "--baseline", "new").out
-    assert turned.startswith("out::old is worse than out::new on g by 0.375")
+    assert turned.startswith("The right text: old is worse than new by 37.5 points")
 
 
 def graded(right, names=(0, 1)):

@@ -13,11 +13,7 @@ _MEAN = "mean"
 
 
 class Declarations:
-    """What the components of a run declare of figures, looked up by path; for whatever shows or compares them.
-
-    Args:
-        header: Content of header.json. What it does not record is declared by nobody.
-    """
+    """What the components of a run declare of figures, looked up by path; for whatever shows or compares them."""
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         entries = [as_map(each) for each in as_list(header.get("components"))]
@@ -40,13 +36,7 @@ class Declarations:
         return self._scores.get(grader)
 
     def figure(self, grader: str, aggregator: str, path: str = "") -> Figure | None:
-        """Return what the figure of an aggregator at a dotted path means; None: nobody says.
-
-        Args:
-            grader: Key of the grader.
-            aggregator: Key of the aggregator; "" for averages, which every grader has.
-            path: Path below the aggregator; "" for the figure that is called as it.
-        """
+        """Return what a figure means, of aggregator "" (averages) or one, by the path below it; None: nobody says."""
         if not aggregator:
             return self._scores.get(grader) if path.startswith("avg_score") else None
         declared = self._figures.get((grader, aggregator), ())

@@ -47,10 +47,10 @@ def compare(
             of one name are.
         baseline: Model that the others are compared with; default: the first in input order.
         match: What makes two samples the same task: ``id`` (or cluster), ``input``, or their ``ordinal`` in the file.
-        failed: What failed and missing trials count as: ``zero``, or ``skip`` for not at all.
+        failed: What failed and missing trials count as: ``zero``, the worst score, or ``skip``, nothing.
         confidence: Of the intervals, between 0 and 1.
-        headline: Grader of the sentence and the leaderboard; default: the baseline's
-            outcome grader, else the first that all have.
+        headline: Grader whose mean the sentence and the leaderboard are about; default: the outcome's rate, else
+            the first grader's mean.
         by: Facet; differences are given within each of its values, too.
         figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
             beside the graders' means; default: those of the baseline's headline.
@@ -66,7 +66,7 @@ def compare(
 
     Example:
         >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
-        'no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more'
+        'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4 trials each)'
     """
     if not 0 < confidence < 1 or failed not in ("zero", "skip") or match not in ("id", "input", "ordinal"):
         raise ConfigError(

@@ -294,7 +294,6 @@ def test_the_command_line_imports_little_at_its_top():
         "typing",
         "click",
         "gradestack._version",
-        "gradestack.cli.comparing",
         "gradestack.errors",
         "gradestack.interpreter",
         "gradestack.output.terminal",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.cli.comparing import compare
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, suggest
 from gradestack.interpreter import ALLOCATIONS
 from gradestack.output.terminal import terminal_line, traceback_text
@@ -412,9 +411,6 @@ def schema(what: str) -> None:
     registry = _registry()
     found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
     click.echo(dumps(found, indent=2))
-
-
-cli.add_command(compare)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

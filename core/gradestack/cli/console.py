@@ -278,11 +278,7 @@ def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def share(counts: Mapping[str, Any]) -> str:
-    """Return ``31 of 52 (59.6%; 95% interval 44.7 to 73.0%)``; ``no result`` of nothing.
-
-    Args:
-        counts: How many ``passed`` and ``failed``, and, except in earlier versions, the ``share_interval``.
-    """
+    """Return ``31 of 52 (59.6%; 95% interval 44.7 to 73.0%)``; ``no result`` of nothing."""
     passed = counts["passed"]
     of, interval = passed + counts["failed"], counts.get("share_interval") or {}
     if interval.get("low") is not None:

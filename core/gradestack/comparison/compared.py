@@ -85,7 +85,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         )
     data: dict[str, Any] = {
         "baseline": sides[0].name,
-        "runs": [_described(side) for side in sides],
+        "runs": [
+            {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
+            for side in sides
+        ],
         "incomparable": problems,
         **({"warnings": remarks} if remarks else {}),
         "headline": headline,
@@ -101,7 +104,8 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if len(sides) > 2:
         data["pairs"] = found
     if len(sides) > 2 and pairs is None:
-        values = {side.name: _values(side, headline, rules.failed, by_rate=by_rate) for side in sides}
+        means_of = Side.pass_rates if by_rate else Side.means
+        values = {side.name: means_of(side, headline, rules.failed) for side in sides}
         data["groups"] = leaderboard(values, found, decisive)
     data["sentence"] = sentence(*chosen[0], found[0], decisive[0], rules.confidence)
     return Comparison(sides=tuple(sides), data=data)
@@ -121,14 +125,6 @@ def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
     if asked is not None and asked not in shared:
         raise ConfigError(f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}")
     return asked or next((key for key in shared if key == baseline.outcome), shared[0])
-
-
-def _described(side: Side) -> dict[str, JSON]:
-    return {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
-
-
-def _values(side: Side, key: str, failed: Failed, *, by_rate: bool) -> dict[str, float]:
-    return side.pass_rates(key, failed) if by_rate else side.means(key, failed)
 
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:

@@ -8,7 +8,6 @@ of a mean over tasks it is just that.
 from __future__ import annotations
 
 import contextlib
-import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,8 +41,8 @@ _FAMILY = 8
 _MEANS = frozenset({"mean"})
 """Aggregators whose figures are means of scores, which are compared as such."""
 _WORK = 1_000_000
-"""Tasks looked at, at most, to leave out each where a figure is neither made of sums over tasks nor their mean."""
-_NO_SUMS = "it is neither made of sums over tasks nor a mean of theirs, and there are too many tasks to leave out each"
+"""Tasks looked at, at most, to leave out each where a figure is not made of sums over tasks."""
+_NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
 
 
 class Figure(msgspec.Struct, frozen=True, eq=False):
@@ -113,12 +112,7 @@ def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None
 
 
 class Aggregators(msgspec.Struct, frozen=True):
-    """Aggregators of finished runs, made again from what their headers say.
-
-    Attributes:
-        registry: Where components come from.
-        allow_code: Whether Python files the runs used may be imported.
-    """
+    """Aggregators of finished runs, made again from what their headers say."""
 
     registry: Registry
     allow_code: bool = False
@@ -285,9 +279,7 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
     left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else {}
     if others := [figure for figure in figures if figure not in left]:
         alike = _alike(aggregator, grades, rows)
-        left |= _left_of_means(others, aggregator, grades, rows, alike, {each: values[each][0] for each in others})
-        others = [figure for figure in others if figure not in left]
-        if others and len(set(alike.values())) * len(tasks) <= _WORK:
+        if len(set(alike.values())) * len(tasks) <= _WORK:
             left |= _left_of_any(others, aggregator, grades, rows, alike)
     found = []
     for figure in figures:
@@ -321,34 +313,6 @@ def _alike(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[i
     table, raters = grades.table, getattr(aggregator, "raters", ())
     columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in {grades.key, *raters})]
     return {task: tuple([column[row] for row in of_task for column in columns]) for task, of_task in rows.items()}
-
-
-def _left_of_means(
-    figures: Sequence[Figure],
-    aggregator: Aggregator,
-    grades: Grades,
-    rows: Mapping[str, Sequence[int]],
-    alike: Mapping[str, tuple[int, ...]],
-    values: Mapping[Figure, float | None],
-) -> dict[Figure, Left]:
-    """Return the figures that are the mean, or the sum, of what they are of each task alone, without each task."""
-    known: dict[tuple[int, ...], list[float | None]] = {}
-    for task, like in alike.items():
-        if like not in known:
-            made: Mapping[str, Any] = {}
-            with contextlib.suppress(Exception):  # of one task it may have nothing to say
-                made = figures_of(aggregator, grades.within(array("I", rows[task])))
-            known[like] = [each.among(made)[0] for each in figures]
-    found: dict[Figure, Left] = {}
-    for at, figure in enumerate(figures):
-        alone = {task: each for task, like in alike.items() if (each := known[like][at]) is not None}
-        value, total, count = values[figure], math.fsum(alone.values()), len(alone)
-        if value is not None and count and math.isclose(total / count, value, rel_tol=1e-9, abs_tol=1e-12):
-            rest = {task: (count * value - each) / (count - 1) if count > 1 else None for task, each in alone.items()}
-            found[figure] = alone, rest
-        elif value is not None and math.isclose(total, value, rel_tol=1e-9):
-            found[figure] = alone, {task: value - each for task, each in alone.items()}
-    return found
 
 
 def _left_of_any(

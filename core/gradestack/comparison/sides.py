@@ -47,20 +47,10 @@ _SEVERAL = b"several"
 
 
 class Samples(msgspec.Struct, eq=False):
-    """The samples of a run, row by row.
-
-    Attributes:
-        table: Their grades. The ids are what tasks are called, by which they are matched.
-        expected: Digests of what the grades were computed from.
-        asked: Digests of the inputs; empty where none is recorded.
-        passed: The run's verdicts; None where there is none.
-        places: First bytes of the rows.
-        facets: Names of the facets there are.
-        broken: Name of a metric whose numbers raise -> what.
-        causes: What graders gave as reasons: codes, tools and arguments.
-    """
+    """The samples of a run, row by row."""
 
     table: Table = msgspec.field(default_factory=lambda: Table(()))
+    # digests of what grades were computed from, and of inputs; empty where none is recorded
     expected: list[bytes] = msgspec.field(default_factory=list)
     asked: list[bytes] = msgspec.field(default_factory=list)
     passed: list[bool | None] = msgspec.field(default_factory=list)
@@ -74,17 +64,7 @@ class Samples(msgspec.Struct, eq=False):
 
 
 class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One model's tasks in one run.
-
-    Attributes:
-        name: What it is called.
-        model: The model's name, empty for none.
-        report: The run.
-        samples: The samples of the run.
-        tasks: Task -> its rows, in order.
-        match: What makes two samples the same task.
-        metrics: Metrics whose figures the samples can give, by grader and metric key.
-    """
+    """One model's tasks in one run."""
 
     name: str
     model: str
@@ -208,15 +188,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 class Matched(msgspec.Struct, frozen=True, eq=False):
-    """A number of every task of two sides.
-
-    Attributes:
-        tasks: Those that both have one of.
-        a: Theirs, on the first side.
-        b: And on the second.
-        only_a: Tasks that the first side alone has one of.
-        only_b: Tasks that the second side alone has one of.
-    """
+    """A number of every task of two sides."""
 
     tasks: list[str]
     a: list[float]
@@ -304,7 +276,8 @@ def _samples(
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
         for place, row in report.decoded(read, name):
-            found.causes.append(causes.of(astuple(row.grades)) if reasons else ())
+            causes = _causes(astuple(row.grades)) if reasons else ()
+            found.causes.append(known.setdefault(causes, causes))
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})
             found.expected.append(digests.setdefault(expected, expected))
             asked = b""
@@ -319,10 +292,9 @@ def _samples(
                 made += row.facets.get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    needs, causes = wanted(_graders(report), metrics, () if by is None else (by,)), _Causes()
-    read = needs
-    if reasons:
-        read = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
+    needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    whole = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
+    read, known = whole if reasons else needs, dict[tuple[Cause, ...], tuple[Cause, ...]]()
     found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
     if not len(found) and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
@@ -333,26 +305,18 @@ def _samples(
     return found
 
 
-class _Causes:
-    """Causes named in reasons; those that were met before are the same objects again."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Cause, ...], tuple[Cause, ...]] = {}
-
-    def of(self, grades: Iterable[Any]) -> tuple[Cause, ...]:
-        """Return what a row's grades and their items name as reasons, each once."""
-        found: dict[Cause, None] = {("reasons", grade.fault.code): None for grade in grades if grade.fault is not None}
-        parts = chain.from_iterable((grade, *grade.items) for grade in grades)
-        for reason in chain.from_iterable(part.reasons for part in parts):
-            if reason.code == MORE_REASONS:
-                continue
-            found["reasons", reason.code] = None
-            if reason.subject:
-                found["tools", reason.subject] = None
-                if argument := reason.pointer.removeprefix("/").partition("/")[0]:
-                    found["arguments", f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}"] = None
-        causes = tuple(found)
-        return self._known.setdefault(causes, causes)
+def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
+    """Return what a row's grades and their items name as reasons, each once."""
+    found: dict[Cause, None] = {("reasons", grade.fault.code): None for grade in grades if grade.fault is not None}
+    for reason in chain.from_iterable(part.reasons for grade in grades for part in (grade, *grade.items)):
+        if reason.code == MORE_REASONS:
+            continue
+        found["reasons", reason.code] = None
+        if reason.subject:
+            found["tools", reason.subject] = None
+            if argument := reason.pointer.removeprefix("/").partition("/")[0]:
+                found["arguments", f"{reason.subject}.{argument.replace('~1', '/').replace('~0', '~')}"] = None
+    return tuple(found)
 
 
 def _graders(report: Report) -> dict[str, Mapping[str, Any]]:

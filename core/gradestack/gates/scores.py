@@ -257,11 +257,9 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
 
 
 def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
-    """Return how many samples the outcome grader's verdict calls a success, and the interval of their share.
+    """Return how many samples the outcome grader's verdict calls a success, the interval of their share, by model, too.
 
-    Returns:
-        ``passed``, ``failed``, ``share``, ``share_interval``, ``own_verdicts``: how many samples have a verdict of the
-        grader's own, and the same per model under ``models``.
+    ``own_verdicts`` is how many samples have a verdict of the grader's own.
     """
     verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]

@@ -182,16 +182,13 @@ def trajectory_of(sample: Sample, values: list[Any]) -> Any:
     return [[_message(message, values) for message in turn] for turn in sample.turns] if sample.turns else ()
 
 
-def _has_calls(sample: Sample) -> bool:
-    return any(message.tool_calls for turn in sample.turns for message in turn)
-
-
 def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     expected, calls, tools = sample.expected, sample.calls, sample.tools
     truth = expected.text if expected.text is not None else expected.label
     made = None
     if calls is not None:  # results stand in the trajectory, where that holds the calls
-        apart = any(call.result is not None for call in calls) and not _has_calls(sample)
+        apart = any(call.result is not None for call in calls)
+        apart = apart and not any(message.tool_calls for turn in sample.turns for message in turn)
         made = [_call(call, values, call.result if apart else None) for call in calls]
     source, place, number = sample.source, None, None
     if source is not None:
@@ -254,6 +251,7 @@ def _bare(sample: Sample, fault: Fault) -> Sample:
         sample,
         turns=(),
         calls=None,
+        native=None,
         plan=None,
         expected=replace(sample.expected, calls=None, alternatives=(), plan=None, state=None),
         recorded={},
@@ -308,17 +306,7 @@ def grade_to_json(grade: Grade) -> Row:
 
 
 class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
-    """Writes the rows of blocks of samples.
-
-    Attributes:
-        main: Key of the grader shown as ``grade``.
-        success: What makes a sample a success; None: nothing does.
-        signatures: Name and version of each grader, by its key.
-        strict: Refuse a grade that is not JSON.
-        slim: Leave trajectories out.
-        schemas: Write tools with their schemas, which a grader of the run reads; else their names.
-        natives: Classes of native forms that graders of the run read, and which rows hold.
-    """
+    """Writes the rows of blocks of samples."""
 
     main: str
     success: Success | None
@@ -326,7 +314,9 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     slim: bool = False
     schemas: bool = False
+    """Tools are written with their schemas, which a grader reads."""
     natives: tuple[type[Any], ...] = ()
+    """Native forms that graders read, and which are written."""
 
     @classmethod
     def of(cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False) -> RowWriter:

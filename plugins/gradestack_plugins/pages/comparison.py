@@ -1,13 +1,14 @@
-"""Pages of a comparison, in HTML and Markdown."""
+"""The command ``compare``, and pages of a comparison in HTML and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import click
 import msgspec
 
-from gradestack import compared_rows, with_unit
+from gradestack import compared_rows, terminal_line, with_unit
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
 from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
@@ -98,7 +99,7 @@ def _difference(each: Mapping[str, Any], widest: float) -> Difference:
         return None if value is None or not each["share"] else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
-    counts = f"{number(each['tasks'])} task{'' if each['tasks'] == 1 else 's'}"
+    counts = _counted(each["tasks"], "task")
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Difference(
@@ -157,6 +158,10 @@ def _context(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _counted(times: int, noun: str) -> str:
+    return f"{number(times)} {noun}{'' if times == 1 else 's'}"
+
+
 def signed(value: float | None) -> str:
     """Return a difference with its sign."""
     return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
@@ -164,4 +169,113 @@ def signed(value: float | None) -> str:
 
 def ends(value: list[float] | None) -> str:
     """Return the ends of an interval."""
-    return "none" if value is None else f"{number(value[0])} to {number(value[1])}"
+    return "no interval" if value is None else f"{number(value[0])} to {number(value[1])}"
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("-o", "--output", metavar="DIR", help="Write comparison.json and its pages into DIR.")
+@click.option("--baseline", metavar="MODEL", help="Model or run the others are compared with [default: the first].")
+@click.option(
+    "--match", type=click.Choice(["id", "input", "ordinal"]), default="id", help="What makes two samples one task."
+)
+@click.option(
+    "--failed", type=click.Choice(["zero", "skip"]), default="zero", help="What failed trials count as [default: zero]."
+)
+@click.option("--confidence", type=float, default=0.95, help="Of the intervals [default: 0.95].")
+@click.option("--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard.")
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="PATH",
+    help="Figure that is no mean, such as label.classification.macro_f1; may be repeated [default: the headline's].",
+)
+@click.option("--by", metavar="FACET", help="Differences within each value of a facet, the worst first.")
+@click.option("--allow-code", is_flag=True, help="Import Python files that the runs used. Only if you trust them.")
+@click.option("--force", is_flag=True, help="Compare runs whose graders, expectations or inputs differ all the same.")
+def compare(runs: tuple[str, ...], **given: Any) -> None:
+    """Compare two or more RUNs task by task: run directories, RUN::MODEL, or result files, which are graded first.
+
+    The first is the baseline; of one run its models are compared. Exit code 0 whatever the difference, 3 when the runs
+    cannot be compared.
+    """
+    from gradestack import compare as compare_runs  # noqa: PLC0415 - needs what no page needs: suites and YAML
+
+    found = compare_runs(*runs, **{**given, "figures": given["figures"] or None})
+    shown = lines(found.data)
+    if given["output"] is not None:
+        shown += ["", f"Comparison: {given['output']}"]
+    click.echo("\n".join(map(terminal_line, shown)))
+
+
+def lines(data: Mapping[str, Any]) -> list[str]:
+    """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
+    found = []
+    if data["incomparable"]:
+        found += ["Compared although (--force):", *(f"  {each}" for each in data["incomparable"]), ""]
+    found += [data["sentence"], ""]
+    if "warnings" in data:
+        found += [*(f"warning: {each}" for each in data["warnings"]), ""]
+    first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
+    for pair in data.get("pairs") or [first]:
+        found += [f"a: {pair['a']}, b: {pair['b']}; failed trials {_FAILED[data['failed']]}:"]
+        found += _rows(compared_rows(pair))
+        found.append("")
+    if "not_compared" in data:
+        found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
+    for kind, rows in data["changed"].items():
+        if changed := [row for row in rows if row["verdict"] != "no evidence"]:
+            found.append(f"{_KINDS[kind]}, share of trials:")
+            found += [f"  {_change(row)}" for row in changed[:_MOST_CHANGES]]
+            found.append("")
+    flips = data["flips"]
+    if flips["count"]:
+        found.append(f"{_counted(flips['fixed'], 'trial')} fixed, {flips['broken']} broken; tasks that changed most:")
+        found += [f"  {each['task']}: {each['a']} -> {each['b']}" for each in flips["tasks"][:_MOST_CHANGES]]
+        if flips["count"] > _MOST_CHANGES:
+            found.append(f"  and {flips['count'] - _MOST_CHANGES} more")
+        found.append("")
+    if "by" in data:
+        found.append(f"Difference by {data['by']['facet']}:")
+        found += [
+            f"  {each['group']}: {signed(each['difference'])} ({ends(each['ends'])}), {_counted(each['tasks'], 'task')}"
+            for each in data["by"]["groups"][:_MOST_CHANGES]
+        ]
+        found.append("")
+    if "groups" in data:
+        found.append(f"Leaderboard by {_name(compared_rows(first)[0])}; rank intervals, letters for ties:")
+        width = max(len(each["name"]) for each in data["groups"])
+        for each in data["groups"]:
+            ranks = "-".join(map(str, each["ranks"]))
+            found.append(f"  {each['name']:<{width}}  {each['mean']:.3f}  rank {ranks}  {each['groups']}")
+        found.append("")
+    return found[:-1]
+
+
+_FAILED = {"zero": "count with the worst score", "skip": "are left out"}
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row["label"] if row["label"] == row["path"] else f"{row['label']} ({row['path']})")
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    width = max(len(_name(row)) for row in rows)
+    found = []
+    for each in rows:
+        unit = each["unit"]
+        values = f"a {with_unit(number(each['a']), unit)}  b {with_unit(number(each['b']), unit)}"
+        values += f"  difference {with_unit(signed(each['difference']), unit)}"
+        tasks = _counted(each["tasks"], "task")
+        if each.get("better") is not None:
+            tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
+        only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
+        text = f"  {_name(each):<{width}}  {values} ({ends(each['interval']['ends'])})  p {number(each['p_holm'])}"
+        found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
+    return found
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    values = f"{100 * row['a']:.1f}% -> {100 * row['b']:.1f}%"
+    return f"{row['name']}: {values}, {row['verdict']} (p {number(row['p_holm'])})"

@@ -53,6 +53,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="command",
+            name="compare",
+            target="gradestack_plugins.pages.comparison:compare",
+            summary="Compare two or more runs task by task: figures, what changed, a leaderboard.",
+        ),
+        Component(
+            kind="command",
             name="show",
             target="gradestack_plugins.pages.show:show",
             summary="Show a sample of a run: its calls against the expected ones, grades, conversation.",

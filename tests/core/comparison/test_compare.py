@@ -408,3 +408,27 @@ def test_pages_have_both_sides(tmp_path):
     assert b"flipped" not in (tmp_path / "first" / "comparison.json").read_bytes()
     gradestack.compare(one, one, output=tmp_path / "same")
     assert b'id="flipped"' not in (tmp_path / "same" / "comparison.html").read_bytes()
+
+
+def test_equal_runs_are_said_to_be_identical(made, command):
+    said = command("compare", str(made("a", BEFORE)), str(made("b", BEFORE))).out
+    assert said.startswith("b and a are identical: every figure is the same in every task (20 tasks, 2 trials each)")
+
+
+def test_what_changed_has_a_test(tmp_path, command):
+    """Twelve of twenty runs have a wrong argument afterwards; the tool that is right on both sides is not named."""
+    for name, wrong in (("a", 0), ("b", 12)):
+        calls = [[{"name": "find", "arguments": {"x": int(t < wrong)}}, {"name": "tap"}] for t in range(20)]
+        expected = [{"name": "find", "arguments": {"x": 0}}, {"name": "tap"}]
+        lines = [{"id": t, "expected": expected, "predicted": each} for t, each in enumerate(calls)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
+    changed = compare(*files, output=tmp_path / "out").data["changed"]
+    (argument,) = changed["arguments"]
+    assert (argument["name"], argument["a"], argument["b"]) == ("find.x", 0.0, 0.6)
+    assert (argument["p"], argument["p_holm"], argument["verdict"]) == (2 / 2**12, 2 / 2**12, "more often")
+    assert [row["name"] for row in changed["tools"]] == ["find"]
+    said = command("compare", *files).out
+    assert "Arguments with errors, share of trials:\n  find.x: 0.0% -> 60.0%, more often (p " in said
+    for page in ("comparison.html", "comparison.md"):
+        assert "find.x" in (tmp_path / "out" / page).read_text(encoding="utf-8")

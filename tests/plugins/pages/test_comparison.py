@@ -10,7 +10,7 @@ from tests.placed import carried
 from tests.plugins.pages.conftest import Page
 
 
-def metric(low, high, *, same=0, difference=0.0, verdict="no evidence"):
+def metric(low, high, *, same=0, difference=0.0, verdict="no evidence", share=True):
     ends = None if low is None else [low, high]
     return {
         "a": 0.5,
@@ -24,6 +24,7 @@ def metric(low, high, *, same=0, difference=0.0, verdict="no evidence"):
         "p_holm": 0.5,
         "mde80": None,
         "verdict": verdict,
+        **{"label": "Right", "path": "x", "unit": "score", "share": share},
     }
 
 
@@ -38,6 +39,7 @@ def comparison(**metrics):
         "sentence": "no evidence",
         "headline": "x",
         "metrics": metrics,
+        "changed": {"reasons": [], "tools": [], "arguments": []},
         "flips": flips,
     }
 
@@ -55,8 +57,10 @@ def test_tasks_are_counted_where_the_comparison_counts_them():
 
 
 def test_differences_share_an_axis_around_zero():
-    shown = differences({"metrics": {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None)}}, 0.5)
-    assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None)]
+    """Of shares alone: seconds and counts are no distance on it."""
+    rows = {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None), "z": metric(-4, 2, share=False)}
+    shown = differences({"metrics": rows}, 0.5)
+    assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None), (None,) * 3]
 
 
 def test_tasks_changed_both_ways():

@@ -12,7 +12,16 @@ from typing import Any
 import msgspec
 
 from gradestack.comparison.figures import Figure, figure_pairs, headline_labels
-from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
+from gradestack.comparison.paired import (
+    Difference,
+    all_rows,
+    detectable,
+    difference,
+    holm,
+    mcnemar,
+    numbers,
+    tasks_needed,
+)
 from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
 from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
@@ -78,11 +87,9 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     by_rate = rules.headline is None and all("outcome" in pair for pair in found)
     decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in found]
     if len(found) > 1:  # several models: over all pairs of the headline's figure
-        means = [pair["metrics"][headline] for pair in found]
-        _judge(
-            [[row, mean] if _same(row) == _same(mean) else [row] for row, mean in zip(decisive, means, strict=True)],
-            rules,
-        )
+        judged = zip(found, map(numbers, decisive), strict=True)
+        alike = [[row for row in all_rows(pair) if numbers(row) == figures] for pair, figures in judged]
+        _judge(alike, rules)
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [
@@ -146,29 +153,10 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
         row["path"] = path.removesuffix(".mean") if path not in figures else path
         row["label"] = headline.get(path) or (f"{headline[family]} {name}" if family in headline else row["label"])
     tests: dict[Any, list[dict[str, Any]]] = {}
-    for row in _all_rows(found):
-        tests.setdefault(_same(row), []).append(row)
+    for row in all_rows(found):
+        tests.setdefault(numbers(row), []).append(row)
     _judge(list(tests.values()), rules)
     return found
-
-
-def _all_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rate = [pair["outcome"]] if "outcome" in pair else []
-    return [*rate, *pair.get("figures", {}).values(), *pair["metrics"].values()]
-
-
-def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a comparison, or of one of its ``pairs``: the outcome's rate, the headline's figures, means.
-
-    A mean score that is the same as that rate is left out.
-    """
-    rate = as_map(pair.get("outcome"))
-    twin = pair["metrics"].get(rate.get("grader"))
-    return [row for row in _all_rows(pair) if row is not twin or _same(row) != _same(rate)]
-
-
-def _same(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("a", "b", "difference", "stderr", "p", "p_exact"))
 
 
 def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
@@ -439,7 +427,7 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any], 
     tasks, only, reason = f"{counted(row['tasks'], 'task')}{trials}", _unmatched(a, b, row), row["interval"]["reason"]
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
-    if not only and all(each["verdict"] == "same" for each in _all_rows(pair)):
+    if not only and all(each["verdict"] == "same" for each in all_rows(pair)):
         return f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
     by = _amount(abs(gap), row)
     if row["verdict"] in CERTAIN:

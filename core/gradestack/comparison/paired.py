@@ -7,9 +7,10 @@ interval D -+ t(T - 1) stderr. Tasks are the unit, however many runs each has.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import msgspec
 
@@ -111,6 +112,27 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
         highest = max(highest, min(1.0, (len(order) - rank) * p))
         found[at] = highest
     return found
+
+
+def all_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all rows of a comparison."""
+    rate = [pair["outcome"]] if "outcome" in pair else []
+    return [*rate, *pair.get("figures", {}).values(), *pair["metrics"].values()]
+
+
+def compared_rows(pair: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a comparison, or of one of its ``pairs``: the outcome's rate, the headline's figures, means.
+
+    A mean score that is the same as that rate is left out.
+    """
+    rate = pair.get("outcome") or {}
+    twin = pair["metrics"].get(rate.get("grader"))
+    return [row for row in all_rows(pair) if row is not twin or numbers(row) != numbers(rate)]
+
+
+def numbers(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what is equal in rows of equal figures."""
+    return tuple(row[name] for name in ("a", "b", "difference", "stderr", "p", "p_exact"))
 
 
 def power(effect: float, tasks: int, level: float = 0.05) -> float:

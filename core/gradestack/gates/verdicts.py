@@ -32,11 +32,6 @@ def verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
 
     No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
-
-    Returns:
-        The rule with its ``text``, ``actual``, ``passed`` and ``outcome``: ``passed``, ``failed``, ``undecided`` or
-        ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
-        ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
     whole = _verdict(gate, scores, profile)
     if gate.per is None:

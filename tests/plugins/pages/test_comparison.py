@@ -24,7 +24,10 @@ def metric(low, high, *, same=0, difference=0.0, verdict="no evidence", share=Tr
         "p_holm": 0.5,
         "mde80": None,
         "verdict": verdict,
-        **{"label": "Right", "path": "x", "unit": "score", "share": share},
+        "label": "Right",
+        "path": "x",
+        "unit": "score",
+        "share": share,
     }
 
 

@@ -114,7 +114,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         means_of = Side.pass_rates if by_rate else Side.means
         values = {side.name: means_of(side, headline, rules.failed) for side in sides}
         data["groups"] = leaderboard(values, found, decisive)
-    data["sentence"] = sentence(*chosen[0], found[0], decisive[0], rules.confidence)
+    data["sentence"] = sentence(*chosen[0], found[0], decisive[0])
     return Comparison(sides=tuple(sides), data=data)
 
 
@@ -188,11 +188,10 @@ def _mean_row(matched: Matched, declared: Mapping[str, Any], rules: Rules, *, sh
     asked, usual = (
         difference(matched.differences, confidence=each, bounded=share) for each in (rules.confidence, 0.95)
     )
-    counts: tuple[int | None, int | None] = (asked.better, asked.worse)
-    if declared["better_is"] != "higher":
-        counts = (asked.worse, asked.better) if declared["better_is"] == "lower" else (None, None)
+    directions = {"higher": (asked.better, asked.worse), "lower": (asked.worse, asked.better), "neither": (None, None)}
+    better, worse = directions[declared["better_is"]]
     row = _row(matched.means, asked, usual, rules, share=share)
-    return {**row, "better": counts[0], "worse": counts[1], "same": asked.same, **declared, **_only(matched)}
+    return {**row, "better": better, "worse": worse, "same": asked.same, **declared, **_only(matched)}
 
 
 def _figure(a: Side, b: Side, figure: Figure, pair: Any, rules: Rules) -> dict[str, Any]:
@@ -226,9 +225,8 @@ def _row(
 
 def _only(matched: Matched) -> dict[str, Any]:
     only = {"only_a": matched.only_a, "only_b": matched.only_b}
-    return {name: tasks[:_LISTED] for name, tasks in only.items()} | {
-        f"{name}_count": len(tasks) for name, tasks in only.items()
-    }
+    counts = {f"{name}_count": len(tasks) for name, tasks in only.items()}
+    return {name: tasks[:_LISTED] for name, tasks in only.items()} | counts
 
 
 def _ends(of: Difference) -> list[float] | None:
@@ -417,7 +415,7 @@ def _unmatched(a: Side, b: Side, row: Mapping[str, Any]) -> str:
     return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
 
 
-def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any], confidence: float) -> str:
+def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return what a difference comes to, in words; that runs are identical only where every task is in every figure."""
     gap, ends, label = row["difference"], row["interval"]["ends"], row["label"]
     one_run = a.report is b.report and a.model and b.model
@@ -429,17 +427,18 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any], 
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if not only and all(each["verdict"] == "same" for each in all_rows(pair)):
         return f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
-    by = _amount(abs(gap), row)
     if row["verdict"] in CERTAIN:
         bounds = reason and f"{reason}; exact p {row['p_holm']:.2g}"
         if ends is not None:
             low, high = ends if gap > 0 else (-ends[1], -ends[0])
-            bounds = f"{_percent(confidence)}: {_range(low, high, row)}"
-        text = f"{label}: {after} is {row['verdict']} than {before} by {by} ({bounds}; {tasks}){only}"
+            bounds = _between(low, high, row)
+        text = (
+            f"{label}: {after} is {row['verdict']} than {before} by {_amount(abs(gap), row)} ({bounds}; {tasks}){only}"
+        )
     elif ends is None:
         return f"{label}: {after} {_amount(gap, row, '+')} against {before}, without a test: {reason} ({tasks}){only}"
     else:
-        known = f"({_percent(confidence)}: {_range(ends[0], ends[1], row)}; {tasks})"
+        known = f"({_between(ends[0], ends[1], row)}; {tasks})"
         text = f"{label}: {after} and {before} have the same mean {known}{only}"
         if gap:
             text = f"{label}: {after} {_amount(gap, row, '+')} against {before}, which may be chance {known}{only}"
@@ -453,10 +452,6 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any], 
     return text
 
 
-def _percent(confidence: float) -> str:
-    return f"{100 * confidence:.6g}% interval"
-
-
 def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
     """Return a difference: of shares in points of 100, of other figures with their unit."""
     if row["share"]:
@@ -464,10 +459,9 @@ def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
     return with_unit(f"{value:{sign}.3f}", row["unit"])
 
 
-def _range(low: float, high: float, row: Mapping[str, Any]) -> str:
-    if row["share"]:
-        return f"{100 * low:.1f} to {100 * high:.1f}"
-    return f"{low:.3f} to {high:.3f}"
+def _between(low: float, high: float, row: Mapping[str, Any]) -> str:
+    share = f"{100 * row['interval']['confidence']:.6g}% interval"
+    return f"{share}: {100 * low:.1f} to {100 * high:.1f}" if row["share"] else f"{share}: {low:.3f} to {high:.3f}"
 
 
 _MOST = 5

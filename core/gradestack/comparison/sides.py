@@ -109,9 +109,8 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     def scores(self, key: str, failed: Failed) -> list[float | None]:
         """Return the score of every row.
 
-        A failed or missing one is the worst there can be with ``zero``, so that crashing more cannot win: 0, or 1 of
-        shares where lower is better, or the bound of other scores. None where a grade has no part, as where scores have
-        no such bound.
+        A failed or missing one is the worst there can be with ``zero``, so that crashing more cannot win: a bound of
+        the scores. None where a grade has no part, as where scores have no such bound.
         """
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
         worst = None if failed == "skip" else high if self.declared(key)["better_is"] == "lower" else low

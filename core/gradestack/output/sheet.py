@@ -12,11 +12,7 @@ def csv_line(*values: object, delimiter: str = ",") -> str:
     """Return values as one line of a CSV file, with its line end; what a spreadsheet would calculate becomes a text.
 
     A text that begins with ``=``, ``+``, ``-``, ``@``, tab or CR gets a ``'`` before it. Numbers stay, also negative
-    ones; None is an empty cell.
-
-    Args:
-        values: The cells.
-        delimiter: What stands between them: a tab for TSV.
+    ones; None is an empty cell. The delimiter of TSV is a tab.
 
     >>> print(csv_line("=1+1", -0.5, None, "a,b"), end="")
     '=1+1,-0.5,,"a,b"

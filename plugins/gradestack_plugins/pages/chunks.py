@@ -34,17 +34,7 @@ _RATIO = 20
 
 
 class Chunks:
-    """Chunks in memory as long as there is room for them in the page, then files.
-
-    Attributes:
-        texts: Number of each chunk that stands in the page, and the chunk as base64.
-        beside: Whether there are chunks in files.
-        sums: SHA-256 of each chunk before it was made base64.
-        first: Position of the first row of each chunk of rows.
-        panelled: Positions of the samples of each chunk of panels; these come after those of rows.
-        picked: Positions of the rows of each chunk of single rows, which go before those of all; these come last.
-        without: Titles of panels that are drawn for the worst samples alone.
-    """
+    """Chunks in memory as long as there is room for them in the page, then files."""
 
     def __init__(self, folder: Path, room: int) -> None:
         self._folder, self._room, self._most = folder, room, room

@@ -45,18 +45,7 @@ _LONGEST_NAME = 800
 
 
 class RowEntry(Struct, frozen=True, gc=False):
-    """One sample in the index of a run.
-
-    Attributes:
-        position: Zero-based number of its row.
-        id: Its id as text, at most 800 characters, as of model and run; "" when the row names none.
-        model: The model's name.
-        run: The run's name or number.
-        state: ``graded``, ``skipped``, ``failed`` or ``missing``: of the outcome grader's grade; of a run without an
-            outcome, of the main grade.
-        passed: Whether it is a success; None where the outcome grader did not grade it, or there is no outcome.
-        score: Score of the main grade; None unless graded.
-    """
+    """One sample in the index of a run."""
 
     position: int
     id: str
@@ -68,14 +57,7 @@ class RowEntry(Struct, frozen=True, gc=False):
 
 
 class ScoreBins(Struct):
-    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1].
-
-    Attributes:
-        counts: Scores in each bin; the lower edge belongs to it.
-        below: Scores below 0.
-        above: Scores above 1.
-        fractional: Scores that are neither 0 nor 1.
-    """
+    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1]."""
 
     edges: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     """Lower edges: five bins of width 0.2, and exactly 1."""
@@ -99,12 +81,7 @@ class ScoreBins(Struct):
 
 
 class Spread(Struct):
-    """Scores of one grader where the outcome is one and the same.
-
-    Attributes:
-        bins: Their distribution.
-        scores: Their mean.
-    """
+    """Scores of one grader where the outcome is one and the same."""
 
     bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
     scores: ScoreMean = msgspec.field(default_factory=ScoreMean)
@@ -162,11 +139,7 @@ class _Names(dict[str | int | None, str]):
 
 
 class _Numbers(dict[str | int | None, int]):
-    """Ids and clusters, at most 800 characters of each, and their numbers in the order they were first seen.
-
-    Attributes:
-        texts: Them by number; samples of one id share it.
-    """
+    """Ids and clusters, at most 800 characters of each, and their numbers in the order they were first seen."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -184,24 +157,7 @@ class _Numbers(dict[str | int | None, int]):
 
 
 class RowIndex:
-    """What pages show of all samples of a run.
-
-    Attributes:
-        entries: One per sample, in the order of the rows.
-        names: Ids of all samples, and their clusters, each once.
-        tasks: Place of each sample's id among ``names``.
-        scores: Grader key -> distribution of its scores, of graders with a score.
-        reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
-            and type. At most 2,000 are told apart.
-        other_reasons: How often a reason was given that is not among these.
-        by_outcome: (grader key, whether the sample is a success) -> its scores there.
-        calls: What became of expected calls, by tool and argument.
-        quiet: Positions of the samples that expect no call at all.
-        given: Which reasons were given in which samples, down to the argument they are about.
-        facets: Samples by the values of their facets.
-        verdicts: What several graders say of each sample: those that declare a preset, else all.
-        whole: Whether every line was a row, so that row n is line n.
-    """
+    """What pages show of all samples of a run."""
 
     def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
         self._outcome = outcome
@@ -233,11 +189,7 @@ class RowIndex:
         compared: Collection[str] = (),
         where: str = "a row",
     ) -> RowIndex:
-        """Return the index of rows.
-
-        Raises:
-            DataError: A row is not as they are written.
-        """
+        """Return the index of rows."""
         index = cls(outcome, compared)
         number = size = 0
         rows: list[_Row] = []

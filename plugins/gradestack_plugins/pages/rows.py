@@ -20,15 +20,7 @@ _PIECE = 1 << 21
 
 
 class RowName(NamedTuple):
-    """What one row is called.
-
-    Attributes:
-        position: Zero-based number of the row.
-        place: Its first byte.
-        id: Id of its sample, as text; "" when the row names none, as of model and run.
-        model: The model's name.
-        run: The run's name or number.
-    """
+    """What one row is called."""
 
     position: int
     place: int
@@ -51,15 +43,7 @@ _named = msgspec.json.Decoder(_Named).decode
 
 
 def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -> Iterator[RowName]:
-    """Yield the names of rows, of which little else is decoded; faster than the index, and nothing is kept.
-
-    Args:
-        report: The run.
-        places: Position and first byte of rows; default: all.
-
-    Raises:
-        DataError: No rows were kept, or the file cannot be read.
-    """
+    """Yield the names of rows, of which little else is decoded; faster than the index, and nothing is kept."""
     for position, (number, place, line) in enumerate(report.lines(places)):
         try:
             row = _named(line)
@@ -75,16 +59,7 @@ def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -
 def samples_at(
     report: Report, places: Iterable[tuple[int, int]], *, trajectories: bool = True
 ) -> Iterator[tuple[RowEntry, Row]]:
-    """Yield single samples as the index has them, each with its row, without an index of all.
-
-    Args:
-        report: The run.
-        places: Position and first byte of each row.
-        trajectories: As of :func:`rows_at`.
-
-    Raises:
-        DataError: No rows were kept, or the file cannot be read.
-    """
+    """Yield single samples as the index has them, each with its row, without an index of all."""
     for number, place, line in report.lines(places):
         row = report.row(number, line)
         (entry,) = RowIndex.of([(number, place, line)], report.row, outcome_of(report)).entries
@@ -97,14 +72,6 @@ def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = Tr
 
     Rows of a slim run come with their ``trajectory``, read again from the input (fastest in the order of the rows), or
     with ``trajectory_gone``, a sentence that says why it cannot be read.
-
-    Args:
-        report: The run.
-        positions: Zero-based numbers of rows.
-        trajectories: Whether they are needed; False reads no input again.
-
-    Raises:
-        DataError: None were kept, or the file cannot be read.
     """
     index = index_of(report)
     lines = report.lines((position, index.place(position)) for position in positions)
@@ -116,9 +83,6 @@ def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
     """Yield the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
 
     A row may be longer than what memory should hold: pieces end anywhere. No end of a line comes after the last one.
-
-    Raises:
-        DataError: None were kept, or the file cannot be read.
     """
     index = index_of(report)
     count = len(index.entries)

@@ -73,13 +73,7 @@ MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
 
 
 class CallCounts(Struct):
-    """What became of the expected calls of one tool.
-
-    Attributes:
-        expected: Expected calls that were graded.
-        called: Of these, calls that some call made answers.
-        right: Of these, calls with full score.
-    """
+    """What became of the expected calls of one tool."""
 
     expected: int = 0
     called: int = 0
@@ -104,13 +98,7 @@ class ScoreMean(Struct):
 
 
 class CallTally:
-    """What became of the expected calls of all samples, by tool and argument.
-
-    Attributes:
-        grader: Key of the grader that said which call answers which; "" when none did.
-        tools: Tool -> its counts.
-        arguments: (tool, argument) -> samples in which it was wrong, missing or too much.
-    """
+    """What became of the expected calls of all samples, by tool and argument."""
 
     def __init__(self) -> None:
         self.grader = ""
@@ -166,13 +154,7 @@ Kind = tuple[str, str, str, str]
 
 
 class ReasonTally:
-    """Which reasons were given in which samples.
-
-    Attributes:
-        kinds: Kind of reason -> its number, in the order they were first given. At most 2,000 are told apart.
-        samples: Per kind the number of samples it was given in.
-        given: Per row the numbers of the kinds given there, each once.
-    """
+    """Which reasons were given in which samples."""
 
     def __init__(self) -> None:
         self.kinds: dict[Kind, int] = {}
@@ -296,14 +278,7 @@ def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class Verdicts:
-    """Marks of the same samples by several graders, and what the outcome grader found in them.
-
-    Attributes:
-        marks: The marks there are; their places in this list are what ``by_grader`` holds.
-        by_grader: Grader key -> one byte per sample, in the order of the rows.
-        traits: Code of a reason the outcome grader gave, or another trait -> positions of its samples.
-        tasks: Number of each sample's task, which is its cluster, else its id; whatever its model.
-    """
+    """Marks of the same samples by several graders, and what the outcome grader found in them."""
 
     def __init__(self, keys: Collection[str], outcome: str | None) -> None:
         self._outcome = outcome

@@ -14,14 +14,7 @@ from gradestack_plugins.pages.text import counted, number
 
 
 class Reliability(msgspec.Struct, frozen=True):
-    """Tasks by the share of their trials that are a success.
-
-    Attributes:
-        tasks: Number of tasks; those of different models are different.
-        trials: Trials of every task; None where they differ.
-        passes: Successes of a task -> number of such tasks; empty without an outcome, or where trials differ.
-        models: Number of models.
-    """
+    """Tasks by the share of their trials that are a success."""
 
     tasks: int
     trials: int | None

@@ -18,10 +18,6 @@ def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
     """Return the rows of the dataset by id, and ids of rows that expect something else than an earlier one of theirs.
 
     None in place of rows: there is no dataset, or the reader joins it itself. Of several rows of an id the last counts.
-
-    Raises:
-        DataError: It holds no row, or one that cannot be read.
-        PluginError: Its reader is broken.
     """
     stage, dataset = plan.dataset_reader, plan.inputs.dataset
     if stage is None or dataset is None:

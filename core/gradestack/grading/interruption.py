@@ -38,11 +38,7 @@ class Interruption:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold back a second signal, too, until the code inside is done.
-
-        Raises:
-            KeyboardInterrupt: There was one.
-        """
+        """Hold back a second signal, too, until the code inside is done."""
         self._held = True
         try:
             yield

@@ -15,9 +15,6 @@ def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple
     Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
     graded turn by turn, see :func:`_per_turn`. In ``upstream``, text graders judge failed runs too (what they said,
     mostly nothing), as letta-evals does when it re-grades a recording.
-
-    Raises:
-        PluginError: A component raised or broke the contract, and ``strict`` is set.
     """
     regrade = stage.extractor is not None and stage.profile == "upstream" and sample.status is Status.FAILED
     if sample.status not in stage.component.handles and not regrade:

@@ -55,12 +55,7 @@ class Worker(Assignment):
         return blocks_of(self.plan.reader.component, shard, self.index)
 
     def __call__(self, shard: Shard) -> ShardResult:
-        """Grade one shard.
-
-        Raises:
-            DataError: The reader cannot read it at all, or a record is bad and ``strict`` is set.
-            PluginError: The reader is broken, or any other component and ``strict`` is set.
-        """
+        """Grade one shard."""
         return self.process(shard, self.blocks(shard))
 
     def process(self, shard: Shard, blocks: Iterable[list[Sample | BadRecord]]) -> ShardResult:

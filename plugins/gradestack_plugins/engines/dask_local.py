@@ -72,12 +72,7 @@ def _lock(file: BinaryIO) -> None:
 
 
 class LocalWorkers:
-    """A number of worker processes of one scheduler.
-
-    Attributes:
-        count: How many there should be.
-        processes: Those there are.
-    """
+    """A number of worker processes of one scheduler."""
 
     def __init__(self, address: str, count: int, memory: int | None, directory: Path) -> None:
         self.count = count

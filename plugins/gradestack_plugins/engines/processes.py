@@ -321,12 +321,7 @@ def caught(error: BaseException, shard: Shard) -> Raised:
 
 
 class Member:
-    """A worker process and the places of the shards it was given.
-
-    Attributes:
-        places: What it has not answered yet; it works on the first.
-        ready: True once it has said that it is there.
-    """
+    """A worker process and the places of the shards it was given."""
 
     def __init__(self, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
         self.places: deque[int] = deque()

@@ -53,11 +53,7 @@ class _Said(msgspec.Struct):
 
 
 def expectation(value: Any, version: int) -> Expectation:
-    """Return the reference of a record.
-
-    Raises:
-        Wrong: It does not follow the form.
-    """
+    """Return the reference of a record."""
     if isinstance(value, Mapping) and any(name in value for name in _NAMES):
         return Expectation(calls=(_single(value, version),))
     found = side(value, "expected", version, _expected, _KEYS)
@@ -127,9 +123,6 @@ def _check_keys(entry: Mapping[str, Any], key: str, known: tuple[str, ...], vers
     """Check the keys of an expected call.
 
     The first version of the form let a call hold anything: there only what is nearly a key that it lacks is refused.
-
-    Raises:
-        Wrong: One of them is none of the form.
     """
     for name in entry:
         if name in known:

@@ -299,13 +299,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def sample_of(data: bytes, file: str, number: int) -> Sample:
-    """Return the sample of one line of a file.
-
-    Raises:
-        Unusual: The line is not of a usual shape, or wrong.
-        ValueError: It is not JSON for msgspec, or not of the form.
-        RecursionError: It is nested too deeply.
-    """
+    """Return the sample of one line of a file."""
     line = _decoded(data)
     expected = line.expected
     if type(expected) is not Expectation:

@@ -21,11 +21,7 @@ class Wrong(ValueError):
 
 
 def wrong(key: str, wanted: str, value: Any) -> Wrong:
-    """Return that a key holds something else than what was expected.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-    """
+    """Return that a key holds something else than what was expected."""
     shown = json.dumps(value, default=str)
     check_depth(shown)
     return Wrong(f"{key}: expected {wanted}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
@@ -38,11 +34,7 @@ def unknown(key: str, name: Any, known: Sequence[str]) -> Wrong:
 
 
 def named_calls(value: Any, key: str, *, several: bool = False) -> list[Mapping[str, Any]]:
-    """Return the entries of a list of calls, each of which names its tool, or (``several``) tools.
-
-    Raises:
-        Wrong: It is no list, or one of them names none.
-    """
+    """Return the entries of a list of calls, each of which names its tool, or (``several``) tools."""
     if not isinstance(value, list):
         raise wrong(key, "a list of calls", value)
     for position, entry in enumerate(value):
@@ -67,9 +59,6 @@ def _details(entry: Mapping[str, Any], key: str, version: int) -> dict[str, Any]
     """Return what a call that was made says beyond name and arguments.
 
     The first version of the form looked at nothing more of a call: what is of another kind there is left out.
-
-    Raises:
-        Wrong: Something is of another kind than the form's, and the record says that it is of the second version.
     """
     given = {name: entry[name] for name in CallDetails.__struct_fields__ if entry.get(name) is not None}
     if not given:
@@ -119,11 +108,7 @@ Calls = Callable[[Any, str, int], tuple[Any, ...]]
 def side(
     value: Any, key: str, version: int, calls: Calls = _made, known: tuple[str, ...] = SIDE_KEYS
 ) -> dict[str, Any]:
-    """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short forms.
-
-    Raises:
-        Wrong: It does not follow the form.
-    """
+    """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short forms."""
     if value is None:
         return {}
     if isinstance(value, str):
@@ -150,11 +135,7 @@ def side(
 
 
 def texts(value: Any, key: str) -> tuple[str, ...]:
-    """Return a list of texts.
-
-    Raises:
-        Wrong: It is none.
-    """
+    """Return a list of texts."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
     raise wrong(key, "a list of texts", value)

@@ -43,12 +43,7 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def content_of(record: dict[str, Any], profile: Profile) -> Content:
-    """Return what a record holds, in the order the original looks at it.
-
-    Raises:
-        Malformed: The original stops here: ``info`` or ``task`` null, ``traj`` missing or null when reached, a message,
-            call or action that is not an object.
-    """
+    """Return what a record holds, in the order the original looks at it."""
     info = record.get("info", {})
     try:
         if "error" in info:

@@ -50,9 +50,6 @@ def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> fl
 
     Sums run from left to right and are divided once, as in the original, so that the result is the same to the last
     bit.
-
-    Raises:
-        TooMuchWork: Values nested too deeply or too large.
     """
     if expected == actual:
         return 1.0
@@ -102,9 +99,6 @@ def differences(
     Codes: ``missing_argument`` (an expected key is absent), ``missing_item`` (a list item has no partner),
     ``wrong_item`` (nor has it one, but the list is of the same length and an unexpected item stands in its place),
     ``wrong_type`` and ``wrong_argument`` (another value). Pointers lead into the expected arguments.
-
-    Raises:
-        TooMuchWork: Values nested too deeply or too large.
     """
     if expected == actual:
         return

@@ -12,11 +12,7 @@ DEEPEST: Final = 1000
 
 
 class Leaves:
-    """The leaves of arguments, by pointer and in order.
-
-    Raises:
-        RecursionError: They are nested more than 1,000 levels deep.
-    """
+    """The leaves of arguments, by pointer and in order."""
 
     __slots__ = ("_arguments", "marks")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from gradestack import ExpectedCall, Sample, ToolCall
+from gradestack import Sample
 
 VERDICTS: Final = ("success", "passed", "pass")
 """Names of recorded scores that say whether a run was a success."""
@@ -15,6 +15,7 @@ _STACKS: Final = {
     "text": "exact_match",
     "label": "classification",
     "tool": "classification",
+    "no_call": "tool_calls",
     "verdict": "recorded",
 }
 """Stack by what is expected, the first that applies."""
@@ -26,13 +27,14 @@ _WITHOUT: Final = (
 def expectations(sample: Sample) -> set[str]:
     """Return what a sample expects: ``calls``, ``text``, ``label``; or the ``verdict`` that was recorded.
 
-    At most one call on each side, without arguments, is the name of a ``tool``.
+    One expected call whose arguments are not compared, and at most one made without any, are names of a ``tool``.
     """
     expected, found = sample.expected, set[str]()
     if expected.calls is not None or expected.alternatives:
-        sides = (expected.calls, sample.calls or ())
-        named = all(len(side) <= 1 and not any(map(_has_arguments, side)) for side in sides if side is not None)
-        found.add("tool" if named and not expected.alternatives else "calls")
+        made, due = sample.calls or (), expected.calls or ()
+        named = [call.arguments is None and not call.rules for call in due] == [True] and not expected.alternatives
+        is_tool = named and len(made) <= 1 and not any(call.arguments for call in made)
+        found.add("tool" if is_tool else "calls" if due or expected.alternatives else "no_call")
     of_label = expected.label is not None and sample.label is not None and sample.text is None
     if expected.text is not None and not of_label:
         found.add("text")
@@ -41,17 +43,14 @@ def expectations(sample: Sample) -> set[str]:
     return found or {"verdict" for name in VERDICTS if sample.recorded.get(name) is not None}
 
 
-def _has_arguments(call: ExpectedCall | ToolCall) -> bool:
-    return bool(call.arguments or call.raw_arguments or getattr(call, "rules", None))
-
-
 def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
     """Return the stack for what samples expect: calls, else texts, else labels, else a recorded verdict.
 
     Without any of them it is ``trajectory``, which needs no reference.
     """
     found = Counter(kind for sample in samples() for kind in expectations(sample))
-    kinds = [kind for kind in _STACKS if found[kind] and not (kind == "tool" and found["calls"])]
+    of_calls = [kind for kind in ("calls", "tool", "no_call") if found[kind]]
+    kinds = [kind for kind in _STACKS if found[kind] and kind not in of_calls[1:]]
     if not kinds:
         return {"stack": "trajectory", "notes": [_WITHOUT]}
     first, *others = kinds

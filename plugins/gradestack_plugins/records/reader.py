@@ -173,7 +173,7 @@ class Records(RecordReader):
             if not found.shows_a_run and not self.columns:
                 what = f"{given.shown}: nothing in it says what an agent did: no messages, calls or answer"
                 raise DataError(what, *_advice(found.rows, given.path))
-            if self._exclusive:
+            if self._exclusive or found.columns == self.columns:
                 break
             columns, options = dict(found.columns), list[str]()
             if form == "document" and (place := self.records or self._place_of_records(given)):

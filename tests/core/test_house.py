@@ -84,7 +84,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 318,
     "plugins/gradestack_plugins/orchestrationbench": 3_610,
     "plugins/gradestack_plugins/pages": 6_861,
-    "plugins/gradestack_plugins/readers": 3_408,
+    "plugins/gradestack_plugins/readers": 3_407,
     "plugins/gradestack_plugins/records": 650,
     "plugins/gradestack_plugins/reporters": 321,
     "plugins/gradestack_plugins/stability": 1_180,
@@ -96,7 +96,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_128,
     "plugins/gradestack_plugins/when2call": 1_275,
     "core": 19_113,
-    "plugins": 37_224,
+    "plugins": 37_223,
     "tests": 48_669,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

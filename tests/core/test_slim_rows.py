@@ -99,11 +99,16 @@ def test_words_are_checked(run, registry):
 )
 def test_the_command_line(command, place, words, found):
     """--rows takes the three words, --no-rows is short for none, and says nothing else beside another word."""
-    assert command("grade", "one.jsonl", "-o", "out", "--stack", "jsonl", "-q", *words).code == 0
+    assert (
+        command("grade", "one.jsonl", "-o", "out", "--stack", "trajectory", "--allow-all-failed", "-q", *words).code
+        == 0
+    )
     assert json.loads((place / "out/header.json").read_text())["rows"] == found
     assert command("grade", "one.jsonl", "--rows", "half").code == 2
     if words == ["--no-rows"]:
-        assert command("grade", "one.jsonl", "-o", "two", "-q", "--rows", "none", *words).code == 0
+        assert (
+            command("grade", "one.jsonl", "-o", "two", "--allow-all-failed", "-q", "--rows", "none", *words).code == 0
+        )
         for mixed in (["--rows", "full", *words], [*words, "--rows", "full"]):
             assert "--no-rows and --rows full contradict each other" in command("grade", "one.jsonl", *mixed).err
 
@@ -158,7 +163,7 @@ def test_a_format_read_in_the_order_of_a_dataset(place, command):
         (place / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in content))
     for kept in ("full", "slim"):
         given = ("--reader", "when2call", "--dataset", "tasks.jsonl", "--rows", kept)
-        done = command("grade", "answers.jsonl", *given, "-o", kept, "-q")
+        done = command("grade", "answers.jsonl", *given, "-o", kept, "-q", "--allow-all-failed")
         assert (done.code, "warning" in done.err) == (0, False), done.err
     slim, full = ((place / name / "report.html").read_text() for name in ("slim", "full"))
     assert without_rows(slim) == without_rows(full)

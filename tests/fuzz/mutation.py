@@ -45,7 +45,7 @@ YAML_TOKENS = [
     b"0x" + b"f" * 2000, b"1:1:1", b".inf", b"~", b"yes", b'"\\0"', b'"\\UFFFFFFFF"', b"# x\n", b"@", b"`",
     b"kind: ", b"{kind: exact_match}", b"upstream", b"- ", b"reader: jsonl\n", b"num_runs: 2\n", b"max_samples: 1\n",
     b"gates: [{op: gte, value: 0.5}]\n", b"engine: serial\n", b"rows: none\n", b"exporters: [tau_bench]\n",
-    b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n", b"stack: jsonl\n",
+    b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n", b"stack: tool_calls\n",
 ]  # fmt: skip
 _small = st.integers(0, 1 << 16)
 _byte_edits = st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"])

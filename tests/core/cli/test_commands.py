@@ -150,12 +150,12 @@ def test_directories_are_graded(command, here):
 def test_every_option_reaches_the_run(command, here, write_lines):
     write_lines([{"id": "a", "expected": [{"name": "f"}]}, {"id": "z", "expected": [{"name": "f"}]}], "gold.jsonl")
     write_lines([{"id": "a", "predicted": [{"name": "f"}]}], "odd.txt")
-    options = ["--stack", "jsonl", "--reader", "jsonl", "--dataset", "gold.jsonl", "--profile", "upstream"]
+    options = ["--stack", "tool_calls", "--reader", "jsonl", "--dataset", "gold.jsonl", "--profile", "upstream"]
     said = command("grade", "odd.txt", *options, "-o", "out", "--set", "name=mine", "--set", "reports=[]")
     assert said.code == 0, said.err
     summary = json.loads((here / "out/summary.json").read_text())
     assert summary["suite"] == "mine"
-    assert summary["metrics"]["states"]["partial"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 1}
+    assert summary["metrics"]["states"]["calls"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 1}
     assert json.loads((here / "out/header.json").read_text())["profile"] == "upstream"
 
 
@@ -351,7 +351,9 @@ def test_an_unknown_name_and_a_broken_component(make_registry_, toys):
 SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called that"
 
 
-@pytest.mark.parametrize("command", [["validate", "suite.yaml"], ["run", "suite.yaml", "-q"], ["plugins", "list"]])
+@pytest.mark.parametrize(
+    "command", [["validate", "suite.yaml"], ["run", "suite.yaml", "-q", "--allow-all-failed"], ["plugins", "list"]]
+)
 def test_every_command_warns_of_an_unknown_name(spawn, here, command):
     (here / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n")
     said = spawn(*command, GRADESTACK_PLUGINS="no_such_plugin")

@@ -59,6 +59,7 @@ def suite(*, hostile):
         "target": {"paths": ["*.jsonl"]},
         "reader": "jsonl",
         "graders": {key: {"kind": "tau_partial"}, "exact": "exact_match", "torn": "torn.py:torn"},
+        "outcome": key,
         "gate": {"metric_key": "exact", "op": "gte", "value": 0.9, "per": facet},
     }
 
@@ -145,7 +146,7 @@ def test_samples_are_shown_as_lines_that_do_nothing(place, command):
             check_lines(said.out.replace(f"    {FORGED}", ""))
 
 
-@pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show jsonl", "schema suite"])
+@pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show tool_calls", "schema suite"])
 def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
     place(hostile=True)
     sick = Plugin(name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}")

@@ -40,7 +40,7 @@ def test_an_output_that_holds_an_input_is_refused(runs):
     with pytest.raises(ConfigError, match=r"suite\.yaml, which this run reads"):
         gradestack.run("out/suite.yaml", output="out")
     with pytest.raises(ConfigError, match="which this run reads"):
-        gradestack.grade_files(["out"], output="out", stack="jsonl")
+        gradestack.grade_files(["out"], output="out", stack="tool_calls")
     assert (runs / "out/mine.jsonl").exists()
     assert (runs / "out/suite.yaml").exists()
 

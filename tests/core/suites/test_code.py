@@ -193,8 +193,8 @@ def test_a_suite_with_code_can_be_checked(shapes, command):
 
 
 def test_graders_take_the_place_of_a_stack(shapes, command, registry):
-    said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "jsonl")
-    assert (said.code, "leave out the stack 'jsonl'" in said.err) == (2, True)
+    said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "tool_calls")
+    assert (said.code, "leave out the stack 'tool_calls'" in said.err) == (2, True)
     said = command(
         "grade", "runs.jsonl", "--grader", "shapes.py:Share", "--grader", "x/shapes.py:share", "--allow-code"
     )

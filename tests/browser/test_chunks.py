@@ -82,7 +82,7 @@ def test_calls_stand_side_by_side(opened, fake):
             {
                 "expected": {"calls": [{"name": "f", "arguments": {"x": 1}}]},
                 "predicted": {"calls": [{"name": "g", "arguments": None, "raw_arguments": "{no", "seconds": 0.25}]},
-                "grade": None,
+                "grade": {},
                 "grades": {},
             },
             ["paired by name and arguments", "answered by call 1 g", "0.250 s", "Arguments are no object {no"],
@@ -97,7 +97,7 @@ def test_calls_stand_side_by_side(opened, fake):
         ),
         (
             {
-                "grade": None,
+                "grade": {},
                 "grades": {
                     "g": {
                         "score": 0.5,
@@ -123,7 +123,6 @@ def test_calls_stand_side_by_side(opened, fake):
         ),
         ({"trajectory": [[{"role": "user", "content": "a"}] * 203]}, ["203 messages", "3 more messages in results"]),
         ({"trajectory": [[{"role": "user", "content": "x" * 20_000}]]}, ["10,000 more characters in results.jsonl"]),
-        ({"trajectory": None, "grades": 3, "grade": "x", "expected": [], "source": 3, "tools": {}}, ["Row 2 of"]),
     ],
 )
 def test_what_a_row_has_is_shown(opened, fake, change, texts):

@@ -356,6 +356,7 @@ SAID = "GRADESTACK_PLUGINS names no_such_plugin, no installed plugin is called t
 )
 def test_every_command_warns_of_an_unknown_name(spawn, here, command):
     (here / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {quality: exact_match}\nreports: []\n")
+    (here / "runs.jsonl").write_text('{"id": "a", "expected": "x", "predicted": "x"}\n')
     said = spawn(*command, GRADESTACK_PLUGINS="no_such_plugin")
     assert said.code == 0
     assert f"warning: {SAID}" in said.err.splitlines()

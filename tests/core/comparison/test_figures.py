@@ -567,7 +567,8 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
     assert (round(reward["p_exact"], 3), partial["p_exact"], reward["p_holm"], partial["p_holm"]) == (0.825, None, 1, 1)
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (13, 15)
     assert found.sentence == (
-        "no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more"
+        "Solved: b -2.0 points against a, which may be chance (95% interval: -11.1 to 7.1; 50 tasks, 2 trials each); "
+        "smallest detectable difference: 12.9 points"
     )
     said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
     assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)

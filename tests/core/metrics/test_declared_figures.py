@@ -79,7 +79,7 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
     data = json.loads((tmp_path / "c/comparison.json").read_text())
     assert data["metrics"]["slips"]["verdict"] == word
     assert data["metrics"]["slips"]["label"] == "Slips"
-    assert f"{word} than before on slips" in compared.out
+    assert f"after is {word} than before by 60.0 points" in compared.out
     assert f">{word}</small>" in (tmp_path / "c/comparison.html").read_text()
     assert f"| {word} |" in (tmp_path / "c/comparison.md").read_text()
     assert (result.code == 0) == (better != "lower"), result

@@ -335,7 +335,9 @@ def _converted(row: dict[str, Any]) -> _Row:
     kept |= {key: _readable(row[key]) for key in ("grade", "grades") if key in row}
     if isinstance(expected := row.get("expected"), dict):
         kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else _NOTHING}
-    return msgspec.convert(kept, _Row)
+    found = msgspec.convert(kept, _Row)
+    found.grades = dict(zip(row.get("grades", ()), found.grades.values(), strict=False))  # graders are found by name
+    return found
 
 
 def _readable(value: Any) -> Any:

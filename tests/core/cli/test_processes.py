@@ -51,6 +51,8 @@ def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines
 )
 def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arguments, finishes):
     """`| head -1`, `| true`: results and exit code of a run are as without them."""
+    line = '{"id": "%s", "expected": "x", "predicted": "x"}\n'
+    (here / "runs.jsonl").write_text(line % "a" + line % "b")
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "gradestack.cli", *arguments.split()]

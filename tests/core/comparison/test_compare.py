@@ -320,7 +320,9 @@ def test_a_facet_that_no_task_has_is_refused(made):
 
 
 def test_ids_that_were_all_made_up_match_nothing(tmp_path):
-    line = {"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]}
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answers = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "1", "content": "fine"}]
+    line = {"messages": [{"role": "user", "content": "hello"}, *answers]}
     runs = []
     for name in "ab":
         path = tmp_path / f"{name}.jsonl"

@@ -110,17 +110,16 @@ def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
     data = compare(*files, output=tmp_path / "out").data
-    assert list(data["metrics"]) == ["partial"]
-    selection, precision = (
-        f"partial.partial_statistics.{n}" for n in ("tool_selection_accuracy", "argument_precision")
-    )
-    assert list(data["figures"]) == [selection, precision]
-    assert data["figures"][selection]["difference"] == pytest.approx(6 / 12 - 8 / 12)
-    assert selection in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
-    assert selection in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
-    asked = command("compare", *files, "--figure", selection)
+    assert list(data["metrics"]) == ["calls"]
+    names = ("f1", "precision", "recall", "argument_f1")
+    _, precision, recall, _ = expected = [f"calls.call_figures.{name}" for name in names]
+    assert list(data["figures"]) == expected
+    assert data["figures"][recall]["difference"] == pytest.approx(6 / 12 - 8 / 12)
+    assert recall in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+    assert recall in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
+    asked = command("compare", *files, "--figure", recall)
     assert asked.code == 0
-    assert selection in asked.out
+    assert recall in asked.out
     assert precision not in asked.out
 
 

@@ -83,9 +83,12 @@ def test_published_files_go_to_their_own_reader():
     met = set()
     for path in _files(Path(root)):
         place = path.relative_to(root).as_posix()
-        if place.startswith(f"{PEOPLES}/"):
+        if place.startswith(f"{PEOPLES}/") or path.name == "expected.json":
             continue
-        taken = {name for name, sure in certainties(path).items() if sure}
+        found = certainties(path)
+        taken = {name for name, sure in found.items() if sure}
+        if found.get("records", 0) < max(found.values(), default=0):
+            taken.discard("records")  # lists of any form look like records; a reader of the format is surer
         assert taken <= {owner for folder, owner in PUBLISHED.items() if place.startswith(f"{folder}/")}, place
         met |= taken
     assert met == set(PUBLISHED.values())

@@ -73,6 +73,10 @@ def comparison():
         "b": 0.2,
         "difference": 0.1,
         "interval": interval,
+        "path": "m",
+        "label": "M",
+        "unit": "share",
+        "share": True,
         "better": 1,
         "worse": 0,
         "same": 0,
@@ -85,6 +89,7 @@ def comparison():
         "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
         "failed": "zero",
         "incomparable": [],
+        "changed": {"reasons": [], "tools": [], "arguments": []},
     }
 
 

@@ -165,7 +165,7 @@ def test_the_documented_action_runs_as_a_script(tmp_path):
     assert list(said) == ["Grade", "Show", "Compare"]
     assert said["Show"].splitlines()[0].startswith("::error title=")
     assert (tmp_path / "shown.md").read_text(encoding="utf-8").startswith("#")
-    assert "no evidence of a difference on reward" in said["Compare"]
+    assert "out and baseline are identical" in said["Compare"]
     asked = (tmp_path / "asked.txt").read_text().split()
     assert asked[:3] == ["pr", "comment", "7"]
     assert (tmp_path / asked[-1]).is_file()

@@ -330,9 +330,8 @@ class RowIndex:
 
 def _converted(row: dict[str, Any]) -> _Row:
     """Return what the index needs of a row that was decoded whole."""
-    kept = {key: row[key] for key in _Row.__struct_fields__ if key in row}
+    kept = {key: _readable(row[key]) for key in _Row.__struct_fields__ if key in row}
     kept["facets"] = Raw(dumps(row.get("facets", {})).encode(errors="surrogatepass"))
-    kept |= {key: _readable(row[key]) for key in ("grade", "grades") if key in row}
     if isinstance(expected := row.get("expected"), dict):
         kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else _NOTHING}
     found = msgspec.convert(kept, _Row)

@@ -38,8 +38,6 @@ _NOTHING = 1e-9
 """A task's difference that is rounding."""
 _FAMILY = 8
 """The most figures of a family by k, or by class, that are compared unasked."""
-_MEANS = frozenset({"mean"})
-"""Aggregators whose figures are means of scores, which are compared as such."""
 _WORK = 1_000_000
 """Tasks looked at, at most, to leave out each where a figure is not made of sums over tasks."""
 _NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
@@ -94,7 +92,7 @@ def headline_figures(report: Report) -> list[str]:
         path = as_text(each.get("figure"))
         entry = _entry(report, *split_path(path, report.aggregates)[:2])
         value = each.get("value")
-        if entry and entry["name"] not in _MEANS and (value is None or is_number(value)):
+        if entry and entry["name"] != "mean" and (value is None or is_number(value)):
             found.append(path)
         elif entry and isinstance(value, Mapping) and len(value) <= _FAMILY:
             found += [f"{path}.{name}" for name in value]

@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 from gradestack.api import Input
-from gradestack.copies.files import STANDARD_INPUT, fetched, is_address, readable, shown_path, standard_input
+from gradestack.copies.addresses import is_address
+from gradestack.copies.files import STANDARD_INPUT, fetched, readable, shown_path, standard_input
 from gradestack.errors import DataError, suggest
 from gradestack.suites.paths import MAGIC, local_files, path_of
 

@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from gradestack.copies.files import is_address, shown_address
+from gradestack.copies.addresses import is_address, shown_address
 from gradestack.errors import DataError
 
 MAGIC = frozenset("*?[")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 import attrs
 
 from gradestack.api import Profile
-from gradestack.copies.files import protocol_of, shown_address
+from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.hooks import Kind

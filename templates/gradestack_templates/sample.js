@@ -238,7 +238,7 @@ var gradestackSample = (function () {
     if (!facts.length) { return; }
     var held = make("dl", "facts");
     facts.forEach(function (fact) { held.append(make("dt", "", fact[0]), make("dd", "", make("bdi", "", fact[1]))); });
-    to.append(fold("items", "Facts of the record", String(facts.length), false, held));
+    to.append(fold("items", "Metadata", String(facts.length), false, held));
   }
 
   function content(value) {

@@ -93,7 +93,7 @@ def test_calls_stand_side_by_side(opened, fake):
         ),
         (
             {"grade": {"state": "skipped", "score": 0.0}, "grades": {"g": {"state": "skipped", "score": 0.0}}},
-            ["Grades g skipped Facts"],
+            ["Grades g skipped Metadata"],
         ),
         (
             {

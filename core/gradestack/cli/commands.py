@@ -209,7 +209,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or a path to it: id=$.log.id."
 )
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
-@click.option("--id", "ids", metavar="PLACE", help="Where ids of tasks stand: a key, a path, or input: its digest.")
+@click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @_run_options
 def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:

@@ -266,7 +266,7 @@ def _letta(report: Report, *, bands: bool) -> Iterator[str]:
         yield f"  Passed means: {rule}, of {attempted} attempted"
     if bands and average is not None:
         word = next((name for bound, name in _BANDS if average >= bound), _BANDS[-1][1])
-        yield f"  Score band: {word} (an interpretation)"
+        yield f"  Score band: {word}"
 
 
 def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:

@@ -40,7 +40,7 @@ def _actual(gate: Mapping[str, Any]) -> str:
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
-    """Return the interval of a gate's figure and what it means for the verdict: ``, 0.61 to 0.81: passes, not sure``.
+    """Return the interval of a gate's figure and whether the threshold lies within it: ``, 0.61 to 0.81``.
 
     "" where there is no interval; with ``confidence`` it is the bounds that decide.
     """
@@ -54,7 +54,7 @@ def certainty(gate: Mapping[str, Any]) -> str:
     if gate.get("confidence") is not None:
         shown += f" with {100 * gate['confidence']:.6g}% confidence each"
     if gate["sure"] is False:
-        unsure = "passes, not sure" if gate["passed"] else "fails, not sure"
+        unsure = f"{'passes' if gate['passed'] else 'fails'}, but the threshold lies within the interval"
         return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else unsure}"
     return shown
 

@@ -72,7 +72,7 @@ def encoding_problem(head: bytes) -> str | None:
     """Return what a file is by its beginning if not UTF-8 text, with what to do about it; else None."""
     for first, name in _PACKED.items():
         if head.startswith(first):
-            return f"is compressed ({name}), and is read unpacked only: unpack it first"
+            return f"is compressed ({name}) and not supported packed: unpack it first"
     for first, name in _BINARY.items():
         if head.startswith(first):
             return f"is a {name} file, no text; write its records as JSON Lines first"

@@ -218,10 +218,11 @@ def _remarks(merged: Merged) -> list[str]:
     named = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(kinds.items())[:_SHOWN]]
     if len(kinds) > _SHOWN:
         named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
-    lines = [f"left out, or without a counterpart: {', '.join(named)}"] if named else []
+    lines = [f"not used: {', '.join(named)}"] if named else []
     if MADE in merged.remarks:
         number = merged.remarks[MADE][0]
-        lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
+        what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
+        lines.insert(0, f"{number} task{'s' * (number > 1)}: {what}")
     return lines
 
 

@@ -19,7 +19,7 @@ _FIGURES = {
     "Valid by BFCL's rules": "ast.mean",
     "F1 over calls": "calls.call_figures.f1",
     "F1 over arguments": "calls.call_figures.argument_f1",
-    "Calls that keep their schema": "tool_schema.call_validity.valid_share",
+    "Schema-valid calls": "tool_schema.call_validity.valid_share",
     "Successful calls": "tool_success.tool_outcomes.success_rate",
     "Runs in a loop": "repeats.loops.loop_rate",
 }

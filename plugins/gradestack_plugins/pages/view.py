@@ -309,7 +309,7 @@ def _ended_by_signals(handler: Any = signal.default_int_handler) -> Iterator[Non
 def view(run_dir: str, *, port: int, browser: bool) -> None:
     """Serve RUN_DIR to this machine's browser: its samples as a list, one by one, and the whole report.
 
-    Only reading is possible, and only for who knows the address that is printed. Ctrl-C ends it.
+    Read-only; the URL holds a secret. Ctrl-C ends it.
     """
     with forward_termination():  # packed inputs of slim rows are unpacked
         run = ServedRun(load_report(run_dir), discover())

@@ -60,8 +60,8 @@ def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
         "headline": {
             "figures": {
                 "Successful calls": "tool_success.tool_outcomes.success_rate",
-                "Calls that keep their schema": "tool_schema.call_validity.valid_share",
-                "Runs that keep the policy": "tool_policy.policy_checks.kept_rate",
+                "Schema-valid calls": "tool_schema.call_validity.valid_share",
+                "No tight repeats, no call after the answer": "tool_policy.policy_checks.kept_rate",
                 "Runs in a loop": "repeats.loops.loop_rate",
                 "Steps a run": "usage.mean",
             },

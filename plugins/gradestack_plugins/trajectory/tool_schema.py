@@ -240,7 +240,7 @@ class CallValidity(Aggregator):
 
     version: ClassVar[str] = "1"
     figures: ClassVar = (
-        Figure("valid_share", "Calls that keep their schema", about=_SHARE, divisor="checked"),
+        Figure("valid_share", "Schema-valid calls", about=_SHARE, divisor="checked"),
         Figure("tools.{tool}.valid_share", "Calls of a tool that keep its schema", about=_SHARE, divisor="checked"),
     )
     needs: ClassVar = frozenset({"items"})

@@ -16,7 +16,7 @@ class Classes(blocks.Panel):
     """The confusion matrix of a classification and the F1 of each class; None in a run without one."""
 
     place = "overview"
-    title = "Which class is taken for which"
+    title = "Confusion matrix"
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:

@@ -156,7 +156,7 @@ def test_models_are_told_in_the_words_of_the_run():
 
 def test_the_block_of_letta_evals():
     lines = shown(headline={"letta": True, "figures": [{"label": "x", "value": 1}]})
-    assert lines == [*LETTA, "  Score band: very good (an interpretation)"]
+    assert lines == [*LETTA, "  Score band: very good"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_the_block_of_letta_evals():
 )
 def test_score_bands_include_their_lower_bound(score, word):
     headline, metrics = {"letta": True, "figures": []}, METRICS | {"avg_score_attempted": score}
-    assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word} (an interpretation)"
+    assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word}"
 
 
 def test_upstream_has_the_letta_block_and_the_headline():

@@ -66,7 +66,7 @@ def test_what_a_file_of_no_known_format_looks_like(file, content, said):
 
 
 FOREIGN = {
-    "bzip2": (bz2.compress(GOOD), "is compressed (bzip2), and is read unpacked only: unpack it first"),
+    "bzip2": (bz2.compress(GOOD), "is compressed (bzip2) and not supported packed: unpack it first"),
     "Parquet": (b"PAR1" + b"\x80" * 99, "is a Parquet file, no text; write its records as JSON Lines first"),
     "UTF-16": ((GOOD * 3).decode().encode("utf-16"), "is UTF-16 text, and only UTF-8 is read: convert it first"),
     "UTF-16-LE": ((GOOD * 3).decode().encode("utf-16-le"), "is UTF-16-LE text, and only UTF-8 is read"),

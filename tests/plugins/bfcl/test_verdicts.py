@@ -72,7 +72,7 @@ def test_the_headline_is_of_what_could_be_graded(bfcl, tmp_path):
         labels = [each["label"] for each in report.summary["headline"]["figures"]]
         return report.summary["outcome"]["words"]["passed"], list(report.aggregates), labels
 
-    free = ["Calls that keep their schema", "Successful calls", "Runs in a loop"]
+    free = ["Schema-valid calls", "Successful calls", "Runs in a loop"]
     assert said("free") == ("without invalid calls", ["repeats", "tool_schema", "tool_success", "usage"], free)
     bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
     figures = ["Valid by BFCL's rules", "F1 over calls", "F1 over arguments"]

@@ -12,8 +12,8 @@ from gradestack_plugins.trajectory import trajectory
 ALL = ["tool_success", "tool_schema", "tool_policy", "repeats", "usage"]
 FIGURES = [
     "Successful calls",
-    "Calls that keep their schema",
-    "Runs that keep the policy",
+    "Schema-valid calls",
+    "No tight repeats, no call after the answer",
     "Runs in a loop",
     "Steps a run",
 ]

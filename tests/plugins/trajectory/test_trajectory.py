@@ -143,8 +143,8 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
     assert report.header["ids_made"] == 2
     assert report.summary["remarks"][kind] == {"count": 2, "first": "log.jsonl:1"}
     assert report.summary["warnings"][:2] == [
-        "2 tasks: ids made up, runs of one task cannot be told",
-        f"left out, or without a counterpart: 2 {kind} (first at log.jsonl:1)",
+        "2 tasks: no task ids found: records were numbered, repeated runs are not grouped (--id)",
+        f"not used: 2 {kind} (first at log.jsonl:1)",
     ]
     assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2
 

@@ -525,9 +525,7 @@ class PolicyChecks(Aggregator):
 
     version: ClassVar[str] = "1"
     figures: ClassVar = (
-        Figure(
-            "kept_rate", "No tight repeats, no call after the answer", about="runs that passed / runs with a verdict"
-        ),
+        Figure("kept_rate", "Runs that keep the policy", about="runs that passed / runs with a verdict"),
         Figure("checks.{check}.rate", "Runs that keep a check", about="runs that keep it / runs with a verdict"),
     )
     needs: ClassVar = frozenset({"items"})

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
+import attrs
 import msgspec
+from typing_extensions import override
 
-from gradestack import Grade, Grades, Item, Numbers, Sample, ToolCall, skipped
+from gradestack import (
+    JSON,
+    Aggregator,
+    Grade,
+    Grades,
+    Item,
+    Numbers,
+    Sample,
+    ToolCall,
+    member_intervals,
+    ratio,
+    skipped,
+    valid_confidence,
+)
 from gradestack.jsonio import dumps
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
@@ -86,6 +102,28 @@ def refuse(preset: str, given: Mapping[str, Any]) -> None:
         raise ValueError(f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either")
 
 
+def bad_pattern(text: str) -> str | None:
+    """Return why a text is no regular expression."""
+    try:
+        re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"{text!r} is no regular expression: {error}"
+    return None
+
+
+def at_pointer(value: Any, pointer: str, default: Any = None) -> Any:
+    """Return what stands at a JSON pointer, the default where there is nothing."""
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and re.fullmatch("[0-9]{1,9}", key) and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return default
+    return value
+
+
 def added_up(items: Iterable[Item]) -> dict[str, int]:
     """Return the counts of all items of a grade."""
     found = Counter[str]()
@@ -94,22 +132,63 @@ def added_up(items: Iterable[Item]) -> dict[str, int]:
     return dict(found)
 
 
-def numbers_by_tool(grade: Grade, divisor: str, count: Callable[[Mapping[str, int]], int]) -> Numbers | None:
-    """Return the counts of a grade, and those of its tools as COUNT, newline, TOOL; each with its divisor."""
-    if grade.score is None:
-        return None
-    found = Counter({**grade.counts, divisor: count(grade.counts)})
-    for item in grade.items:
-        counts = {**item.counts, divisor: count(item.counts)}
-        found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
-    return found
-
-
-def totals_by_tool(grades: Grades) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """Return the counts of all graded runs, and those of each tool."""
+def members(grades: Grades) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return the sums of all graded runs, and those of each member, whose names are NUMBER, newline, MEMBER."""
     runs: dict[str, int] = {}
-    tools: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, int]] = {}
     for name, number in grades.totals.items():
-        count, of_tool, tool = name.partition("\n")
-        (tools.setdefault(tool, {}) if of_tool else runs)[count] = int(number)
-    return runs, tools
+        count, of_member, member = name.partition("\n")
+        (found.setdefault(member, {}) if of_member else runs)[count] = int(number)
+    return runs, found
+
+
+@attrs.frozen(kw_only=True)
+class CallShare(Aggregator):
+    """Calls over all graded runs and by tool, with one count's share of others; intervals leave out a task at a time.
+
+    Attributes:
+        confidence: Of the intervals, between 0 and 1.
+    """
+
+    needs: ClassVar = frozenset({"items"})
+    share: ClassVar[str]
+    count: ClassVar[str]
+    divisor: ClassVar[str]
+    divisors: ClassVar[tuple[str, ...]]
+    """The counts whose sum is the divisor."""
+    undefined: ClassVar[str]
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+
+    def shown(self, counts: Mapping[str, int]) -> dict[str, JSON]:
+        """Return counts as they are written."""
+        return dict(counts)
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        found = Counter(self._with_divisor(grade.counts))
+        for item in grade.items:
+            found.update({f"{name}\n{item.id}": number for name, number in self._with_divisor(item.counts).items()})
+        return found
+
+    def _with_divisor(self, counts: Mapping[str, int]) -> dict[str, int]:
+        return {**counts, self.divisor: sum([counts.get(name, 0) for name in self.divisors])}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        total, tools = members(grades)
+        above, below = f"{self.count}\n", f"{self.divisor}\n"
+        intervals = member_intervals(grades.task_numbers()[0], above, below, confidence=self.confidence)
+        found = self.shown(total)
+        if not total.get(self.divisor):
+            found[f"{self.share}_reason"] = self.undefined
+        by_tool: dict[str, JSON] = {}
+        for tool, counts in sorted(tools.items()):
+            by_tool[tool] = {
+                **self.shown(counts),
+                self.share: ratio(counts.get(self.count, 0), counts[self.divisor]),
+                f"{self.share}_interval": {**intervals.get(tool, {"reason": self.undefined})},
+            }
+        return {**found, "tools": by_tool}

@@ -8,8 +8,8 @@ answered meanwhile. The visits it would make are counted here, up to a limit.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
@@ -18,8 +18,9 @@ import attrs
 import jsonschema_rs
 import msgspec
 
-from gradestack import JSON
+from gradestack import JSON, Reason
 from gradestack.jsonio import JsonProblem, dumps, loads
+from gradestack_plugins.trajectory.calls import at_pointer
 
 _MOST: Final = 150_000
 """Units of a check: one is about what an error takes, 1.6 KB and 20 microseconds."""
@@ -55,8 +56,24 @@ _MANY: Final = frozenset({"required", "dependentRequired", "dependencies", "enum
 """Keywords with an error, or a comparison, for each node of what they say."""
 
 
-class TooLarge(ValueError):
-    """A schema, or a check against it, takes more than there is room for. The message says what."""
+class Unusable(ValueError):
+    """A schema, or a check against it, that is not done; the code says why, the message of what.
+
+    ``schema_unusable``: it is no JSON Schema; ``not_expressible``: it asks for what is not done here, references
+    elsewhere or patterns that look around; ``schema_too_large``: it takes too much time or memory.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message
+
+
+def _too_large(message: str) -> Unusable:
+    return Unusable("schema_too_large", message)
 
 
 def pattern_options(size: int = _SIZES[-1]) -> jsonschema_rs.RegexOptions:
@@ -125,7 +142,7 @@ class Cost:
     def of(cls, schema: Any, length: int) -> Cost:
         """Return the costs of a schema whose text is so long."""
         if length > _LARGEST_SCHEMA:
-            raise TooLarge(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
+            raise _too_large(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
         anchors: dict[str, list[Any]] = {}
         bases, size, patterns, referring = [schema], 0, 0, False
         copied = []  # into what compiles the keyword, for all that is for the same value
@@ -148,15 +165,17 @@ class Cost:
                 patterns += compiled + _CACHE
                 size += compiled // _STATE // _STEPS
                 if patterns > _LARGEST_PATTERNS:
-                    raise TooLarge("the patterns of the schema are too many or too large")
+                    raise _too_large("the patterns of the schema are too many or too large")
         cost = cls(schema, size, 64 * length + patterns, tuple(bases), anchors, referring)
         cost._count(copied, None, _MOST // 2)
         return cost
 
-    def check(self, value: Any, length: int | None) -> None:
-        """Refuse a value whose check takes too much time or memory; its text is so long, None where nobody knows."""
-        if not self.referring and length is not None and self.size * length <= _ALWAYS:
-            return
+    def check(self, value: Any) -> None:
+        """Refuse a value whose check takes too much time or memory."""
+        if not self.referring:
+            with suppress(TypeError, ValueError, RecursionError):  # what the fast encoder does not write
+                if self.size * len(_encode(value)) <= _ALWAYS:
+                    return
         self._count([self.schema], value, _MOST)
 
     def _count(self, schemas: list[Any], value: Any, most: int) -> None:
@@ -177,7 +196,7 @@ class Cost:
                 left += ((each, at, level + 1, behind) for each in _in_place(schema))
                 left += ((each, inner, level + 1, ()) for each, inner in _below(schema, at))
             if units > most:
-                raise TooLarge("a check by the schema takes too much time or memory")
+                raise _too_large("a check by the schema takes too much time or memory")
 
     def _referred(self, schema: Mapping[str, Any]) -> Iterator[Any]:
         for key in _REFERENCES:
@@ -190,25 +209,12 @@ class Cost:
         fragment = unquote(fragment)
         found = [] if fragment[:1] == "/" else list(self.anchors.get(fragment, ()))
         if not fragment or fragment[0] == "/":
-            found += (each for base in self.bases if isinstance(each := _at(base, fragment), dict | bool))
+            found += (each for base in self.bases if isinstance(each := at_pointer(base, fragment), dict | bool))
         if found:
             return list({id(each): each for each in found}.values())
         if place.partition("://")[2].startswith("json-schema.org/"):
             return [None]
-        raise TooLarge(f"the reference {reference[:60]!r} cannot be followed")
-
-
-def _at(value: Any, pointer: str) -> Any:
-    """Return what stands at a JSON pointer, None where there is nothing."""
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            value = value.get(key)
-        elif isinstance(value, list) and re.fullmatch("[0-9]{1,9}", key) and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return None
-    return value
+        raise _too_large(f"the reference {reference[:60]!r} cannot be followed")
 
 
 def _patterns_of(schema: Mapping[str, Any]) -> list[str]:
@@ -224,7 +230,8 @@ def _own(schema: Mapping[str, Any], value: Any, weights: dict[int, float]) -> fl
         if key not in _FAILING:
             continue
         if key in _MANY and isinstance(said, dict | list):
-            times = 1.0 if key in {"enum", "const"} else float(sum(map(_count, _values(said))))
+            keys = said.values() if isinstance(said, dict) else said
+            times = 1 if key in {"enum", "const"} else sum(len(each) if isinstance(each, list) else 1 for each in keys)
             units += times * copy + _weight(said, weights)
         else:
             units += copy
@@ -232,14 +239,6 @@ def _own(schema: Mapping[str, Any], value: Any, weights: dict[int, float]) -> fl
         texts = [value] if isinstance(value, str) else value if isinstance(value, Mapping) else ()
         units += sum(map(len, texts)) * _size_of(pattern) / _STATE / _STEPS
     return units
-
-
-def _values(value: dict[str, Any] | list[Any]) -> Any:
-    return value.values() if isinstance(value, dict) else value
-
-
-def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list) else 1
 
 
 def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -312,72 +311,48 @@ _MOST_KEPT: Final = 128 * 1024 * 1024
 """Bytes that validators in memory may take."""
 
 
-@attrs.frozen
-class Violation:
-    """One keyword that a value does not keep."""
-
-    keyword: str
-    pointer: str
-    """Of the value."""
-    message: str
-
-
-@attrs.frozen
-class Unusable:
-    """A schema that nothing can be checked by."""
-
-    message: str
-    wrong: bool
-    """It is no JSON Schema; else it asks for what is not done here: references elsewhere, patterns that look around."""
-    large: bool = False
-    """It would take too much time or memory."""
-
-
 def violations(
     schema: Mapping[str, JSON], value: Mapping[str, JSON], *, strict_integers: bool, mapped: bool = True
-) -> list[Violation] | Unusable:
-    """Return what of a schema a value does not keep, or why that cannot be said.
+) -> list[Reason]:
+    """Return what of a schema a value does not keep: keywords, with a pointer into the value.
 
     The dialect is by ``$schema``, 2020-12 where it names none or one that is not known. With ``strict_integers`` 1.0 is
     no integer; if ``mapped``, words such as ``dict`` and ``OBJECT`` are understood.
+
+    Raises:
+        Unusable: Nothing can be checked by the schema.
     """
     try:
         try:
             text = _encode(schema)
         except (TypeError, ValueError):  # what the fast encoder does not write, such as a lone surrogate
             text = dumps(schema).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError, RecursionError):
-        return Unusable("it is no JSON, or nested too deeply", wrong=True)
-    found = _validator(text, strict_integers=strict_integers, mapped=mapped)
-    if isinstance(found, Unusable):
-        return found
-    validator, cost = found
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unusable("schema_unusable", "it is no JSON, or nested too deeply") from error
+    validator, cost = _validator(text, strict_integers=strict_integers, mapped=mapped)
     try:
-        cost.check(value, _length(value))
+        cost.check(value)
         try:
-            return list(_found(validator, value))
+            return list(_violated(validator, value))
         except UnicodeEncodeError:  # a lone surrogate, which counts as one character all the same
-            return list(_found(validator, _encodable(value)))
-    except TooLarge as error:
-        return Unusable(str(error), wrong=False, large=True)
+            return list(_violated(validator, _encodable(value)))
+    except Unusable:
+        raise
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return Unusable(f"the arguments cannot be checked: {str(error)[:_SHOWN]}", wrong=False)
+        message = f"the arguments cannot be checked: {str(error)[:_SHOWN]}"
+        raise Unusable("not_expressible", message) from error
 
 
-def _length(value: Mapping[str, JSON]) -> int | None:
-    try:
-        return len(_encode(value))
-    except (TypeError, ValueError, RecursionError):
-        return None
-
-
-def _found(validator: Any, value: Any) -> Iterator[Violation]:
+def _violated(validator: Any, value: Any) -> Iterator[Reason]:
     for error in validator.iter_errors(value):
-        steps = [str(step).replace("~", "~0").replace("/", "~1") for step in error.instance_path]
         keyword = error.kind.name
         if keyword == "falseSchema":  # where a keyword's schema is ``false``, it is the keyword that is not kept
             keyword = error.schema_path[-1] if error.schema_path[-1:] in _FALSE else "false"
-        yield Violation(keyword, "".join(f"/{step}" for step in steps), error.message[:_SHOWN])
+        yield Reason(code=keyword, pointer=_pointer(error.instance_path), message=error.message[:_SHOWN])
+
+
+def _pointer(steps: Iterable[str | int]) -> str:
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
 
 
 def _encodable(value: Any) -> Any:
@@ -426,48 +401,51 @@ _validators: dict[tuple[bytes, bool, bool], tuple[Any, Cost] | Unusable] = {}
 _taken = [0]
 
 
-def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost] | Unusable:
-    """Return a validator of a schema and what its checks cost, or why there is none."""
+def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost]:
+    """Return a validator of a schema and what its checks cost."""
     key = (text, strict_integers, mapped)
     found = _validators.get(key)
     if found is None:
-        found = _new(text, strict_integers=strict_integers, mapped=mapped)
-        takes = len(text) + 1024 if isinstance(found, Unusable) else found[1].takes
+        takes = len(text) + 1024
+        try:
+            found = _compiled(text, strict_integers=strict_integers, mapped=mapped)
+            takes = found[1].takes
+        except Unusable as problem:
+            found = problem.with_traceback(None)
         if _taken[0] + takes > _MOST_KEPT:
             _validators.clear()
             _taken[0] = 0
         _validators[key] = found
         _taken[0] += takes
+    if isinstance(found, Unusable):
+        raise Unusable(found.code, found.message)  # a new one: an exception holds the frames it went through
     return found
 
 
-def _new(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost] | Unusable:
+def _compiled(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost]:
     try:
         schema = loads(text)
     except JsonProblem as problem:
-        return Unusable(str(problem), wrong=True)
+        raise Unusable("schema_unusable", str(problem)) from problem
     if isinstance(schema, dict):
         dialect = schema.get("$schema")
         if not isinstance(dialect, str) or dialect.partition("://")[2].rstrip("#") not in _DIALECTS:
             schema.pop("$schema", None)
+    cost = Cost.of(schema, len(text))
     try:
-        cost = Cost.of(schema, len(text))
-        found = _made(schema, strict_integers=strict_integers)
-        if mapped and isinstance(found, Unusable) and found.wrong:
-            again = _in_json_schema(schema)
-            made = _made(again, strict_integers=strict_integers)
-            if not isinstance(made, Unusable):
-                return made, Cost.of(again, len(text))
-    except TooLarge as problem:
-        return Unusable(str(problem), wrong=False, large=True)
-    return found if isinstance(found, Unusable) else (found, cost)
+        return _validator_for(schema, strict_integers=strict_integers), cost
+    except Unusable as problem:
+        if not mapped or problem.code != "schema_unusable":
+            raise
+        again = _in_json_schema(schema)
+        try:
+            return _validator_for(again, strict_integers=strict_integers), Cost.of(again, len(text))
+        except Unusable as other:
+            raise (other if other.code == "schema_too_large" else problem) from None
 
 
-def _made(schema: Any, *, strict_integers: bool) -> Any:
-    """Return a validator of a schema, or why there is none.
-
-    Formats are annotations, as the current dialect has them.
-    """
+def _validator_for(schema: Any, *, strict_integers: bool) -> Any:
+    """Return a validator of a schema. Formats are annotations, as the current dialect has them."""
     try:
         return jsonschema_rs.validator_for(
             schema,
@@ -477,11 +455,11 @@ def _made(schema: Any, *, strict_integers: bool) -> Any:
             keywords={"type": _StrictType} if strict_integers else None,
         )
     except jsonschema_rs.ValidationError as error:
-        told = f"{''.join(f'/{step}' for step in error.instance_path)} {error.message}".strip()
+        message = f"{_pointer(error.instance_path)} {error.message}".strip()[:_SHOWN]
         beyond = error.kind.name == "format" or _NOT_FETCHED in error.message
-        return Unusable(told[:_SHOWN], wrong=not beyond)
+        raise Unusable("not_expressible" if beyond else "schema_unusable", message) from error
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        return Unusable(str(error)[:_SHOWN], wrong=False)
+        raise Unusable("not_expressible", str(error)[:_SHOWN]) from error
 
 
 def _in_json_schema(schema: Any) -> Any:
@@ -495,7 +473,8 @@ def _in_json_schema(schema: Any) -> Any:
         if word is not None:
             found["type"] = word
     elif word is not None:
-        found["type"] = [_word(each) or each if isinstance(each, str) else each for each in _listed(word)]
+        words = word if isinstance(word, list) else [word]
+        found["type"] = [_word(each) or each if isinstance(each, str) else each for each in words]
     for key in _SCHEMAS:
         if key in found:
             found[key] = _in_json_schema(found[key])
@@ -506,10 +485,6 @@ def _in_json_schema(schema: Any) -> Any:
         if isinstance(found.get(key), list):
             found[key] = [_in_json_schema(each) for each in found[key]]
     return found
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _word(word: str) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
-from typing import Any, ClassVar, Final
+from itertools import chain, groupby, islice
+from typing import ClassVar, Final
 
 import attrs
 from typing_extensions import override
@@ -36,7 +36,16 @@ from gradestack import (
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import text_of
-from gradestack_plugins.trajectory.calls import ASSISTANT, Count, identity_of, judged, refuse
+from gradestack_plugins.trajectory.calls import (
+    ASSISTANT,
+    Count,
+    at_pointer,
+    bad_pattern,
+    identity_of,
+    judged,
+    members,
+    refuse,
+)
 
 PRESETS: Final = {
     "deepeval/tool_permission": "4.3.1",
@@ -70,10 +79,8 @@ class CallPattern:
         for pointer, text in (("", self.tool), *self.arguments.items()):
             if pointer and not pointer.startswith("/"):
                 raise ValueError(f"{pointer!r} is no JSON pointer: it begins with a slash, /{pointer} for one argument")
-            try:
-                re.compile(text)
-            except (re.error, RecursionError, OverflowError) as error:
-                raise ValueError(f"{text!r} is no regular expression: {error}") from error
+            if problem := bad_pattern(text):
+                raise ValueError(problem)
 
     def __str__(self) -> str:
         """Return it as items name it."""
@@ -94,23 +101,10 @@ def fits(pattern: CallPattern, call: ToolCall) -> bool:
     if re.fullmatch(pattern.tool, call.name) is None:
         return False
     for pointer, text in pattern.arguments.items():
-        value = _at(call.arguments, pointer)
+        value = at_pointer(call.arguments, pointer, _ABSENT)
         if value is _ABSENT or re.search(text, value if isinstance(value, str) else compact(value)) is None:
             return False
     return True
-
-
-def _at(value: Any, pointer: str) -> Any:
-    """Return what stands at a JSON pointer, a mark of its own where nothing does."""
-    for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return _ABSENT
-    return value
 
 
 def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
@@ -125,10 +119,15 @@ def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> Ite
             wanted = next(waiting, None)
 
 
-def _text_at(arguments: JSON, name: str) -> str:
-    """Return a text argument, the empty text for anything else."""
-    value = _at(arguments, f"/{name}")
-    return value if isinstance(value, str) else ""
+def _check_bounds(least: int, low: tuple[str, int | None], high: tuple[str, int | None], why: str = "") -> None:
+    (lower, first), (upper, last) = low, high
+    numbers = [number for number in (first, last) if number is not None]
+    if not numbers:
+        raise ValueError(f"give {lower}, {upper}, or both")
+    if min(numbers) < least:
+        raise ValueError(f"{lower} and {upper} are at least {least}{why}")
+    if numbers[0] > numbers[-1]:
+        raise ValueError(f"{lower} {first} is above {upper} {last}")
 
 
 @attrs.frozen(kw_only=True)
@@ -139,12 +138,18 @@ class Range:
     max: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.min is None and self.max is None:
-            raise ValueError("give min, max, or both")
-        if (self.min or 0) < 0 or (self.max or 0) < 0:
-            raise ValueError("min and max are at least 0")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min} is above max {self.max}")
+        _check_bounds(0, ("min", self.min), ("max", self.max))
+
+    def broken(self, number: int, subject: str) -> tuple[tuple[str, list[Reason]], ...]:
+        """Return a check of each bound: what it asks for, and the reason where it is broken."""
+        found = []
+        if self.min is not None:
+            few = Reason(code="too_few_calls", subject=subject, expected=self.min, actual=number)
+            found.append((f"at least {self.min}", [few] if number < self.min else []))
+        if self.max is not None:
+            many = Reason(code="too_many_calls", subject=subject, expected=self.max, actual=number)
+            found.append((f"at most {self.max}", [many] if number > self.max else []))
+        return tuple(found)
 
 
 @attrs.frozen(kw_only=True)
@@ -155,14 +160,12 @@ class Repeats:
     in_all: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        if self.in_a_row is None and self.in_all is None:
-            raise ValueError("give in_a_row, in_all, or both")
-        if min(each for each in (self.in_a_row, self.in_all) if each is not None) < 1:
-            raise ValueError("in_a_row and in_all are at least 1: one call is no repeat")
-        if self.in_a_row is not None and self.in_all is not None and self.in_a_row > self.in_all:
-            raise ValueError(f"in_a_row {self.in_a_row} is above in_all {self.in_all}")
+        ends = ("in_a_row", self.in_a_row), ("in_all", self.in_all)
+        _check_bounds(1, *ends, why=": one call is no repeat")
 
 
+Checks = Iterator[tuple[str, Iterable[Reason]]]
+"""The name of each check, and why it is broken."""
 _MOST_REASONS: Final = 20
 """Of one check."""
 _RULES: Final = ("allow", "deny", "expect", "calls", "per_tool", "forbidden_order", "required_order", "repeats")
@@ -278,49 +281,62 @@ class ToolPolicy(Grader):
         if self.preset is not None:
             return replace(self._by_preset(self.preset, calls), metadata={"preset": self.preset})
         forbidden = sample.expected.forbidden
-        for text in forbidden:
-            try:
-                re.compile(text)
-            except (re.error, RecursionError, OverflowError) as error:
-                message = f"expected.forbidden: {text!r} is no regular expression: {error}"
-                return failed(Fault(category="data", code="unusable_pattern", message=message))
-        return self._graded([*self._checks(sample, calls, forbidden)], calls)
+        if problem := next(filter(None, map(bad_pattern, forbidden)), None):
+            return failed(Fault(category="data", code="unusable_pattern", message=f"expected.forbidden: {problem}"))
+        return self._graded(chain(self._single(calls, forbidden), self._several(calls, sample.turns)), calls)
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
             return _permission(self.allow, self.deny, calls)
         if preset.startswith("waza/"):
-            return _constraint(whole(self.expect), whole(self.deny), calls)
+            return self._graded(_waza_checks(whole(self.expect), whole(self.deny), calls), calls)
         glob, bounds = next(iter(self.per_tool.items()), (None, self.calls))
         return _step_count(bounds or Range(min=0), glob, calls)
 
-    def _checks(
-        self, sample: Sample, calls: Sequence[ToolCall], forbidden: Iterable[str]
-    ) -> Iterator[tuple[str, Iterator[Reason]]]:
-        """Yield the checks: the name of each, and why it is broken."""
+    def _single(self, calls: Sequence[ToolCall], forbidden: Iterable[str]) -> Checks:
+        """Yield the checks of which calls there are, and how many."""
         if self.allow is not None:
-            yield "allow", _not_allowed(whole(self.allow), calls)
+            allowed, message = whole(self.allow), "no allowed pattern fits the call"
+            others = (call for call in calls if not any(fits(pattern, call) for pattern in allowed))
+            yield "allow", (Reason(code="not_allowed", subject=call.name, message=message) for call in others)
         for pattern in _once(whole((*self.deny, *forbidden))):
-            yield f"deny {pattern}", _denied(pattern, calls)
+            message, fitting = f"calls of {pattern} are denied", [call for call in calls if fits(pattern, call)]
+            yield f"deny {pattern}", [Reason(code="denied", subject=call.name, message=message) for call in fitting]
         for pattern in _once(whole(self.expect)):
-            yield f"expect {pattern}", _not_called(pattern, calls)
+            missed = Reason(code="tool_not_called", subject=pattern.tool, message=f"no call of {pattern}")
+            yield f"expect {pattern}", () if any(fits(pattern, call) for call in calls) else (missed,)
         if self.calls is not None:
-            yield from _bounds("calls", self.calls, calls, "")
+            for bound, reasons in self.calls.broken(len(calls), ""):
+                yield f"{bound} calls", reasons
         for name, bounds in self.per_tool.items():
             own = CallPattern(tool=name)
-            yield from _bounds(f"calls of {name}", bounds, [call for call in calls if fits(own, call)], name)
-        for sequence in self.forbidden_order:
-            yield f"forbidden order {_shown(sequence)}", _forbidden_order(sequence, calls)
-        for sequence in self.required_order:
-            yield f"required order {_shown(sequence)}", _out_of_order(sequence, calls)
+            for bound, reasons in bounds.broken(sum(fits(own, call) for call in calls), name):
+                yield f"{bound} calls of {name}", reasons
+
+    def _several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
+        """Yield the checks of several calls, one after the other."""
+        for patterns in map(whole, self.forbidden_order):
+            found = list(_in_order(patterns, calls))
+            message = f"called in this order: {', '.join(call.name for call in found)}"
+            reasons = []
+            if len(found) == len(patterns):
+                reasons.append(Reason(code="forbidden_order", subject=found[-1].name, message=message))
+            yield f"forbidden order {_shown(patterns)}", reasons
+        for patterns in map(whole, self.required_order):
+            number, reasons = len(list(_in_order(patterns, calls))), []
+            if number < len(patterns):
+                missed = patterns[number].tool
+                message = f"no call of {missed} behind {number} call(s) before it"
+                reasons.append(Reason(code="order_missing", subject=missed, message=message))
+            yield f"required order {_shown(patterns)}", reasons
         if self.repeats is not None and self.repeats.in_a_row is not None:
             yield "repeats in a row", _repeated_in_a_row(self.repeats.in_a_row, calls)
         if self.repeats is not None and self.repeats.in_all is not None:
             yield "repeats in all", _repeated_in_all(self.repeats.in_all, calls)
-        if not self.after_final and sample.turns:
-            yield "after final", _after_final(sample.turns)
+        if not self.after_final and turns:
+            yield "after final", _after_final(turns)
 
-    def _graded(self, checks: Sequence[tuple[str, Iterator[Reason]]], calls: Sequence[ToolCall]) -> Grade:
+    def _graded(self, checks: Checks, calls: Sequence[ToolCall]) -> Grade:
         items, reasons, fatal = [], [], False
         for name, found in checks:
             broken = list(islice(found, _MOST_REASONS))
@@ -347,65 +363,6 @@ def _once(patterns: Sequence[CallPattern]) -> Iterator[CallPattern]:
 
 def _shown(sequence: Iterable[Pattern]) -> str:
     return ", ".join(map(str, whole(sequence)))
-
-
-def _bounds(name: str, bounds: Range, calls: Sequence[ToolCall], of: str) -> Iterator[tuple[str, Iterator[Reason]]]:
-    if bounds.min is not None:
-        yield f"at least {bounds.min} {name}", _too_few(bounds.min, calls, of)
-    if bounds.max is not None:
-        yield f"at most {bounds.max} {name}", _too_many(bounds.max, calls, of)
-
-
-def _not_allowed(allowed: Sequence[CallPattern], calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield the calls that fit none of the patterns."""
-    for call in calls:
-        if not any(fits(pattern, call) for pattern in allowed):
-            yield Reason(code="not_allowed", subject=call.name, message="no allowed pattern fits the call")
-
-
-def _denied(pattern: CallPattern, calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield the calls that fit a pattern that none may fit."""
-    for call in calls:
-        if fits(pattern, call):
-            yield Reason(code="denied", subject=call.name, message=f"calls of {pattern} are denied")
-
-
-def _not_called(pattern: CallPattern, calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield a reason where no call fits a pattern that one must fit."""
-    if not any(fits(pattern, call) for call in calls):
-        yield Reason(code="tool_not_called", subject=pattern.tool, message=f"no call of {pattern}")
-
-
-def _too_few(least: int, calls: Sequence[ToolCall], of: str) -> Iterator[Reason]:
-    """Yield a reason where there are fewer calls."""
-    if len(calls) < least:
-        yield Reason(code="too_few_calls", subject=of, expected=least, actual=len(calls))
-
-
-def _too_many(most: int, calls: Sequence[ToolCall], of: str) -> Iterator[Reason]:
-    """Yield a reason where there are more calls."""
-    if len(calls) > most:
-        yield Reason(code="too_many_calls", subject=of, expected=most, actual=len(calls))
-
-
-def _out_of_order(sequence: Sequence[Pattern], calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield the first pattern of a sequence that no call fits behind those before it."""
-    patterns = whole(sequence)
-    met = len(list(_in_order(patterns, calls)))
-    if met < len(patterns):
-        missed = patterns[met].tool
-        yield Reason(
-            code="order_missing", subject=missed, message=f"no call of {missed} behind {met} call(s) before it"
-        )
-
-
-def _forbidden_order(sequence: Sequence[Pattern], calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield a reason where calls fit a sequence, whatever stands between them."""
-    patterns = whole(sequence)
-    found = list(_in_order(patterns, calls))
-    if len(found) == len(patterns):
-        names = ", ".join(call.name for call in found)
-        yield Reason(code="forbidden_order", subject=found[-1].name, message=f"called in this order: {names}")
 
 
 def _repeated_in_a_row(most: int, calls: Iterable[ToolCall]) -> Iterator[Reason]:
@@ -468,48 +425,35 @@ def _name(pattern: Pattern) -> str:
     return pattern if isinstance(pattern, str) else pattern.tool
 
 
-def _constraint(expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Grade:
-    """Return waza's grade: passed checks / checks; patterns occur in names and arguments, case ignored."""
-    items, reasons = [], []
-    for code, wanted, patterns in (("tool_not_called", True, expect), ("denied", False, deny)):
+def _waza_checks(expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Checks:
+    """Yield waza's checks: patterns occur in names and arguments, case ignored."""
+    for verb, code, patterns in (("expect", "tool_not_called", expect), ("deny", "denied", deny)):
         for pattern in patterns:
-            found = any(_waza_fits(pattern, call) for call in calls)
-            items.append(Item(id=f"{'expect' if wanted else 'deny'} {pattern}", score=float(found is wanted)))
-            if found is not wanted:
-                reasons.append(Reason(code=code, subject=pattern.tool))
-    passed = len(items) - len(reasons)
-    counts = {"calls": len(calls), "checks": len(items), "passed": passed}
-    score = passed / len(items)
-    return Grade(score=score, passed=not reasons, counts=counts, items=tuple(items), reasons=tuple(reasons))
+            kept = any(_waza_fits(pattern, call) for call in calls) is (verb == "expect")
+            yield f"{verb} {pattern}", [] if kept else [Reason(code=code, subject=pattern.tool)]
 
 
 def _waza_fits(pattern: CallPattern, call: ToolCall) -> bool:
     if re.search(pattern.tool.strip(), call.name, re.IGNORECASE) is None:
         return False
-    return all(
-        not text or re.search(text, _text_at(call.arguments, pointer.removeprefix("/")), re.IGNORECASE)
-        for pointer, text in pattern.arguments.items()
-    )
+    for pointer, text in pattern.arguments.items():
+        value = at_pointer(call.arguments, f"/{pointer.removeprefix('/')}")
+        if text and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None:
+            return False
+    return True
 
 
 def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> Grade:
     """Return promptfoo's grade: 1 where the number of calls that fit a glob is within the bounds, else 0."""
     number = len(calls) if glob is None else sum(_glob(glob).fullmatch(call.name.strip()) is not None for call in calls)
-    low = bounds.min is not None and number < bounds.min
-    high = bounds.max is not None and number > bounds.max
-    code, bound = ("too_few_calls", bounds.min) if low else ("too_many_calls", bounds.max)
-    broken = low or high
-    reasons = (Reason(code=code, subject=glob or "", expected=bound, actual=number),) if broken else ()
+    reasons = tuple(reason for _, broken in bounds.broken(number, glob or "") for reason in broken)
     counts = {"calls": len(calls), "matching": number}
-    return Grade(score=float(not broken), passed=not broken, counts=counts, reasons=reasons)
+    return Grade(score=float(not reasons), passed=not reasons, counts=counts, reasons=reasons)
 
 
 def _glob(text: str) -> re.Pattern[str]:
     """Return a glob of promptfoo's: ``*`` any characters but line ends, ``?`` one of them, case ignored."""
     return re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in text), re.IGNORECASE)
-
-
-_RUNS, _KEPT = "runs ", "kept "
 
 
 @attrs.frozen(kw_only=True)
@@ -536,10 +480,9 @@ class PolicyChecks(Aggregator):
     def numbers(self, grade: Grade) -> Numbers | None:
         if grade.score is None or grade.passed is None:
             return None
-        found = {"runs": 1, "kept": int(grade.passed)}
+        found = Counter(runs=1, kept=int(grade.passed))
         for item in grade.items:
-            for name, number in ((_RUNS, 1), (_KEPT, int(item.score == 1.0))):
-                found[name + item.id] = found.get(name + item.id, 0) + number
+            found.update({f"runs\n{item.id}": 1, f"kept\n{item.id}": int(item.score == 1.0)})
         return found
 
     @override
@@ -548,11 +491,10 @@ class PolicyChecks(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        totals = grades.totals
-        names = sorted(name.removeprefix(_RUNS) for name in totals if name.startswith(_RUNS))
-        intervals = member_intervals(grades.task_numbers()[0], _KEPT, _RUNS, confidence=self.confidence)
-        checks: dict[str, JSON] = {}
-        for name in names:
-            runs, kept = int(totals[_RUNS + name]), int(totals.get(_KEPT + name, 0))
-            checks[name] = {"runs": runs, "kept": kept, "rate": kept / runs, "rate_interval": {**intervals[name]}}
-        return {**({} if totals.get("runs") else {"kept_rate_reason": "no run has a verdict"}), "checks": checks}
+        total, checks = members(grades)
+        intervals = member_intervals(grades.task_numbers()[0], "kept\n", "runs\n", confidence=self.confidence)
+        found: dict[str, JSON] = {}
+        for name, sums in sorted(checks.items()):
+            runs, kept = sums["runs"], sums.get("kept", 0)
+            found[name] = {"runs": runs, "kept": kept, "rate": kept / runs, "rate_interval": {**intervals[name]}}
+        return {**({} if total.get("runs") else {"kept_rate_reason": "no run has a verdict"}), "checks": found}

@@ -10,36 +10,30 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Figure,
     Grade,
     Grader,
-    Grades,
     Item,
-    Numbers,
     Outcome,
     Reason,
     Sample,
     ToolCall,
     ToolSpec,
-    member_intervals,
     preset_version,
     ratio,
     replace,
     skipped,
-    valid_confidence,
 )
 from gradestack_plugins.trajectory.calls import (
     ASSISTANT,
+    CallShare,
     Count,
     added_up,
     judged,
-    numbers_by_tool,
     refuse,
     state_of,
-    totals_by_tool,
 )
-from gradestack_plugins.trajectory.schemas import violations
+from gradestack_plugins.trajectory.schemas import Unusable, violations
 
 PRESETS: Final = {"mcp_bench/tool_accuracy": "01ae3b4"}
 _COUNTS: Final = ("calls", "valid", "violating", "unknown_tool", "undecodable", "unchecked")
@@ -165,14 +159,12 @@ class ToolSchema(Grader):
         if tool.parameters is None:
             return
         mapped, strict = self.preset is None, self.strict_integers
-        found = violations(tool.parameters, arguments, strict_integers=strict, mapped=mapped)
-        if isinstance(found, list):
-            for each in found:
-                yield Reason(code=each.keyword, pointer=each.pointer, subject=name, message=each.message)
-            return
-        beyond = self.preset is not None and not found.wrong
-        code = "schema_too_large" if found.large else "not_expressible" if beyond else "schema_unusable"
-        yield Reason(code=code, subject=name, message=found.message)
+        try:
+            for each in violations(tool.parameters, arguments, strict_integers=strict, mapped=mapped):
+                yield replace(each, subject=name)
+        except Unusable as problem:
+            beyond = problem.code == "not_expressible" and self.preset is None
+            yield Reason(code="schema_unusable" if beyond else problem.code, subject=name, message=str(problem))
 
 
 def _kind(reasons: Sequence[Reason]) -> str:
@@ -216,26 +208,12 @@ def _mcp_bench(
 _SHARE, _UNCHECKED = "valid / (calls - unchecked)", "no call was checked"
 
 
-def _checked(counts: Mapping[str, int]) -> int:
-    return counts.get("calls", 0) - counts.get("unchecked", 0)
-
-
-def _shown(counts: Mapping[str, int]) -> dict[str, JSON]:
-    """Return counts, and how often each keyword is violated."""
-    own: dict[str, JSON] = {name: number for name, number in counts.items() if ":" not in name}
-    keywords = {name.partition(":")[2]: counts[name] for name in sorted(counts) if name.startswith("violation:")}
-    return {**own, "violations": keywords}
-
-
 @attrs.frozen(kw_only=True)
-class CallValidity(Aggregator):
+class CallValidity(CallShare):
     """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
 
     ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was checked. Its interval
     and that of each tool leave out one task at a time.
-
-    Attributes:
-        confidence: Of the interval, between 0 and 1.
     """
 
     version: ClassVar[str] = "1"
@@ -243,29 +221,15 @@ class CallValidity(Aggregator):
         Figure("valid_share", "Schema-valid calls", about=_SHARE, divisor="checked"),
         Figure("tools.{tool}.valid_share", "Calls of a tool that keep its schema", about=_SHARE, divisor="checked"),
     )
-    needs: ClassVar = frozenset({"items"})
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    share, count, divisor, undefined = "valid_share", "valid", "checked", _UNCHECKED
+    divisors = ("valid", "violating", "unknown_tool", "undecodable")
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
-        return numbers_by_tool(grade, "checked", _checked)
+    def shown(self, counts: Mapping[str, int]) -> dict[str, JSON]:
+        own = {name: number for name, number in counts.items() if ":" not in name and name != "checked"}
+        keywords = {name.partition(":")[2]: counts[name] for name in sorted(counts) if name.startswith("violation:")}
+        return {**own, "violations": keywords}
 
     @override
     def estimate(self, valid: float, checked: float) -> Mapping[str, float | None]:
         return {"valid_share": ratio(valid, checked)}
-
-    @override
-    def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        total, tools = totals_by_tool(grades)
-        checked = total.pop("checked", 0)
-        found = _shown(total)
-        if not checked:
-            found["valid_share_reason"] = _UNCHECKED
-        intervals = member_intervals(grades.task_numbers()[0], "valid\n", "checked\n", confidence=self.confidence)
-        by_tool: dict[str, JSON] = {}
-        for tool, of in sorted(tools.items()):
-            share = ratio(of.get("valid", 0), of.pop("checked"))
-            interval = {**intervals.get(tool, {"reason": _UNCHECKED})}
-            by_tool[tool] = {**_shown(of), "valid_share": share, "valid_share_interval": interval}
-        return {**found, "tools": by_tool}

@@ -11,26 +11,22 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Figure,
     Grade,
     Grader,
     Grades,
     Item,
-    Numbers,
     Outcome,
     Reason,
     Sample,
     ToolCall,
-    member_intervals,
     ratio,
     replace,
     skipped,
-    valid_confidence,
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
-from gradestack_plugins.trajectory.calls import STATES, State, added_up, numbers_by_tool, state_of, totals_by_tool
+from gradestack_plugins.trajectory.calls import STATES, CallShare, State, added_up, bad_pattern, state_of
 
 _SHOWN = 300
 """Characters of an error's text kept in a reason."""
@@ -39,10 +35,8 @@ _CODES: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "ca
 
 def _checked(_: object, field: attrs.Attribute[tuple[str, ...]], patterns: tuple[str, ...]) -> None:
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise ValueError(f"{field.name}: {pattern!r} is no regular expression: {error}") from error
+        if problem := bad_pattern(pattern):
+            raise ValueError(f"{field.name}: {problem}")
 
 
 @attrs.frozen(kw_only=True)
@@ -137,12 +131,8 @@ def _item(name: str, states: Sequence[State]) -> Item:
 _NONE, _RATE = "no call was executed", "ok / (ok + error)"
 
 
-def _executed(counts: Mapping[str, int]) -> int:
-    return counts.get("ok", 0) + counts.get("error", 0)
-
-
 @attrs.frozen(kw_only=True)
-class ToolOutcomes(Aggregator):
+class ToolOutcomes(CallShare):
     """Calls by outcome, over all runs and by tool.
 
     Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
@@ -155,14 +145,8 @@ class ToolOutcomes(Aggregator):
         Figure("success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE),
         Figure("tools.{tool}.success_rate", "Successful calls of a tool", about=_RATE, divisor="executed"),
     )
-    needs: ClassVar = frozenset({"items"})
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
-
-    @override
-    def numbers(self, grade: Grade) -> Numbers | None:
-        return numbers_by_tool(grade, "executed", _executed)
+    share, count, divisor, undefined = "success_rate", "ok", "executed", _NONE
+    divisors = ("ok", "error")
 
     @override
     def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
@@ -171,17 +155,4 @@ class ToolOutcomes(Aggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         runs = sum(times for grade, times in grades.counted if grade.score is not None)
-        total, tools = totals_by_tool(grades)
-        reason = {} if total.get("executed") else {"success_rate_reason": _NONE}
-        return {"executed": 0, "runs": runs, **total, **reason, "tools": self._tools(grades, tools)}
-
-    def _tools(self, grades: Grades, counts: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
-        intervals = member_intervals(grades.task_numbers()[0], "ok\n", "executed\n", confidence=self.confidence)
-        return {
-            tool: {
-                **of,
-                "success_rate": ratio(of.get("ok", 0), of["executed"]),
-                "success_rate_interval": {**intervals.get(tool, {"reason": _NONE})},
-            }
-            for tool, of in sorted(counts.items())
-        }
+        return {"executed": 0, "runs": runs, **super().compute(grades)}

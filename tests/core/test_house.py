@@ -93,10 +93,10 @@ BUDGETS = {
     "plugins/gradestack_plugins/tau_bench": 1_916,
     "plugins/gradestack_plugins/text_graders": 765,
     "plugins/gradestack_plugins/tool_calls": 3_608,
-    "plugins/gradestack_plugins/trajectory": 2_128,
+    "plugins/gradestack_plugins/trajectory": 2_059,
     "plugins/gradestack_plugins/when2call": 1_275,
     "core": 19_121,
-    "plugins": 37_224,
+    "plugins": 37_155,
     "tests": 48_705,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -164,12 +164,12 @@ class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_u
     """One call a run should make."""
 
     name: str = ""
-    names: tuple[str, ...] = ()
-    """Tools of which any will do, in place of ``name``."""
     arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
     """What arguments should equal; None: they are not compared, or (see ``raw_arguments``) could not be decoded."""
     raw_arguments: str | None = None
     """The argument text, where it is no object."""
+    names: tuple[str, ...] = ()
+    """Tools of which any will do, in place of ``name``."""
     rules: Mapping[str, Rule] | None = None
     """Arguments that are not simply compared; a rule alone decides its key."""
     optional: bool = False

@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import partial
+from threading import get_ident
 from time import perf_counter
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ import attrs
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import Column, Graded, Graders, under_way
+from gradestack.grading.graders import UNDER_WAY, Column, Graded, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import itemized, wanted
@@ -209,8 +210,11 @@ class ShardGrader:
                     columns[key][place] = explained[key][place] = grade
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
-                with under_way([]):  # who keeps the time of grades keeps that of numbers, too
+                UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
+                try:
                     self._columns.add(kept, given, [sample.status is _OK for sample in block])
+                finally:
+                    del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)

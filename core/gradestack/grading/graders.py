@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container
 from threading import get_ident
 from time import perf_counter
 from typing import NamedTuple
@@ -33,16 +32,6 @@ class Graded(NamedTuple):
 
 UNDER_WAY: dict[int, list[Grade]] = {}
 """Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
-
-
-@contextmanager
-def under_way(column: Column) -> Iterator[None]:
-    """Show a column to who keeps the time while it is filled."""
-    UNDER_WAY[get_ident()] = column
-    try:
-        yield
-    finally:
-        del UNDER_WAY[get_ident()]
 
 
 class Graders:

@@ -7,7 +7,7 @@ surrogates: what it cannot write faithfully goes through :func:`gradestack.jsoni
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any, NamedTuple
@@ -79,31 +79,37 @@ _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
 _REASON = frozenset({Reason})
 
 
-def _check(value: Any) -> None:
-    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes, dates, ...)."""
-    kind = type(value)
-    if kind is dict:
-        value = value.values()
-    elif kind is Rule or kind is Usage:
-        value = astuple(value)
-    elif kind is not list and kind is not tuple:
-        raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
-    for item in value:
-        kind = type(item)
-        if kind is float:
-            if not isfinite(item):
-                raise ValueError("NaN")
-        elif kind not in _PLAIN:
-            _check(item)
+def _check(values: Sequence[Any]) -> None:
+    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes, dates, ...).
+
+    To be asked after msgspec has written the values: then no value holds itself.
+    """
+    while not _PLAIN.issuperset(map(type, values)):
+        within: list[Any] = []
+        for value in [value for value in values if type(value) not in _PLAIN]:
+            kind = type(value)
+            if kind is float:
+                if not isfinite(value):
+                    raise ValueError("NaN")
+            elif kind is dict:
+                within += value.values()
+            elif kind is list or kind is tuple:
+                within += value
+            elif kind is Rule or kind is Usage:
+                within += astuple(value)
+            else:
+                raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+        values = within
 
 
 def _encode(form: Any, values: Sequence[Any]) -> bytes:
     """Return a form as bytes, given the values in it that may be anything."""
     try:
+        data = _write(form)
         _check(values)
-        return _write(form)
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         return dumps(json_data(form)).encode()
+    return data
 
 
 def encode(value: Any) -> bytes:
@@ -143,9 +149,12 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
 
 def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     arguments, rules = call.arguments, call.rules
-    values.append(rules)
+    if rules is not None:
+        values.append(rules)
     values += arguments.values() if isinstance(arguments, dict) else (arguments,)
-    return _ExpectedCall(
+    if arguments and call.name:
+        return call
+    return _ExpectedCall(  # with what it leaves out where there is nothing
         call.name,
         arguments,
         call.raw_arguments,
@@ -160,7 +169,7 @@ def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
 
 def _expected(of: Expectation, values: list[Any]) -> Any:
     calls = None if of.calls is None else [_expected_call(call, values) for call in of.calls]
-    lists = [[_expected_call(call, values) for call in calls] for calls in of.alternatives] or None
+    lists = [[_expected_call(call, values) for call in calls] for calls in of.alternatives] if of.alternatives else None
     values += (of.plan, of.state)
     return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
 
@@ -187,8 +196,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     truth = expected.text if expected.text is not None else expected.label
     made = None
     if calls is not None:  # results stand in the trajectory, where that holds the calls
-        apart = any(call.result is not None for call in calls)
-        apart = apart and not any(message.tool_calls for turn in sample.turns for message in turn)
+        apart = not [message for turn in sample.turns for message in turn if message.tool_calls]
         made = [_call(call, values, call.result if apart else None) for call in calls]
     source, place, number = sample.source, None, None
     if source is not None:
@@ -229,12 +237,13 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
 def _recorded_bytes(sample: Sample, writer: RowWriter) -> bytes:
     values: list[Any] = []
     row = _recorded(sample, values, writer)
-    if writer.slim:
-        _encode(
-            row.trajectory, values
-        )  # what fails in a full row fails here, too: grades do not depend on what is kept
-        row.trajectory = None
-    return _encode(row, values)
+    data = _encode(row, values)  # whole: what is kept decides no grade
+    return _encode(_slim(row), values) if writer.slim else data
+
+
+def _slim(row: Any) -> Any:
+    row.trajectory = None
+    return row
 
 
 class Recorded(NamedTuple):
@@ -272,10 +281,11 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
         values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
         if item.reasons:
             reasons += item.reasons
-    if not _REASON.issuperset(map(type, reasons)):
-        raise TypeError("what stands among its reasons is none")
-    for reason in reasons:
-        values += (reason.expected, reason.actual)
+    if reasons:
+        if not _REASON.issuperset(map(type, reasons)):
+            raise TypeError("what stands among its reasons is none")
+        for reason in reasons:
+            values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
         grade.rationale,
@@ -341,11 +351,9 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         with suppress(*UNWRITABLE):
             values: list[Any] = []
             forms = [_recorded(sample, values, self) for sample in samples]
+            data = list(map(_write, forms))
             _check(values)
-            for form in forms if self.slim else ():
-                _write(form.trajectory)  # what fails in a full row fails here, too: grades do not depend on rows
-                form.trajectory = None
-            return Recorded(list(map(_write, forms)), {})
+            return Recorded([_write(_slim(form)) for form in forms] if self.slim else data, {})
         found = Recorded([], {})
         for place, sample in enumerate(samples):
             try:
@@ -403,29 +411,28 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         """Return the lines of samples all of whose grades msgspec writes as the standard library does."""
         values: list[Any] = []
         forms = {key: [_grade(grade, values) for grade in column] for key, column in columns.items()}
-        _check(values)
         written = {key: list(map(_write, column)) for key, column in forms.items()}
-        keys = [b"%b%b:" % (b"," if at else b"{", _write(key)) for at, key in enumerate(columns)]
-        found: list[bytes | memoryview] = []
-        for at, (sample, own) in enumerate(zip(samples, recorded, strict=False)):
-            found += (b'{"grade":', written[self.main][at], b',"grades":')
-            for key, column in zip(keys, written.values(), strict=True):
-                found += (key, column[at])
-            found += (b"},", _inner(_write(self._verdict(sample, columns, texts, at))), b",", _inner(own), b"}\n")
-        return found
+        _check(values)
+        keys = [_write(key).replace(b"%", b"%%") for key in columns]
+        form = b'{"grade":%%b,"grades":{%b},%%b,' % b",".join([b"%b:%%b" % key for key in keys])
+        verdicts = [_write(each)[1:-1] for each in self._verdicts(samples, columns, texts)]
+        heads = map(form.__mod__, zip(written[self.main], *written.values(), verdicts, strict=True))
+        return [piece for head, own in zip(heads, recorded, strict=False) for piece in (head, _rest(own), b"\n")]
 
-    def _verdict(self, sample: Sample, columns: Columns, texts: Texts, at: int) -> Any:
-        judged = {key: text for key, column in texts.items() if (text := column[at]) is not None}
-        submission = judged.get(self.main, sample.text if sample.text is not None else sample.label)
-        passed = None if self.success is None else self.success.passed(columns[self.success.grader][at])
-        return _Verdict(passed, columns[self.main][at].outcome, submission or "", judged or None)
+    def _verdicts(self, samples: Sequence[Sample], columns: Columns, texts: Texts) -> Iterator[Any]:
+        success, main = self.success, columns[self.main]
+        for at, sample in enumerate(samples):
+            judged = {key: column[at] for key, column in texts.items() if column[at] is not None} if texts else {}
+            text = judged.get(self.main, sample.label if sample.text is None else sample.text) or ""
+            passed = None if success is None else success.passed(columns[success.grader][at])
+            yield _Verdict(passed, main[at].outcome, text, judged or None)
 
     def _line(self, sample: Sample, recorded: bytes, columns: Columns, texts: Texts) -> list[bytes | memoryview]:
         """Return the line of one sample."""
         with suppress(TypeError, ValueError):  # as what is recorded: the standard library decides
             return self._lines([sample], [recorded], columns, texts)
         grades = {key: json_data(_grade(column[0], [])) for key, column in columns.items()}
-        row = {"grade": grades[self.main], "grades": grades, **json_data(self._verdict(sample, columns, texts, 0))}
+        row = {"grade": grades[self.main], "grades": grades, **json_data(*self._verdicts([sample], columns, texts))}
         return [dumps(row).encode()[:-1], b",", memoryview(recorded)[1:], b"\n"]
 
     def _mended(self, grade: Grade, sample: Sample, key: str) -> Grade:
@@ -448,6 +455,6 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         return grade
 
 
-def _inner(data: bytes) -> bytes | memoryview:
-    """Return a JSON object without its braces; of a long one without a copy."""
-    return data[1:-1] if len(data) < _LONG else memoryview(data)[1:-1]
+def _rest(data: bytes) -> bytes | memoryview:
+    """Return a JSON object without its first brace; of a long one without a copy."""
+    return data[1:] if len(data) < _LONG else memoryview(data)[1:]

@@ -62,11 +62,3 @@ def test_the_stack_works_on_a_format_without_tools(tmp_path):
     report = gradestack.grade_files([tmp_path / "results.json"], stack="trajectory", output=tmp_path / "out")
     assert list(report.aggregates) == sorted(set(ALL) - {"tool_schema"})
     assert [each["label"] for each in report.summary["headline"]["figures"]] == [FIGURES[0], *FIGURES[2:]]
-
-
-def test_the_interval_of_the_success_rate_is_clustered_by_task():
-    """Of two tasks, over the calls of both; without an executed call there is a reason."""
-    outcomes = gradestack.grade(samples(), graders=["tool_success"]).aggregates["tool_success"]["tool_outcomes"]
-    assert (outcomes["success_rate_interval"]["n"], outcomes["success_rate_interval"]["clusters"]) == (6, 2)
-    nothing = gradestack.grade([Sample(id="a", calls=())], graders=["tool_success"]).aggregates["tool_success"]
-    assert nothing["tool_outcomes"]["success_rate_reason"] == "no call was executed"

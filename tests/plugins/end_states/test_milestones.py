@@ -7,7 +7,7 @@ import random
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from gradestack import Expectation, Outcome, Sample
+from gradestack import Expectation, Sample
 from gradestack_plugins.end_states import milestones
 from gradestack_plugins.end_states.milestones import (
     Milestones,
@@ -31,51 +31,6 @@ SENT = {"constraints": [{"database": "SENT", "kind": "addition", "target": [{"to
 
 def graded(reference, state=SNAPSHOTS):
     return Milestones().grade(Sample(id="a", state={"snapshots": state}, expected=Expectation(state=reference)))
-
-
-def test_milestones_are_reached_in_order():
-    """The mean of their similarities; each is laid over the snapshot it fits best, a snapshot keeps what it lacks."""
-    grade = graded({"milestones": [WIFI, SENT]})
-    assert (grade.score, grade.parts) == (1.0, {"milestones": 1.0, "minefields": 0.0})
-    assert [(item.id, item.metadata["snapshot"]) for item in grade.items] == [("milestone 0", 1), ("milestone 1", 2)]
-    late = [SNAPSHOTS[0], {"SENT": [{"to": "Ann"}]}, {"SETTING": ON}]
-    assert graded({"milestones": [WIFI, SENT]}, late).score == 0.5
-    first_sent = {"constraints": [{**SENT["constraints"][0], "reference": -1}]}
-    assert graded({"milestones": [WIFI, first_sent], "edges": []}, late).score == 1.0
-
-
-def test_a_minefield_nullifies_the_run():
-    """However small its similarity; without milestones the rest is 1."""
-    grade = graded(
-        {
-            "milestones": [WIFI],
-            "minefields": [SENT | {"constraints": [{"database": "SENT", "target": [{"to": "Ann"}]}]}],
-        }
-    )
-    assert (grade.score, grade.parts) == (0.0, {"milestones": 1.0, "minefields": 1.0})
-    assert [each.code for each in grade.reasons] == ["minefield"]
-    assert graded({"minefields": [{"constraints": [{"database": "SENT", "target": [{"to": "Bob"}]}]}]}).score == 1.0
-    assert graded({"milestones": []}).score == 1.0
-
-
-def test_guardrails_keep_other_tables_as_they_were():
-    """Since the milestones before; they are factors and not in the root, and may be named or taken away."""
-    moved = [SNAPSHOTS[0], {"SETTING": ON, "OTHER": [{"x": 1}]}, {"SENT": [{"to": "Ann"}], "OTHER": []}]
-    assert graded({"milestones": [WIFI, SENT]}, moved).score == 0.5
-    assert graded({"milestones": [WIFI, {**SENT, "unguarded": ["OTHER"]}]}, moved).score == 1.0
-    assert graded({"milestones": [WIFI, {**SENT, "guardrails": []}]}, moved).score == 1.0
-    talk = [SNAPSHOTS[0], {"SETTING": ON, "SANDBOX": [{"x": 1}]}, {"SENT": [{"to": "Ann"}], "SANDBOX": []}]
-    assert graded({"milestones": [WIFI, SENT]}, talk).score == 1.0
-
-
-def test_similarity_is_the_geometric_mean_of_constraints():
-    """Two constraints, of which one is half kept: the root of a half; a guardrail does not change the root."""
-    half = {"database": "SENT", "target": [{"to": "Ann Lee x"}], "columns": {"to": "words"}}
-    grade = graded({"milestones": [{"constraints": [half, *WIFI["constraints"]]}]})
-    assert grade.score == pytest.approx(math.sqrt(0.5))
-    guard = {"database": "SETTING", "kind": "guardrail", "reference": 0}
-    both = graded({"milestones": [WIFI, {"constraints": [half, *WIFI["constraints"], guard]}]})
-    assert both.items[1].score == pytest.approx(math.sqrt(0.5))
 
 
 def test_tables_are_compared_by_the_best_assignment_of_rows():
@@ -171,33 +126,8 @@ def test_the_best_mapping_is_found():
     assert seen == {0.0, 1.0, 2.0, 3.0}
 
 
-@pytest.mark.parametrize(
-    ("reference", "state"),
-    [
-        ({"milestones": [{"constraints": [{"kind": "snapshot"}]}]}, SNAPSHOTS),
-        ({"milestones": [{"constraints": [{"database": "A", "kind": "wish"}]}]}, SNAPSHOTS),
-        ({"milestones": [{"constraints": [{"database": "A", "target": [1]}]}]}, SNAPSHOTS),
-        (
-            {"milestones": [{"constraints": [{"database": "SENT", "target": [], "columns": {}, "reference": "x"}]}]},
-            SNAPSHOTS,
-        ),
-        ({"milestones": [WIFI, WIFI], "edges": [[0, 1], [1, 0]]}, SNAPSHOTS),
-        ({"milestones": [WIFI, WIFI], "edges": [[0, 2]]}, SNAPSHOTS),
-        ({"milestones": [WIFI, SENT], "edges": []}, SNAPSHOTS),
-        ({"milestones": 3}, SNAPSHOTS),
-        ({"milestones": [WIFI]}, []),
-        ({"milestones": [WIFI]}, [3]),
-        (
-            {"milestones": [{"constraints": [{"database": "SENT", "target": [{"to": 1}], "columns": {"to": "luck"}}]}]},
-            SNAPSHOTS,
-        ),
-        ({"milestones": [WIFI] * 65}, SNAPSHOTS),
-    ],
-)
-def test_what_is_not_of_its_form_fails_the_grade(reference, state):
-    """With what is wrong, and no zero."""
-    grade = graded(reference, state)
-    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "unusable_state")
+def test_more_milestones_than_can_be_laid_fail_the_grade():
+    assert graded({"milestones": [WIFI] * 65}).fault.code == "unusable_state"
 
 
 def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
@@ -209,8 +139,3 @@ def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
     monkeypatch.setattr(milestones, "_BUDGET", 5000)
     with pytest.raises(Unusable, match="more than 5,000 mappings"):
         graph_of(never, [], ["T"]).best(snapshots_of(tables))
-
-
-def test_nothing_recorded_and_no_reference_are_skipped():
-    assert Milestones().grade(Sample(id="a")).reasons[0].code == "state_not_recorded"
-    assert Milestones().grade(Sample(id="a", state=[{}])).reasons[0].code == "no_milestones"

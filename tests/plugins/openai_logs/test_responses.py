@@ -2,7 +2,6 @@
 
 import pytest
 
-from gradestack import Status
 from tests.plugins.chat_files import read, written
 
 USER = {"role": "user", "content": "Book it."}
@@ -27,23 +26,6 @@ def output(identifier, text, **more):
 def items(tmp_path):
     def one(*given):
         (found,) = read("openai", written(tmp_path, [list(given)]))
-        return found
-
-    return one
-
-
-@pytest.fixture
-def response(tmp_path):
-    def one(*given, **more):
-        whole = {
-            "id": "resp_1",
-            "object": "response",
-            "model": "m",
-            "status": "completed",
-            "output": list(given),
-            **more,
-        }
-        (found,) = read("openai", written(tmp_path, [whole]))
         return found
 
     return one
@@ -115,85 +97,3 @@ def test_approvals_tell_what_was_run(items):
     ]
     assert all(c.arguments == {"seat": 1} for c in found.calls)
     assert found.remarks == {"id_made": 1}
-
-
-def test_built_in_calls_say_themselves_how_they_went(items):
-    """Those that the API runs carry status and results; of a client's own, the output item does."""
-    found = items(
-        USER,
-        {"type": "web_search_call", "id": "1", "status": "completed", "action": {"query": "x"}},
-        {"type": "code_interpreter_call", "id": "2", "status": "failed", "code": "1/0", "container_id": "c"},
-        {"type": "file_search_call", "id": "3", "status": "completed", "queries": ["q"], "results": [{"text": "t"}]},
-        {"type": "shell_call", "call_id": "4", "status": "completed", "action": {"commands": ["ls"]}},
-        {"type": "apply_patch_call", "call_id": "5", "status": "completed", "operation": {"path": "x"}},
-        {"type": "local_shell_call", "id": "lsh", "call_id": "6", "status": "completed", "action": {}},
-        {"type": "shell_call_output", "call_id": "4", "output": [{"stdout": "a"}]},
-        {"type": "apply_patch_call_output", "call_id": "5", "status": "failed", "output": "no such file"},
-        {"type": "local_shell_call_output", "id": "6", "output": "b"},
-    )
-    assert [(c.name, c.kind, c.status) for c in found.calls] == [
-        ("web_search", "builtin", "ok"),
-        ("code_interpreter", "builtin", "error"),
-        ("file_search", "builtin", "ok"),
-        ("shell", "builtin", "ok"),
-        ("apply_patch", "builtin", "error"),
-        ("local_shell", "builtin", "ok"),
-    ]
-    assert found.calls[1].arguments == {"code": "1/0", "container_id": "c"}
-    assert found.calls[4].error == "no such file"
-
-
-def test_unknown_items_are_counted_by_type(items):
-    found = items(USER, SAID, {"type": "hologram"}, {"id": "msg_1"}, {"type": "item_reference", "id": "x"})
-    assert found.remarks == {"id_made": 1, "item:hologram": 1, "item:item_reference": 2}
-
-
-def test_a_responses_object_brings_instructions_tools_and_usage(response):
-    tools = [
-        {"type": "function", "name": "f", "parameters": {}},
-        {"type": "mcp", "server_label": "s"},
-        {"type": "web_search"},
-    ]
-    listed = {"type": "mcp_list_tools", "tools": [{"name": "find", "input_schema": {"type": "object"}}]}
-    usage = {
-        "input_tokens": 9,
-        "output_tokens": 5,
-        "input_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 1},
-    }
-    found = response(listed, SAID, tools=tools, usage=usage, instructions="Be brief.", conversation={"id": "conv_1"})
-    assert [t.name for t in found.tools] == ["f", "web_search", "find"]
-    assert found.tools[2].parameters == {"type": "object"}
-    assert (found.usage.input_tokens, found.usage.cached_input_tokens, found.usage.cache_write_tokens) == (9, 3, 1)
-    assert (found.turns[0][0].role, found.turns[0][0].content) == ("system", "Be brief.")
-    assert found.trace == {"response_id": "resp_1", "session_id": "conv_1"}
-    assert found.cluster == "conv_1"
-    assert response(SAID, tools=tools).remarks["tool:mcp"] == 1
-
-
-@pytest.mark.parametrize(
-    ("more", "ended", "status"),
-    [
-        ({}, "completed", Status.OK),
-        (
-            {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
-            "limit:max_tokens",
-            Status.OK,
-        ),
-        (
-            {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
-            "limit:content_filter",
-            Status.OK,
-        ),
-        ({"status": "cancelled"}, "cancelled", Status.OK),
-        ({"status": "failed", "error": {"code": "server_error", "message": "x"}}, "error", Status.FAILED),
-    ],
-)
-def test_only_an_error_makes_a_run_failed(response, more, ended, status):
-    """A limit or a cancellation is said, and the run is graded."""
-    found = response(SAID, **more)
-    assert (found.ended, found.status) == (ended, status)
-
-
-def test_a_response_that_waits_for_a_result_has_not_ended(response):
-    """It is completed as an answer, the run goes on."""
-    assert response(function_call("a")).ended is None

@@ -95,36 +95,6 @@ def test_the_published_table_gives_its_samples(command, tmp_path):
             ]
 
 
-def test_cells_are_read_as_their_field_says(read):
-    """Text stays text, JSON is decoded, numbers become numbers, and an empty cell is not recorded."""
-    header = (
-        "id,run,model,label,calls,expected,usage.input_tokens,usage.cost_usd,facets.tags,recorded.score,expected.text\n"
-    )
-    full = f'007,2,m,1,{quoted(CALL)},refund,12,0.5,"[""a""]",0.25,\n'
-    (first, second) = read(header + full + "8,,,,,,,,,,\n")
-    assert (first.id, first.run, first.label, first.usage.input_tokens, first.usage.cost_usd) == (
-        "007",
-        2,
-        "1",
-        12,
-        0.5,
-    )
-    assert first.calls[0].arguments == {"ticket": "T-3"}
-    assert first.facets == {"tags": ["a"]}
-    assert first.recorded == {"score": 0.25}
-    assert (first.expected.label, first.expected.calls) == ("refund", None)
-    assert (second.run, second.model, second.label, second.usage) == (None,) * 4
-    assert second.expected == gradestack.Expectation()
-    assert second.facets == {}
-
-
-def test_an_empty_cell_of_calls_is_no_call(read):
-    """As the empty list is; of another field it is not recorded."""
-    nothing, empty = read("id,calls,expected.calls,text\na,[],[],x\nb,,,\n")
-    assert (nothing.calls, nothing.expected.calls) == (empty.calls, empty.expected.calls) == ((), ())
-    assert empty.text is None
-
-
 @pytest.mark.parametrize(("columns", "cells", "reason"), DATA["a_cell_that_its_field_cannot_hold_makes_a_bad_record"])
 def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cells, reason):
     """Other rows are read; the reason names the field, the place the line of the file."""
@@ -132,14 +102,6 @@ def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cel
     assert isinstance(bad, BadRecord)
     assert reason in bad.reason
     assert (str(bad.source), good.id, str(good.source)) == ("table.csv:3", "b", "table.csv:4")
-
-
-def test_a_row_of_another_length_is_a_bad_record(read):
-    """Nobody can say which cell is missing."""
-    few, good, many = read("id,label\na\nb,x\n\nc,x,y\n")
-    assert (few.reason, str(few.source)) == ("1 cells where the table has 2 columns", "table.csv:2")
-    assert (many.reason, str(many.source)) == ("3 cells where the table has 2 columns", "table.csv:5")
-    assert good.label == "x"
 
 
 @pytest.mark.parametrize("content", ["id,label\na,{}\n", 'id,label\na,"{}\n'], ids=["a table", "an open quote"])
@@ -185,12 +147,6 @@ def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read
     assert "there is no column 'tasks', mapped to id (did you mean 'task'?); there are: task, what" in message
 
 
-def test_a_field_that_only_some_records_have_is_read_where_it_is(read):
-    """What is sparse is not missing."""
-    first, second = read('{"t": "a"}\n{"t": "b", "l": {"k": "x"}}\n', {"id": "t", "label": "$.l.k"}, "log.jsonl")
-    assert (first.label, second.label) == (None, "x")
-
-
 @pytest.mark.parametrize(("place", "steps"), DATA["a_path_is_names_and_indexes"])
 def test_a_path_is_names_and_indexes(place, steps):
     """What does not begin with $ is the name of a column, whatever it looks like."""
@@ -230,24 +186,6 @@ def test_wildcards_want_a_package(monkeypatch):
     assert Records(columns={"id": "$.log[0].id"})
 
 
-def test_a_path_with_wildcards_gives_lists_and_single_values(read):
-    """All of it where a list is meant, also behind JSON text in a cell; where one value is meant, there must be one."""
-    pytest.importorskip("jsonpath")
-    log = [{"message": each, "kind": "m", "task": "t1"} for each in TALK] + [{"kind": "end", "score": 1}]
-    columns = {
-        "id": "$.log[0:1].task",
-        "messages": "$.log[?@.kind == 'm'].message",
-        "recorded.score": "$.log[?@.kind == 'end'].score",
-    }
-    records = [{"log": log}, {"log": json.dumps(log)}, {"log": [*log, log[-1] | {"score": 0}]}]
-    first, second, bad = read("".join(json.dumps(each) + "\n" for each in records), columns, "log.jsonl")
-    for sample in (first, second):
-        assert (sample.id, len(sample.turns[0])) == ("t1", 4)
-        assert sample.calls[0].arguments == {"ticket": "T-3"}
-        assert sample.recorded == {"score": 1}
-    assert bad.reason == "recorded.score: the path leads to 2 values, where one is meant"
-
-
 def test_a_path_that_finds_nothing_is_refused(read):
     """With wildcards as without: no record has the place."""
     pytest.importorskip("jsonpath")
@@ -270,52 +208,6 @@ def test_a_field_that_no_sample_has_is_refused(columns, message):
     """With the nearest that there is."""
     with pytest.raises(ValueError, match=message):
         Records(columns=columns)
-
-
-@pytest.mark.parametrize("layout", ["lines", "list", "document"])
-def test_json_is_read_however_it_lies(read, layout):
-    """One a line, in a list, or one object over several lines, with results and errors of calls."""
-    record = {"key": 5, "log": {"messages": TALK}, "more": 1}
-    content = {"lines": json.dumps(record), "list": json.dumps([record]), "document": json.dumps(record, indent=1)}
-    (sample,) = read(content[layout], {"id": "key", "messages": "$.log.messages"}, "log.json")
-    assert (sample.id, sample.source.id, sample.text, sample.input) == ("5", 5, "It is used.", "Refund T-3.")
-    assert (sample.calls[0].status, sample.calls[0].error) == ("error", "Error: used")
-    assert sample.remarks == {"column:more": 1}
-
-
-def test_a_column_goes_before_what_the_conversation_says(read):
-    (sample,) = read(json.dumps({"id": "a", "messages": TALK, "calls": [], "text": "x"}), name="log.jsonl")
-    assert (sample.calls, sample.text, sample.input) == ((), "x", "Refund T-3.")
-
-
-def test_messages_of_content_blocks_are_read_as_such(read):
-    """Calls of Anthropic's form are calls."""
-    blocks = [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}]
-    talk = [{"role": "user", "content": "go"}, {"role": "assistant", "content": blocks}]
-    tools = [{"name": "f", "input_schema": {"type": "object"}}]
-    (sample,) = read(json.dumps({"id": "a", "messages": talk, "tools": tools}), name="log.jsonl")
-    assert sample.calls[0].arguments == {"a": 1}
-    assert sample.tools[0].parameters == {"type": "object"}
-
-
-def test_ids_are_made_up_where_there_are_none(read):
-    """Of the name of the file and the place of the row; that is remarked."""
-    named, made = read("id,label\na,x\n,x\n", name="log.v1.csv")
-    assert (named.id, named.facets, named.remarks) == ("a", {}, {})
-    assert (made.id, made.facets, made.remarks) == ("log:1", {"id_made": True}, {"id_made": 1})
-
-
-def test_what_is_not_mapped_is_counted(read):
-    """By name, as far as names can be shown."""
-    (sample,) = read("id,label,note,what ever,\na,x,1,2,3\n")
-    assert sample.remarks == {"column:note": 1, "column:other": 2}
-
-
-@pytest.mark.parametrize(("delimiter", "name"), [(";", "table.csv"), ("\t", "table.tsv"), (",", "table.csv")])
-def test_cells_are_separated_by_what_the_header_has(read, delimiter, name):
-    """A comma, else a tab or a semicolon; a byte-order mark is no part of a name."""
-    (sample,) = read(f"\ufeffid{delimiter}label\r\na{delimiter}x\r\n", name=name)
-    assert (sample.id, sample.label) == ("a", "x")
 
 
 def test_rows_over_several_lines_keep_their_first_line(read):

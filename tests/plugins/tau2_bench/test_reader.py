@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack import BadRecord, DataError, Outcome, Rule, Sample, Status, testing
+from gradestack import BadRecord, DataError, Outcome, Sample, Status, testing
 from gradestack_plugins.tau2_bench.grader import Tau2Reward
 from gradestack_plugins.tau2_bench.reader import Tau2
 from tests.plugins.described_samples import agrees, described, read
@@ -58,57 +58,6 @@ def test_calls_have_their_results_and_requestors(tau2):
     assert not sample.remarks
 
 
-def test_arguments_that_are_not_compared_may_be_anything(tau2):
-    """compare_args leaves the others to a rule; null compares all; the user's actions keep their requestor."""
-    actions = (
-        tau2.action("find", ["to"], to="X", day=1),
-        tau2.action("book", None, seat=1),
-        tau2.action("restart", [], requestor="user", hard=True),
-    )
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(), tasks=[tau2.task("t", *actions)]))
-    free = Rule(ignore=True, optional=True)
-    assert [call.rules for call in sample.expected.calls] == [{"day": free}, None, {"hard": free}]
-    assert [call.arguments for call in sample.expected.calls] == [{"to": "X", "day": 1}, {"seat": 1}, {"hard": True}]
-    assert [call.requestor for call in sample.expected.calls] == ["assistant", "assistant", "user"]
-
-
-def test_no_actions_is_no_reference_and_an_empty_list_is_one(tau2):
-    """A task without criteria expects nothing known; one with an empty list expects no call."""
-    tasks = [tau2.task("none", criteria=False), tau2.task("empty")]
-    none, empty = read(Tau2(), tau2.write(tau2.simulation("none"), tau2.simulation("empty"), tasks=tasks))
-    assert none.expected.calls is None
-    assert empty.expected.calls == ()
-
-
-@pytest.mark.parametrize(
-    ("reason", "ended", "status"),
-    [
-        ("agent_stop", "completed", Status.OK),
-        ("max_steps", "limit:steps", Status.OK),
-        ("timeout", "limit:time", Status.OK),
-        ("too_many_errors", "limit:errors", Status.OK),
-        ("context_window_exceeded", "limit:context", Status.OK),
-        ("agent_error", "error", Status.OK),
-        ("infrastructure_error", "error", Status.FAILED),
-        ("unexpected_error", "error", Status.FAILED),
-        ("never_heard_of", None, Status.OK),
-        (["odd"], None, Status.OK),
-    ],
-)
-def test_how_a_simulation_ended(tau2, reason, ended, status):
-    """Limits and errors are told apart; only the benchmark's own trouble makes a failed sample."""
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(ended=reason)))
-    assert (sample.ended, sample.status) == (ended, status)
-
-
-def test_checks_are_recorded_as_shares(tau2):
-    """Of each list of checks the share that is met is recorded, of none nothing."""
-    checks = [{"action_match": True}, {"action_match": False}]
-    about = {"reward": 0.0, "db_check": {"db_match": False}, "action_checks": checks, "nl_assertions": None}
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(reward_info=about)))
-    assert sample.recorded == {"reward": 0.0, "db_match": False, "actions": 0.5}
-
-
 def test_odd_messages_are_counted_by_kind(tau2):
     messages = [
         "no message",
@@ -144,24 +93,6 @@ def test_a_result_without_an_id_answers_the_oldest_open_call_of_its_requestor(ta
     assert [call.id for call in sample.calls] == [None, None]
 
 
-def test_a_simulation_without_a_task_is_a_bad_record(tau2):
-    """It is named with its line, and reading goes on."""
-    odd = tau2.simulation()
-    del odd["task_id"]
-    path = tau2.write(odd, tau2.simulation("t"), 7)
-    bad, good, number = read(Tau2(), path)
-    assert isinstance(bad, BadRecord)
-    assert "task_id is missing" in bad.reason
-    assert good.id == "t"
-    assert "expected a simulation" in number.reason
-
-
-def test_numbers_as_task_ids_keep_their_number(tau2):
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(7), tasks=[tau2.task(7, tau2.action("f"))]))
-    assert (sample.id, sample.source.id) == ("7", 7)
-    assert [call.name for call in sample.expected.calls] == ["f"]
-
-
 def test_tools_are_read_where_they_are_defined(tau2):
     whole = tau2.results(tau2.simulation())
     definition = {"name": "find", "doc": "Find.", "params": {"type": "object"}, "returns": None}
@@ -170,15 +101,6 @@ def test_tools_are_read_where_they_are_defined(tau2):
     path.write_text(json.dumps(whole))
     (sample,) = read(Tau2(), path)
     assert sample.tools == (gradestack.ToolSpec(name="find", description="Find.", parameters={"type": "object"}),)
-
-
-def test_members_may_come_in_any_order(tau2):
-    whole = tau2.results(tau2.simulation("t"), tasks=[tau2.task("t", tau2.action("f"))])
-    path = tau2.write()
-    path.write_text(json.dumps(dict(reversed(whole.items()))))
-    assert Tau2.sniff(path, path.read_bytes()) > 0
-    (sample,) = read(Tau2(), path)
-    assert [call.name for call in sample.expected.calls] == ["f"]
 
 
 def test_any_split_reads_the_same(tau2, monkeypatch):

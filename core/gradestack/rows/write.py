@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain, repeat
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -149,9 +150,7 @@ def _call(call: ToolCall, values: list[Any], result: Any) -> Any:
 
 def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     arguments, rules = call.arguments, call.rules
-    if rules is not None:
-        values.append(rules)
-    values += arguments.values() if isinstance(arguments, dict) else (arguments,)
+    values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
     if arguments and call.name:
         return call
     return _ExpectedCall(  # with what it leaves out where there is nothing
@@ -414,10 +413,11 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         written = {key: list(map(_write, column)) for key, column in forms.items()}
         _check(values)
         keys = [_write(key).replace(b"%", b"%%") for key in columns]
-        form = b'{"grade":%%b,"grades":{%b},%%b,' % b",".join([b"%b:%%b" % key for key in keys])
-        verdicts = [_write(each)[1:-1] for each in self._verdicts(samples, columns, texts)]
-        heads = map(form.__mod__, zip(written[self.main], *written.values(), verdicts, strict=True))
-        return [piece for head, own in zip(heads, recorded, strict=False) for piece in (head, _rest(own), b"\n")]
+        form = b'{"grade":%%b,"grades":{%b},' % b",".join([b"%b:%%b" % key for key in keys])
+        heads = map(form.__mod__, zip(written[self.main], *written.values(), strict=True))
+        verdicts = map(_write, self._verdicts(samples, columns, texts))
+        parts = zip(heads, map(_inner, verdicts), repeat(b","), map(_inner, recorded), repeat(b"}\n"), strict=False)
+        return list(chain.from_iterable(parts))
 
     def _verdicts(self, samples: Sequence[Sample], columns: Columns, texts: Texts) -> Iterator[Any]:
         success, main = self.success, columns[self.main]
@@ -455,6 +455,6 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
         return grade
 
 
-def _rest(data: bytes) -> bytes | memoryview:
-    """Return a JSON object without its first brace; of a long one without a copy."""
-    return data[1:] if len(data) < _LONG else memoryview(data)[1:]
+def _inner(data: bytes) -> bytes | memoryview:
+    """Return a JSON object without its braces; of a long one without a copy."""
+    return data[1:-1] if len(data) < _LONG else memoryview(data)[1:-1]

@@ -9,7 +9,7 @@ wrong where something is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -48,20 +48,10 @@ class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     kwargs: Any = None
 
 
-class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
-    """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
-
-    result: Any = None
-    error: str | None = None
-    turn: int | None = None
-    step: int | None = None
-    author: str | None = None
-    server: str | None = None
-    kind: Literal["function", "builtin", "mcp", "custom"] | None = None
-    status: Literal["ok", "error", "denied", "not_run"] | None = None
-    error_type: str | None = None
-    started: str | None = None
-    seconds: float | None = None
+_KNOWN = frozenset({"name", "arguments", "raw_arguments", "id", "requestor"})
+_FIELDS = [(each.name, each.type, None) for each in msgspec.structs.fields(ToolCall) if each.name not in _KNOWN]
+CallDetails: Any = msgspec.defstruct("CallDetails", _FIELDS, forbid_unknown_fields=True, gc=False, kw_only=True)
+"""What the form may say of a call that was made, beyond name, arguments, id and requestor."""
 
 
 class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -75,13 +65,7 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     requestor: str | None = None
 
 
-_DetailedCall = msgspec.defstruct(
-    "_DetailedCall",
-    [(field.name, field.type, field.default) for field in msgspec.structs.fields(CallDetails)],
-    bases=(_Call,),
-    forbid_unknown_fields=True,
-    gc=False,
-)
+_DetailedCall = msgspec.defstruct("_DetailedCall", _FIELDS, bases=(_Call,), forbid_unknown_fields=True, gc=False)
 """A call with more than most have: looked for in lines whose calls are not of the usual keys."""
 
 

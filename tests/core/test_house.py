@@ -84,7 +84,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 318,
     "plugins/gradestack_plugins/orchestrationbench": 3_610,
     "plugins/gradestack_plugins/pages": 6_862,
-    "plugins/gradestack_plugins/readers": 3_407,
+    "plugins/gradestack_plugins/readers": 3_391,
     "plugins/gradestack_plugins/records": 650,
     "plugins/gradestack_plugins/reporters": 321,
     "plugins/gradestack_plugins/stability": 1_180,
@@ -96,7 +96,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_059,
     "plugins/gradestack_plugins/when2call": 1_275,
     "core": 19_121,
-    "plugins": 37_155,
+    "plugins": 37_139,
     "tests": 47_222,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
-from gradestack_plugins.readers.chat import schema_of, tool_spec
+from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
@@ -119,11 +119,8 @@ def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
         found = tool_spec(raw)
         if found is None:
             talk.remark(kind_of("tool", type_of(raw)))
-            continue
-        schema = raw.get("input_schema")
-        if schema is not None:
-            found = ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
-        yield found
+        else:
+            yield found
 
 
 def usage_of(raw: Any) -> Usage | None:

@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Sample, Source, ToolSpec, Usage
-from gradestack_plugins.readers.chat import schema_of, tool_spec
+from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
@@ -198,14 +198,10 @@ def _tool(raw: Any) -> ToolSpec | None:
     """Return one tool: a function (wrapped or flat), a custom one, one of an MCP server, or a built-in by its type."""
     if not isinstance(raw, dict):
         return None
-    custom, schema = raw.get("custom"), raw.get("input_schema")
+    custom, kind = raw.get("custom"), raw.get("type")
     found = tool_spec(custom if isinstance(custom, dict) else raw)
-    if found is None:
-        kind = raw.get("type")
-        built_in = isinstance(kind, str) and kind not in {"function", "custom", "mcp", "namespace"}
-        return ToolSpec(name=kind) if built_in and isinstance(kind, str) else None
-    if schema is not None and found.parameters is None:
-        return ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
+    if found is None and isinstance(kind, str) and kind not in {"function", "custom", "mcp", "namespace"}:
+        return ToolSpec(name=kind)
     return found
 
 

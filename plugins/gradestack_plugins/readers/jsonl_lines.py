@@ -126,6 +126,7 @@ class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ign
 
     name: str = ""
     function: _Tool | None = None
+    input_schema: Any = None
 
 
 _OF_READERS = "calls label text plan tools status agent_usage remarks source native"
@@ -275,8 +276,8 @@ def _decoded(data: bytes) -> Any:
         raise Unusual
     if line.entries is not None:
         tools = tuple([each.function or each for each in line.entries])
-        for each in tools:
-            if not each.name or len(each.text) > _LONG_TEXT:
+        for entry, each in zip(line.entries, tools, strict=True):
+            if not each.name or len(each.text) > _LONG_TEXT or entry.input_schema is not None:
                 raise Unusual
         _set(line, "tools", tools)
     return line

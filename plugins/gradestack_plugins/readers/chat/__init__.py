@@ -120,7 +120,10 @@ def text_of(content: Any) -> str:
 
 
 def tool_spec(raw: Any) -> ToolSpec | None:
-    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name."""
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name.
+
+    Where it says no parameters, they are the ``input_schema`` of Anthropic's form and of MCP.
+    """
     if not isinstance(raw, _OBJECT):
         return None
     function = raw.get("function")
@@ -128,10 +131,11 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     name, description = inner.get("name"), inner.get("description")
     if not isinstance(name, str):
         return None
+    parameters = parameters_of(inner.get("parameters"))
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=parameters_of(inner.get("parameters")),
+        parameters=schema_of(raw.get("input_schema")) if parameters is None else parameters,
     )
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from gradestack import Message, ToolCall
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import parse_arguments
-from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.conversation import Conversation, kind_of, text_or_none
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.results import plain
 
 _USES: Final = {"tool_use": "function", "server_tool_use": "builtin", "mcp_tool_use": "mcp"}
 _RESULT: Final = "tool_result"
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def is_result(block: Any) -> bool:
@@ -27,15 +23,10 @@ def is_result(block: Any) -> bool:
 
 
 class AnthropicConversation(Conversation):
-    """Reads messages; each of the assistant is one answer.
+    """Reads messages; each of the assistant is one answer."""
 
-    Attributes:
-        listed: Tools that MCP servers listed, as recorded.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.listed: list[Any] = []
+    part = "block"
+    texts: ClassVar = {"text": "text"}
 
     def read(self, messages: Iterable[Any]) -> None:
         """Read messages to their end."""
@@ -66,33 +57,18 @@ class AnthropicConversation(Conversation):
         for block in results:
             self._result(block)
             given = block.get("content")
-            self.add(Message(role="tool", content=plain(given, "\n"), tool_call_id=_text(block.get("tool_use_id"))))
+            self.add(
+                Message(role="tool", content=plain(given, "\n"), tool_call_id=text_or_none(block.get("tool_use_id")))
+            )
         if results and len(results) == len(blocks):
             return
         rest: Any = [block for block in blocks if not is_result(block)] if results else content
-        self.ask(Message(role="user", content=rest), self._said(rest, "\n") or "")
-
-    def _said(self, content: Any, joint: str) -> str | None:
-        """Return the text of content, None when there is none; blocks that are no text are remarked."""
-        if isinstance(content, str):
-            return content
-        if not isinstance(content, list):
-            if content is not None:
-                self.remark("content:other")
-            return None
-        texts = []
-        for block in content:
-            text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-            if isinstance(text, str):
-                texts.append(text)
-            else:
-                self.remark(kind_of("block", block.get("type") if isinstance(block, dict) else None))
-        return joint.join(texts) if texts else None
+        self.ask(Message(role="user", content=rest), self.text_of(rest, "\n") or "")
 
     def _answer(self, content: Any) -> None:
         self.step += 1
         if not isinstance(content, list):
-            self.text = self._said(content, "")
+            self.text = self.text_of(content, "")
             self.add(Message(role="assistant", content=content))
             return
         texts, thoughts, made = [], [], []
@@ -111,7 +87,7 @@ class AnthropicConversation(Conversation):
                 self.listed += tools if isinstance(tools, list) else []
             else:
                 others.append(block)
-        said = self._said(others, "")
+        said = self.text_of(others, "")
         self.text = said or (None if made else said)
         texts = [block for block in others if isinstance(block, dict)]
         alone = len(texts) == 1 and texts[0].get("type") == "text" and not texts[0].get("citations")
@@ -125,35 +101,23 @@ class AnthropicConversation(Conversation):
         )
         for block in results:
             result = Message(
-                role="tool", content=plain(block.get("content"), "\n"), tool_call_id=_text(block.get("tool_use_id"))
+                role="tool",
+                content=plain(block.get("content"), "\n"),
+                tool_call_id=text_or_none(block.get("tool_use_id")),
             )
             self.add(result)
 
     def _call(self, block: dict[str, Any], kind: Any) -> ToolCall:
-        arguments, text = parse_arguments(block.get("input"))
-        name = block.get("name")
-        if not isinstance(name, str):
-            self.remark("call_without_name")
-        return self.made(
-            ToolCall(
-                name=_text(name) or "",
-                arguments=arguments,
-                raw_arguments=text,
-                id=_text(block.get("id")),
-                turn=self.turn,
-                step=self.step,
-                server=_text(block.get("server_name")),
-                kind=kind,
-            )
-        )
+        given, server = parse_arguments(block.get("input")), block.get("server_name")
+        return self.made(kind, block.get("id"), block.get("name"), given, server=server)
 
     def _result(self, block: dict[str, Any]) -> None:
         content = block.get("content")
         result, problem = plain(content, "\n"), content if isinstance(content, dict) else {}
         kind = problem.get("type")
         if isinstance(kind, str) and kind.endswith("_error"):
-            code = _text(problem.get("error_code"))
-            said = _text(problem.get("error_message")) or code or kind
+            code = text_or_none(problem.get("error_code"))
+            said = text_or_none(problem.get("error_message")) or code or kind
             self.answered(block.get("tool_use_id"), None, result, said, code)
         elif block.get("is_error") is True:
             said = result if isinstance(result, str) else compact(result)

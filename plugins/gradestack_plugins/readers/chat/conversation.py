@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from msgspec.structs import force_setattr
 
@@ -16,6 +17,11 @@ _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 def kind_of(of: str, name: Any) -> str:
     """Return the kind of remark on something of a type or name that is not understood: ``part:input_audio``."""
     return f"{of}:{name if isinstance(name, str) and _WORD.fullmatch(name) else 'other'}"
+
+
+def text_or_none(value: Any) -> str | None:
+    """Return a text as it is, None of anything else."""
+    return value if isinstance(value, str) else None
 
 
 class Conversation:
@@ -30,8 +36,14 @@ class Conversation:
         asked: The text of each user turn.
         text: What the last answer says; None when it says nothing.
         step: Index of the last answer; -1 before the first.
+        listed: Tools that MCP servers listed, as recorded.
         remarks: What was left out or lacks its counterpart, by kind.
+        part: What a part of a message is called in remarks.
+        texts: Types of parts that are text, and the key it stands under.
     """
+
+    part: ClassVar[str]
+    texts: ClassVar[Mapping[str, str]]
 
     def __init__(self) -> None:
         self.turns: list[list[Message]] = [[]]
@@ -39,6 +51,7 @@ class Conversation:
         self.asked: list[str] = []
         self.text: str | None = None
         self.step = -1
+        self.listed: list[Any] = []
         self.remarks: dict[str, int] = {}
         self._by_id: dict[str, deque[ToolCall]] = {}
         self._by_name: dict[str, deque[ToolCall]] = {}
@@ -63,17 +76,61 @@ class Conversation:
         self.asked.append(text)
         self.turns[-1].append(message)
 
-    def made(self, call: ToolCall) -> ToolCall:
-        """Take a call into account, and return it."""
+    def text_of(self, content: Any, joint: str) -> str | None:
+        """Return the text of a message's content, None when there is none; parts that are no text are remarked."""
+        if isinstance(content, str):
+            return content
+        if not isinstance(content, list):
+            if content is not None:
+                self.remark("content:other")
+            return None
+        texts = []
+        for part in content:
+            kind = part.get("type") if isinstance(part, dict) else None
+            key = self.texts.get(kind) if isinstance(kind, str) else None
+            found = part.get(key) if key is not None else self.bare_text(part)
+            if isinstance(found, str):
+                texts.append(found)
+            else:
+                self.remark(kind_of(self.part, kind))
+        return joint.join(texts) if texts else None
+
+    def bare_text(self, part: Any) -> Any:
+        """Return the text of a part that is of no type of text."""
+        return None
+
+    def made(
+        self,
+        kind: Any,
+        identifier: Any,
+        name: Any,
+        arguments: tuple[dict[str, Any] | None, str | None],
+        *,
+        server: Any = None,
+        author: str | None = None,
+    ) -> ToolCall:
+        """Take a call into account, whose arguments are an object and its text, and return it."""
+        if not isinstance(name, str):
+            self.remark("call_without_name")
+        call = ToolCall(
+            name=text_or_none(name) or "",
+            arguments=arguments[0],
+            raw_arguments=arguments[1],
+            id=text_or_none(identifier),
+            turn=self.turn,
+            step=self.step,
+            author=author,
+            server=text_or_none(server),
+            kind=kind,
+        )
         self.calls.append(call)
         if call.arguments is None:
             self.remark("undecodable_arguments")
-        if call.status is None:
-            if call.id is not None:
-                if self.unanswered(call.id) is not None:
-                    self.remark("repeated_call_id")
-                self._by_id.setdefault(call.id, deque()).append(call)
-            self._by_name.setdefault(call.name, deque()).append(call)
+        if call.id is not None:
+            if self.unanswered(call.id) is not None:
+                self.remark("repeated_call_id")
+            self._by_id.setdefault(call.id, deque()).append(call)
+        self._by_name.setdefault(call.name, deque()).append(call)
         return call
 
     def knows(self, identifier: Any) -> bool:

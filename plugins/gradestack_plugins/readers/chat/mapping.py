@@ -313,9 +313,6 @@ def sample_of(
     if "id" not in form:
         remarks["id_made"] = 1
     messages = form.pop("messages", None)
-    tools = form.get("tools")
-    if isinstance(tools, list):
-        form["tools"] = [_tool(each) for each in tools]
     sample = form_sample({"id": made, **form}, source)
     if isinstance(sample, BadRecord):
         return replace(sample, native=record)
@@ -329,13 +326,6 @@ def sample_of(
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
     return replace(sample, remarks=remarks, **changes)
-
-
-def _tool(raw: Any) -> Any:
-    """Return a tool in OpenAI's form; Anthropic's calls its parameters otherwise."""
-    if not isinstance(raw, dict) or "parameters" in raw or not isinstance(raw.get("input_schema"), dict):
-        return raw
-    return {**raw, "parameters": raw["input_schema"]}
 
 
 def _conversation(messages: Any) -> Conversation:

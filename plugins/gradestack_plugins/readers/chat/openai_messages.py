@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import force_setattr
+from typing_extensions import override
 
 from gradestack import Message, ToolCall
 from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import parse_arguments
-from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
+from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of, text_or_none
 from gradestack_plugins.readers.chat.names import calls_of
 from gradestack_plugins.readers.chat.results import error_form, error_text, plain
 
-_TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
-"""Types of parts of text, and the key it stands under."""
 _KEPT_APART: Final = """
 id type status call_id caller created_by async results outputs output result error server_label name
 approval_request_id pending_safety_checks fingerprint namespace execution
@@ -23,10 +22,6 @@ approval_request_id pending_safety_checks fingerprint namespace execution
 _BOOKKEEPING: Final = frozenset(_KEPT_APART.split())
 """Keys of a built-in call that are no arguments of it."""
 _OUTCOMES: Final = ("results", "outputs", "output", "result")
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _thoughts(*lists: Any) -> list[str]:
@@ -41,15 +36,13 @@ def _thoughts(*lists: Any) -> list[str]:
 
 
 class OpenAIConversation(Conversation):
-    """Reads chat messages and items; what belongs to one answer of Responses is put together into one message.
+    """Reads chat messages and items; what belongs to one answer of Responses is put together into one message."""
 
-    Attributes:
-        listed: Tools that MCP servers listed, as recorded.
-    """
+    part = "part"
+    texts: ClassVar = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 
     def __init__(self) -> None:
         super().__init__()
-        self.listed: list[Any] = []
         self._answering = False
         self._parts: list[Any] = []
         self._thought: list[str] = []
@@ -76,28 +69,13 @@ class OpenAIConversation(Conversation):
                 force_setattr(call, "status", "not_run")
         self._pending.clear()
 
-    def text_of(self, content: Any, joint: str) -> str | None:
-        """Return the text of a message's content, None when there is none; parts that are no text are remarked."""
-        if isinstance(content, str):
-            return content
-        if not isinstance(content, list):
-            if content is not None:
-                self.remark("content:other")
-            return None
-        texts = []
-        for part in content:
-            kind = part.get("type") if isinstance(part, dict) else None
-            key = _TEXTS.get(kind) if isinstance(kind, str) else None
-            found = part if isinstance(part, str) else part.get(key) if key is not None else None
-            if isinstance(found, str):
-                texts.append(found)
-            else:
-                self.remark(kind_of("part", kind))
-        return joint.join(texts) if texts else None
+    @override
+    def bare_text(self, part: Any) -> Any:
+        return part
 
     def _message(self, entry: dict[str, Any], role: str) -> None:
         self._close()
-        content, name = entry.get("content"), _text(entry.get("name"))
+        content, name = entry.get("content"), text_or_none(entry.get("name"))
         if role == "user":
             self.ask(Message(role=role, content=content, name=name), self.text_of(content, "\n") or "")
         elif role == "assistant":
@@ -105,7 +83,7 @@ class OpenAIConversation(Conversation):
         elif role in {"tool", "function"}:
             identifier, result = entry.get("tool_call_id"), plain(content)
             self.answered(identifier, name, result, *_error_of(result))
-            self.add(Message(role=role, content=content, name=name, tool_call_id=_text(identifier)))
+            self.add(Message(role=role, content=content, name=name, tool_call_id=text_or_none(identifier)))
         else:
             if role not in {"system", "developer"}:
                 self.remark(kind_of("role", role))
@@ -121,7 +99,9 @@ class OpenAIConversation(Conversation):
         text = self.text_of(content, "")
         if text is None:
             spoken = entry.get("audio")
-            text = _text(entry.get("refusal")) or _text(spoken.get("transcript") if isinstance(spoken, dict) else None)
+            text = text_or_none(entry.get("refusal")) or text_or_none(
+                spoken.get("transcript") if isinstance(spoken, dict) else None
+            )
         self.text = text or (None if made else text)
         thought = entry.get("reasoning_content", entry.get("reasoning"))
         self.add(
@@ -130,7 +110,7 @@ class OpenAIConversation(Conversation):
                 content=text if content is None else content,
                 tool_calls=tuple(made),
                 name=name,
-                reasoning=_text(thought),
+                reasoning=text_or_none(thought),
             )
         )
 
@@ -139,46 +119,16 @@ class OpenAIConversation(Conversation):
         function = raw.get("function") if isinstance(raw, dict) else None
         custom = raw.get("custom") if isinstance(raw, dict) else None
         if isinstance(function, dict):
-            arguments, text = parse_arguments(function.get("arguments"))
-            return self._tool_call("function", raw.get("id"), function.get("name"), arguments, text, author=author)
+            given = parse_arguments(function.get("arguments"))
+            return self.made("function", raw.get("id"), function.get("name"), given, author=author)
         if isinstance(custom, dict):
-            given = custom.get("input")
-            return self._tool_call(
-                "custom", raw.get("id"), custom.get("name"), {"input": given}, _text(given), author=author
-            )
+            return self.made("custom", raw.get("id"), custom.get("name"), _input(custom), author=author)
         flat = calls_of([raw])  # as other libraries write them
         if flat and isinstance(flat[0], dict) and isinstance(flat[0].get("name"), str):
-            arguments, text = parse_arguments(flat[0].get("arguments"))
-            return self._tool_call("function", raw.get("id"), flat[0]["name"], arguments, text, author=author)
+            given = parse_arguments(flat[0].get("arguments"))
+            return self.made("function", raw.get("id"), flat[0]["name"], given, author=author)
         self.remark("call:other")
         return None
-
-    def _tool_call(
-        self,
-        kind: Any,
-        identifier: Any,
-        name: Any,
-        arguments: Any,
-        text: str | None,
-        *,
-        server: Any = None,
-        author: str | None = None,
-    ) -> ToolCall:
-        if not isinstance(name, str):
-            self.remark("call_without_name")
-        return self.made(
-            ToolCall(
-                name=_text(name) or "",
-                arguments=arguments,
-                raw_arguments=text,
-                id=_text(identifier),
-                turn=self.turn,
-                step=self.step,
-                author=author,
-                server=_text(server),
-                kind=kind,
-            )
-        )
 
     def _open(self) -> None:
         """Begin an answer of several items, unless one is being read."""
@@ -222,15 +172,12 @@ class OpenAIConversation(Conversation):
 
     def _function_call(self, item: dict[str, Any]) -> None:
         self._open()
-        arguments, text = parse_arguments(item.get("arguments"))
-        self._made.append(self._tool_call("function", item.get("call_id"), item.get("name"), arguments, text))
+        given = parse_arguments(item.get("arguments"))
+        self._made.append(self.made("function", item.get("call_id"), item.get("name"), given))
 
     def _custom_call(self, item: dict[str, Any]) -> None:
         self._open()
-        given = item.get("input")
-        self._made.append(
-            self._tool_call("custom", item.get("call_id"), item.get("name"), {"input": given}, _text(given))
-        )
+        self._made.append(self.made("custom", item.get("call_id"), item.get("name"), _input(item)))
 
     def _output(self, item: dict[str, Any]) -> None:
         self._close()
@@ -243,18 +190,17 @@ class OpenAIConversation(Conversation):
         if error is None and item.get("status") == "failed":
             error = result if isinstance(result, str) and result else "failed"
         self.answered(identifier, name, result, error, kind)
-        self.add(Message(role="tool", content=result, tool_call_id=_text(identifier)))
+        self.add(Message(role="tool", content=result, tool_call_id=text_or_none(identifier)))
 
     def _built_in(self, item: dict[str, Any], name: str) -> None:
         """Take a call of a built-in tool into account: of one that the API runs, its result stands in the same item."""
         self._open()
-        given = item.get("arguments")
-        text = None
-        if given is None:
-            given = {key: each for key, each in item.items() if key not in _BOOKKEEPING and each is not None}
+        given: tuple[dict[str, Any] | None, str | None]
+        if item.get("arguments") is None:
+            given = {key: each for key, each in item.items() if key not in _BOOKKEEPING and each is not None}, None
         else:
-            given, text = parse_arguments(given)
-        call = self._tool_call("builtin", item.get("call_id") or item.get("id"), name, given, text)
+            given = parse_arguments(item["arguments"])
+        call = self.made("builtin", item.get("call_id") or item.get("id"), name, given)
         self._made.append(call)
         result = next((item[key] for key in _OUTCOMES if item.get(key) is not None), None)
         error, status = item.get("error"), item.get("status")
@@ -263,15 +209,18 @@ class OpenAIConversation(Conversation):
         elif result is not None or (status == "completed" and item.get("call_id") is None and "execution" not in item):
             finish(call, result, None)
 
+    def _of_server(self, item: dict[str, Any]) -> ToolCall:
+        given, server = parse_arguments(item.get("arguments")), item.get("server_label")
+        call = self.made("mcp", item.get("id"), item.get("name"), given, server=server)
+        self._made.append(call)
+        return call
+
     def _mcp_call(self, item: dict[str, Any]) -> None:
         """Take a call of an MCP tool into account, or what came of one that waited for approval."""
         self._open()
         call = self.unanswered(item.get("approval_request_id"))
         if call is None:
-            arguments, text = parse_arguments(item.get("arguments"))
-            server = item.get("server_label")
-            call = self._tool_call("mcp", item.get("id"), item.get("name"), arguments, text, server=server)
-            self._made.append(call)
+            call = self._of_server(item)
         error, output = item.get("error"), item.get("output")
         if error is not None or item.get("status") == "failed":
             finish(call, output, error_text(error) if error is not None else "failed", _type(error))
@@ -280,10 +229,7 @@ class OpenAIConversation(Conversation):
 
     def _asked_approval(self, item: dict[str, Any]) -> None:
         self._open()
-        arguments, text = parse_arguments(item.get("arguments"))
-        server = item.get("server_label")
-        call = self._tool_call("mcp", item.get("id"), item.get("name"), arguments, text, server=server)
-        self._made.append(call)
+        call = self._of_server(item)
         if call.id is not None:
             self._pending[call.id] = call
 
@@ -308,6 +254,11 @@ class OpenAIConversation(Conversation):
         "additional_tools": _tools_listed,
         "program": lambda self, item: self._built_in(item, "program"),
     }
+
+
+def _input(call: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments of a custom tool, which takes text, and that text."""
+    return {"input": call.get("input")}, text_or_none(call.get("input"))
 
 
 def _error_of(result: Any) -> tuple[str | None, str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from gradestack.api import Direction, Figure, Unit
@@ -39,12 +39,7 @@ class Declarations:
         """Return what a figure means, of aggregator "" (averages) or one, by the path below it; None: nobody says."""
         if not aggregator:
             return self._scores.get(grader) if path.startswith("avg_score") else None
-        declared = self._figures.get((grader, aggregator), ())
-        for name in (path, f"{aggregator}.{path}" if path else aggregator):
-            for each in declared:
-                if each.covers(name):
-                    return each
-        return None
+        return declared_figure(self._figures.get((grader, aggregator), ()), aggregator, path)
 
     def at(self, path: str) -> Figure | None:
         """Return what the figure at ``GRADER.AGGREGATOR.FIGURE`` means, as headlines and gates write it."""
@@ -54,6 +49,12 @@ class Declarations:
                 return self.figure(grader, aggregator, path[len(prefix) + 1 :])
         grader, _, name = path.rpartition(".")
         return self.figure(grader, "", name)
+
+
+def declared_figure(figures: Iterable[Figure], aggregator: str, path: str, component: str = "") -> Figure | None:
+    """Return which of an aggregator's figures is the one at a path below it; None where it declares none such."""
+    names = (path, *(f"{each}.{path}" if path else each for each in (aggregator, component) if each))
+    return next((each for name in names for each in figures if each.covers(name)), None)
 
 
 def _figure(entry: Mapping[str, Any]) -> Figure:

@@ -20,6 +20,7 @@ import msgspec
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
+from gradestack.declared import declared_figure
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, number_at, split_path
@@ -52,10 +53,12 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     rest: str
     aggregator: Aggregator
     """The one of the first side."""
+    component: str = ""
+    """Its kind, where that is not its key."""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the figure of what the aggregator computed, and whether it is a share."""
-        value, interval = number_at(made, self.rest, (self.metric,), f"{self.grader}.{self.metric}")
+        value, interval = number_at(made, self.rest, (self.metric, self.component), f"{self.grader}.{self.metric}")
         return value, (interval or {}).get("method") not in ("t", "skewed_t") and (value is None or 0 <= value <= 1)
 
     def among(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
@@ -68,9 +71,7 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     @property
     def declared(self) -> dict[str, Any]:
         """What the aggregator says of it: label, unit, and which direction is better."""
-        figures = self.aggregator.figures
-        names = (self.rest, f"{self.metric}.{self.rest}", self.metric)
-        declared = next((each for name in names for each in figures if each.covers(name)), None)
+        declared = declared_figure(self.aggregator.figures, self.metric, self.rest, self.component)
         if declared is None:
             return {"label": self.path, "unit": "score", "better_is": "neither"}
         return {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
@@ -140,10 +141,7 @@ class Aggregators(msgspec.Struct, frozen=True):
         if stage is None or stage.version != entry["version"] or stage.code != entry.get("code", stage.code):
             resolver.finish()
             raise ConfigError(f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}")
-        labels = as_map(report.aggregates[grader].get(key)).get("labels")
-        if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
-            stage = msgspec.structs.replace(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
-        return Metric(of=grader, stage=stage)  # a class without a task stays a class
+        return with_labels(Metric(of=grader, stage=stage), report.aggregates[grader])
 
     def metrics(self, report: Report, name: str, paths: Iterable[str]) -> list[Metric]:
         """Return the metrics that figures of a run are computed with, as far as there are any."""
@@ -168,11 +166,20 @@ class Aggregators(msgspec.Struct, frozen=True):
         raise ConfigError(f"{path}: header.json does not say where {name} is")
 
 
+def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
+    """Return a metric whose classes are those that a run had: a class without a task stays a class."""
+    stage, labels = metric.stage, as_map(made.get(metric.stage.key)).get("labels")
+    if not isinstance(labels, list) or getattr(stage.component, "labels", labels) is not None:
+        return metric
+    component = attrs.evolve(stage.component, labels=tuple(labels))
+    return Metric(of=metric.of, stage=msgspec.structs.replace(stage, component=component))
+
+
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
     grader, metric, below = split_path(path, first.report.aggregates)
-    component = aggregators.metric(first.report, first.name, path).stage.component
+    used = first.metrics.get((grader, metric)) or aggregators.metric(first.report, first.name, path)
     entry = _entry(first.report, grader, metric) or {}
     for side in sides:
         if (other := _entry(side.report, grader, metric)) is None:
@@ -181,11 +188,11 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
             raise DataError(f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}")
         if (grader, metric) not in side.metrics:
             aggregators.metric(side.report, side.name, path)
-    found = Figure(path, grader, metric, below, component)
+    found = Figure(path, grader, metric, below, used.stage.component, as_text(entry.get("name")))
     try:
         found.of(first.report.aggregates[grader][metric])
     except NoFigure as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise NoFigure(f"{path}: {error}") from error
     return found
 
 
@@ -276,9 +283,10 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
     values = {figure: figure.among(made) for figure in figures}
     left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else {}
     if others := [figure for figure in figures if figure not in left]:
-        alike = _alike(aggregator, grades, rows)
+        alike, seen = _alike(aggregator, grades, rows)
         if len(set(alike.values())) * len(tasks) <= _WORK:
-            left |= _left_of_any(others, aggregator, grades, rows, alike)
+            without = _left_of_any(others, aggregator, grades, rows, alike)
+            left |= {figure: (seen, each) for figure, each in without.items()}
     found = []
     for figure in figures:
         cells, rest = left.get(figure, ({}, None))
@@ -306,11 +314,18 @@ def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Gra
     return found
 
 
-def _alike(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
-    """Return task -> codes of all that an aggregator may see of its samples."""
-    table, raters = grades.table, getattr(aggregator, "raters", ())
-    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in {grades.key, *raters})]
-    return {task: tuple([column[row] for row in of_task for column in columns]) for task, of_task in rows.items()}
+def _alike(
+    aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, list[Any]]]:
+    """Return task -> codes of all that an aggregator may see of its samples, and task -> these themselves."""
+    table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
+    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in keys)]
+    values: list[Sequence[Any]] = [table.facets(), *map(table.grades, keys)]
+    codes = {task: tuple([column[row] for row in of_task for column in columns]) for task, of_task in rows.items()}
+    named = {
+        of_task: [values[at % len(values)][code] for at, code in enumerate(of_task)] for of_task in {*codes.values()}
+    }
+    return codes, {task: named[of_task] for task, of_task in codes.items()}
 
 
 def _left_of_any(
@@ -319,7 +334,7 @@ def _left_of_any(
     grades: Grades,
     rows: Mapping[str, Sequence[int]],
     alike: Mapping[str, tuple[int, ...]],
-) -> dict[Figure, Left]:
+) -> dict[Figure, dict[str, float | None]]:
     """Return any figures without each task, computed again as often as there are tasks of other grades."""
     known: dict[tuple[int, ...], dict[str, Any]] = {}
     for task, like in alike.items() if len(alike) > 1 else ():
@@ -328,8 +343,4 @@ def _left_of_any(
             known[like] = figures_of(
                 aggregator, grades.within(array("I", [row for row in grades.rows if row not in out]))
             )
-    found: dict[Figure, Left] = {}
-    for figure in figures:
-        left = {task: figure.among(known.get(like, {}))[0] for task, like in alike.items()}
-        found[figure] = left, left
-    return found
+    return {figure: {task: figure.among(known.get(like, {}))[0] for task, like in alike.items()} for figure in figures}

@@ -31,7 +31,7 @@ def _actual(gate: Mapping[str, Any]) -> str:
     if actual is None:
         return "n/a"
     if gate.get("kind") == "baseline":
-        return f"{actual:+.2f}"
+        return f"{actual:+.1f} points" if metric in PERCENT else f"{actual:+.2f}"
     if metric == SHARE:
         return f"{distinguishing_decimals(as_percent(actual), as_percent(value), 1)}%"
     return (
@@ -47,9 +47,9 @@ def certainty(gate: Mapping[str, Any]) -> str:
     interval = gate.get("interval") or {}
     if interval.get("low") is None or gate["actual"] is None:
         return ""
-    percent = gate.get("metric") in PERCENT
+    percent, unit = gate.get("metric") in PERCENT, "" if gate.get("kind") == "baseline" else "%"
     ends = gate.get("bounds") or [interval["low"], interval["high"]]
-    low, high = (f"{100 * end:.1f}%" if percent else f"{end:.2f}" for end in ends)
+    low, high = (f"{100 * end:.1f}{unit}" if percent else f"{end:.2f}" for end in ends)
     shown = f", {low} to {high}"
     if gate.get("confidence") is not None:
         shown += f" with {100 * gate['confidence']:.6g}% confidence each"

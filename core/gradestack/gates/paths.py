@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from gradestack.errors import suggest
+from gradestack.errors import ConfigError, suggest
 from gradestack.model import JSON
 
 Aggregates = Mapping[str, Mapping[str, JSON]]
 """Grader key -> metric key -> what that aggregator computed."""
 
 
-class NoFigure(Exception):
+class NoFigure(ConfigError):
     """There is no figure at a path; the text says where it ends and what is nearest."""
 
 

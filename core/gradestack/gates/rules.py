@@ -225,11 +225,15 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one
     whose gates passed; ``latest_any``: the newest complete one."""
     metric_key: str | None = None
-    """Grader key; default the first grader. A resolved gate has it."""
+    """Grader key; default the first grader, of a percentage the outcome grader. A resolved gate has it."""
+    metric: Literal["avg_score", "accuracy", "pass_rate"] = "avg_score"
+    """What is compared of the grader: its mean score, or the percentage of runs that pass."""
+    figure: str | tuple[str | int, ...] | None = None
+    """Any figure in their place: ``GRADER.METRIC.FIGURE``, or a list of its parts, as a resolved gate has it."""
     not_worse_than: float | None = None
-    """Most by which the mean over matched tasks may be lower."""
+    """Most by which it may be worse over the matched tasks; of a percentage in points."""
     require: Literal["improvement"] | None = None
-    """The mean must be higher."""
+    """It must be better."""
     max_flips: int | None = None
     """Most runs that passed in the baseline and do not any more."""
     confidence: float = 0.95
@@ -247,15 +251,34 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("not_worse_than, require or max_flips: at least one is needed")
         if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:
             raise ValueError("not_worse_than and max_flips must not be negative")
+        if self.figure is not None and (self.metric_key is not None or self.metric != "avg_score"):
+            raise ValueError("figure stands in place of metric_key and metric")
+
+    @property
+    def grader(self) -> str:
+        """Key of the grader it is about."""
+        return self.metric_key or "" if self.figure is None else str(self.figure[0])
+
+    @property
+    def of_outcome(self) -> bool:
+        """Whether it is about the rate of the outcome, whose grader is not known yet."""
+        return self.figure is None and self.metric_key is None and self.metric in PERCENT
+
+    @property
+    def name(self) -> str:
+        """What is compared, as people read it: a grader's mean score by its key."""
+        if self.figure is not None:
+            return ".".join(filter(None, map(str, self.figure)))
+        return f"{self.grader} {self.metric}" if self.metric in PERCENT else self.grader
 
     @property
     def text(self) -> str:
         """The rule as people read it: ``reward not worse than runs/before by 0.05``."""
-        parts = []
+        parts, points = [], " points" if self.metric in PERCENT else ""
         if self.not_worse_than is not None:
-            parts.append(f"{self.metric_key} not worse than {self.baseline} by {exactly(self.not_worse_than)}")
+            parts.append(f"{self.name} not worse than {self.baseline} by {exactly(self.not_worse_than)}{points}")
         if self.require is not None:
-            parts.append(f"{self.metric_key} better than {self.baseline}")
+            parts.append(f"{self.name} better than {self.baseline}")
         if self.max_flips is not None:
             parts.append(f"{self.metric_key} runs broken since {self.baseline} <= {self.max_flips}")
         return " and ".join(parts)
@@ -301,5 +324,7 @@ def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
             yield ("weights", key), key
     elif isinstance(gate, FigureGate):
         yield ("figure",), gate.path[0]
+    elif isinstance(gate, BaselineGate) and gate.figure is not None:
+        yield ("figure",), gate.grader
     elif gate.metric_key:
         yield ("metric_key",), gate.metric_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,9 @@ import msgspec
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
-from gradestack.gates.rules import BaselineGate, OnUndecided
+from gradestack.gates.paths import NoFigure
+from gradestack.gates.rules import PERCENT, BaselineGate, OnUndecided
+from gradestack.grading.plan import Metric
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
@@ -36,16 +38,33 @@ class Baselines(msgspec.Struct):
     """The runs that gates compare with, by what gates call them; None where there is no earlier one."""
 
     reports: dict[str, Report | None] = msgspec.field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+    """Those of the suite whose figures are compared."""
     _sides: dict[str, list[Side]] = msgspec.field(default_factory=dict)
 
     def sides(self, name: str) -> list[Side]:
         """Return the models of a baseline; its rows are read once."""
-        from gradestack.comparison.sides import sides_of  # noqa: PLC0415 - for gates with a baseline alone
-
         report = self.reports[name]
         if name not in self._sides and report is not None:
-            self._sides[name] = sides_of(report, name)
+            self._sides[name] = _sides_of(report, name, self.metrics)
         return self._sides[name]
+
+    def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
+        """Return the models of a run that is not finished yet."""
+        stages = [(stage, None) for stage in suite.graders] + [(each.stage, each.of) for each in self.metrics]
+        components = loads(dumps([component_entry(*each) for each in stages]))
+        outcome = {"grader": suite.success.grader if suite.success is not None else None}
+        summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
+        now = attrs.evolve(recorded, header={"components": components}, summary=summary)
+        return _sides_of(now, "this run", self.metrics)
+
+
+def _sides_of(report: Report, name: str, metrics: Sequence[Metric]) -> list[Side]:
+    """Return the models of a run, with what is needed to compute figures of metrics again."""
+    from gradestack.comparison.figures import with_labels  # noqa: PLC0415 - for gates with a baseline alone
+    from gradestack.comparison.sides import sides_of  # noqa: PLC0415
+
+    return sides_of(report, name, metrics=[with_labels(each, report.aggregates.get(each.of, {})) for each in metrics])
 
 
 def find_baselines(suite: Suite, place: Path | None) -> Baselines:
@@ -55,7 +74,8 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
         if isinstance(gate, BaselineGate) and gate.baseline not in found:
             latest = gate.baseline in (LATEST, LATEST_ANY)
             found[gate.baseline] = _latest(gate.baseline, suite, place) if latest else _named(gate.baseline, suite)
-    return Baselines(found)
+    paths = [gate.figure[:2] for gate in suite.gates if isinstance(gate, BaselineGate) and gate.figure is not None]
+    return Baselines(found, [each for each in suite.metrics if (each.of, each.stage.key) in paths])
 
 
 def _unusable(report: Report) -> str | None:
@@ -106,20 +126,14 @@ def digests(baselines: Baselines) -> dict[str, Any]:
     return {"baselines": found} if found else {}
 
 
-def this_run(suite: Suite, recorded: Report) -> list[Side]:
-    """Return the models of a run that is not finished yet."""
-    from gradestack.comparison.sides import sides_of  # noqa: PLC0415
-
-    graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
-    return sides_of(attrs.evolve(recorded, header={"components": graders}), "this run")
-
-
 def baseline_verdict(
     gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]], baselines: Baselines
 ) -> dict[str, JSON]:
     """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
-    names = ("metric_key", "baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
-    rule = {"kind": gate.kind, "text": gate.text, **{name: getattr(gate, name) for name in names}}
+    names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
+    compared = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
+    rule = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **compared}
+    rule |= {name: getattr(gate, name) for name in names}
     if baselines.reports.get(gate.baseline) is None:
         whose = " whose gates passed" if gate.baseline == LATEST else ""
         why = f"no earlier complete run of {suite.name}{whose} to compare with"
@@ -128,7 +142,7 @@ def baseline_verdict(
         pairs = _pairs(baselines.sides(gate.baseline), now())
     except DataError as error:  # gates match by id alone: without what the command compare advises
         raise DataError(_APART, str(error.args[0])) from error
-    found = {b.model or "none": _compared(gate, a, b) for a, b in pairs}
+    found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}
     if len(found) == 1:
         return {**rule, **next(iter(found.values()))}
     worst = min(found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0))
@@ -146,38 +160,40 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
     return [(known[side.model], side) for side in now]
 
 
-def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
+def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     from gradestack.comparison.compared import flips  # noqa: PLC0415
-    from gradestack.comparison.paired import difference, tasks_needed  # noqa: PLC0415
-    from gradestack.comparison.sides import Matched, bounded, differing  # noqa: PLC0415
+    from gradestack.comparison.sides import Matched, differing  # noqa: PLC0415
 
-    key = gate.metric_key or ""
+    key = gate.grader
     problems = differing(before, now, only=key)
     if key not in before.graders:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:
         raise DataError(_APART, *problems)
-    matched, share = Matched.scores(before, now, key, "zero"), bounded(before, now, key, "zero")
-    known = difference(matched.differences, bounded=share)
+    try:
+        known, better, changed, share = _compared(gate, before, now)
+    except NoFigure as error:  # as other gates on a path that leads to no number
+        return {"actual": None, "passed": False, "sure": True, "outcome": "no_data", "reason": str(error)}
+    matched = Matched.scores(before, now, key, "zero")
+    scale = 100.0 if gate.metric in PERCENT else 1.0
+    margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
     bounds = _bounds(known, gate.confidence, share=share)
     flipped = flips(before, now, key, "zero")
-    better = now.declared(key)["better_is"]
     sign = -1.0 if better == "lower" else 1.0
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
     gain = None if known.difference is None else sign * known.difference
-    same = known.tasks > 0 and not matched.only_a and not any(matched.differences)
-    judged = better != "neither" or any(passed is not None for passed in now.passes(key, "skip"))
-    verdicts = list(_conditions(gate, gains, gain, flipped["broken"] if judged else None, same=same))
+    same = known.tasks > 0 and not matched.only_a and not changed
+    directed = now.declared(key)["better_is"] != "neither"
+    judged = directed or any(passed is not None for passed in now.passes(key, "skip"))
+    verdicts = list(_conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same))
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
-    margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
-    spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
-    needed = tasks_needed(spread or 0.0, margin or 0.0) if outcome == "undecided" else None
-    reason = known.reason or (f"{needed} tasks would be needed" if needed else "")
+    needed = _needed(known, margin or 0.0, gain or 0.0) if outcome == "undecided" else None
+    reason = known.reason or (f"{needed:,} tasks would be needed" if needed else "")
     if not judged and gate.max_flips is not None:
         reason = f"{key} says neither which runs pass nor which scores are better"
     return {
-        "actual": known.difference,
+        "actual": None if known.difference is None else scale * known.difference,
         "interval": _interval(known),
         "bounds": bounds,
         "tasks": known.tasks,
@@ -191,6 +207,47 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         "outcome": outcome,
         **({"reason": reason} if reason and outcome == "undecided" else {}),
     }
+
+
+def _compared(gate: BaselineGate, before: Side, now: Side) -> tuple[Difference, str, bool, bool]:
+    """Return how far the figure of a gate is apart, which direction is better, and whether a task of it has changed.
+
+    Last comes whether it is a share.
+    """
+    from gradestack.comparison.figures import Aggregators, figure_of, figure_pairs  # noqa: PLC0415
+    from gradestack.comparison.paired import difference  # noqa: PLC0415
+    from gradestack.comparison.sides import Matched, bounded  # noqa: PLC0415
+
+    if gate.figure is None:
+        of_runs, key = gate.metric in PERCENT, gate.grader
+        rates = [side.pass_rates(key, "zero") if of_runs else side.means(key, "zero") for side in (before, now)]
+        matched, share = Matched.of(*rates), of_runs or bounded(before, now, key, "zero")
+        known = difference(matched.differences, bounded=share)
+        return known, "higher" if of_runs else now.declared(key)["better_is"], any(matched.differences), share
+    try:
+        figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
+    except NoFigure:
+        raise
+    except ConfigError as error:
+        raise DataError(_APART, str(error)) from error
+    pair = figure_pairs([figure], before, now, "zero")[gate.name]
+    known = pair.difference(0.95)
+    changed = bool(known.better or known.worse or known.difference)
+    return known, figure.declared["better_is"], changed, pair.share
+
+
+def _needed(known: Difference, margin: float, gain: float) -> int | None:
+    """Return how many tasks would do: those that show the margin, were nothing lost.
+
+    Where so many were compared, or there is no margin, those that show how far it was from being lost or met.
+    """
+    from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
+
+    spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
+    needed = tasks_needed(spread or 0.0, margin)
+    if needed is not None and needed > known.tasks:
+        return needed
+    return tasks_needed(spread or 0.0, margin + gain)
 
 
 def _interval(known: Difference) -> dict[str, JSON]:
@@ -211,14 +268,14 @@ def _bounds(known: Difference, confidence: float, *, share: bool) -> list[float]
 
 
 def _conditions(
-    gate: BaselineGate, gains: list[float], gain: float | None, broken: int | None, *, same: bool
+    gate: BaselineGate, margin: float | None, gains: list[float], gain: float | None, broken: int | None, *, same: bool
 ) -> Iterator[tuple[str, OnUndecided]]:
     """Yield the outcome of each rule, and what it does by default where it is undecided.
 
     A loss that lies within the margin, though its bound does not, is a warning: an unchanged agent must not fail.
     """
     low, high = gains
-    if (margin := gate.not_worse_than) is not None:
+    if margin is not None:
         word = "passed" if same or low > -margin else "failed" if high < -margin else "undecided"
         yield word, "fail" if gain is None or round(gain, 12) < -margin else "warn"
     if gate.require is not None:

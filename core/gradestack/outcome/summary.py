@@ -17,7 +17,7 @@ from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
-from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
+from gradestack.outcome.baselines import Baselines, baseline_verdict
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
 from gradestack.rundir.header import MADE
@@ -62,7 +62,7 @@ def summary(
     head = figures[suite.main]
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    now = cache(lambda: this_run(suite, recorded))  # rows are read for baselines only, once
+    now = cache(lambda: baselines.this_run(suite, recorded, aggregates))  # rows are read for baselines only, once
     scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad)
     gates = [
         baseline_verdict(gate, suite, now, baselines)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack.api import Grader
+from gradestack.declared import declared_figure
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.paths import split_path
 from gradestack.gates.rules import (
@@ -99,18 +100,22 @@ class Verdicts:
             if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
                 text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
                 self.resolver.warn((*place, "value"), text)
+            elif isinstance(gate, BaselineGate) and gate.metric in PERCENT and 0 < (gate.not_worse_than or 0) < 1:
+                text = f"{gate.not_worse_than:g} is in percentage points here: {gate.not_worse_than:g} of 100 samples"
+                self.resolver.warn((*place, "not_worse_than"), text)
         first = gates[0] if gates else None
-        named = first.metric_key if isinstance(first, GateSpec | SimpleGate | BaselineGate) else None
+        named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
         named = first.path[0] if isinstance(first, FigureGate) else named
+        named = first.grader if isinstance(first, BaselineGate) else named
         main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
         for position, gate in enumerate(gates):
-            if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:  # a flat one is about the main grader
-                gates[position] = msgspec.structs.replace(gate, metric_key=main)
+            if isinstance(gate, GateSpec) or (isinstance(gate, BaselineGate) and not (gate.grader or gate.of_outcome)):
+                gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)
         return tuple(gates), main
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
         """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
-        kind = written.get("kind", next((form for form in ("figure", "baseline") if form in written), None))
+        kind = written.get("kind", next((form for form in ("baseline", "figure") if form in written), None))
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
             self.resolver.add_problem((*place, "kind"), why)
@@ -120,12 +125,8 @@ class Verdicts:
             return self._logical(gate, place)
         if isinstance(gate, FigureSpec):
             return self._figure(gate, place)
-        if isinstance(gate, BaselineGate):  # the original program has none
-            why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
-            why = why or ("" if gate.baseline.strip() else "expected a run directory, latest or latest_any")
-            if why:
-                self.resolver.add_problem((*place, "baseline"), why)
-            return None if why else gate
+        if isinstance(gate, BaselineGate):
+            return self._baseline(gate, place)
         if gate is not None:
             self._check(gate, place)
         return gate  # type: ignore[no-any-return]
@@ -152,26 +153,55 @@ class Verdicts:
                 parts.append(part)
         return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
 
+    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
+        """Return a gate on an earlier run, its figure as grader key, metric key, and the path below it."""
+        why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
+        why = why or ("" if gate.baseline.strip() else "expected a run directory, latest or latest_any")
+        if why:
+            self.resolver.add_problem((*place, "baseline"), why)
+            return None
+        if gate.figure is None:
+            return gate
+        if (path := self._path(gate.figure, place)) is None:
+            return None
+        grader, metric, rest = path
+        for used in [each.stage for each in self.metrics if (each.of, each.stage.key) == (grader, metric)]:
+            meant = declared_figure(used.component.figures, metric, rest, used.name)
+            why = "has no direction in which it is better; compare it with op and value"
+            if meant is None:
+                declared = ", ".join(each.name for each in used.component.figures) or "none"
+                why = f"is no figure that {metric} declares; there are: {declared}"
+            if meant is None or meant.better == "neither":
+                self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
+        return msgspec.structs.replace(gate, figure=path)
+
     def _figure(self, spec: FigureSpec, place: Place) -> FigureGate | None:
         """Return a gate on a figure of a metric there is; what figures that has is known when it has run."""
-        steps = spec.figure.split(".") if isinstance(spec.figure, str) else [*map(str, spec.figure)]
+        if (path := self._path(spec.figure, place)) is None:
+            return None
+        grader, metric, _ = path
+        self._check_confidence(spec, place)
+        options = {key: each for key, each in msgspec.structs.asdict(spec).items() if key not in ("figure", "kind")}
+        return FigureGate(path=path, component=self._keys(grader).get(metric, ""), **options)
+
+    def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
+        """Return grader key, metric key and the path below it; of a grader that is unknown, its key alone."""
+        steps = figure.split(".") if isinstance(figure, str) else [*map(str, figure)]
         if len(steps) < 2:
-            why = f"expected GRADER.METRIC or a figure below it, got {spec.figure!r}"
+            why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
             self.resolver.add_problem((*place, "figure"), why)
             return None
         grader, metric, rest = split_path(".".join(steps), {key: self._keys(key) for key in self.spec.graders})
-        options = {key: each for key, each in msgspec.structs.asdict(spec).items() if key not in ("figure", "kind")}
+        if metric:
+            return grader, metric, rest
         if not grader:
-            return FigureGate(path=(steps[0], "", ""), **options)  # said where keys are looked at
-        if not metric:
-            key = ".".join(steps)[len(grader) + 1 :].partition(".")[0]
-            sound = key not in self.spec.metrics or any(each.stage.key == key for each in self.metrics)
-            if grader in self.graders and sound:  # else what is wrong with them is a problem already
-                why = f"{grader} has no metric {key!r}{_hint(key, self._keys(grader))}"
-                self.resolver.add_problem((*place, "figure"), why)
-            return None
-        self._check_confidence(spec, place)
-        return FigureGate(path=(grader, metric, rest), component=self._keys(grader)[metric], **options)
+            return steps[0], "", ""  # said where keys are looked at
+        key = ".".join(steps)[len(grader) + 1 :].partition(".")[0]
+        sound = key not in self.spec.metrics or any(each.stage.key == key for each in self.metrics)
+        if grader in self.graders and sound:  # else what is wrong with them is a problem already
+            why = f"{grader} has no metric {key!r}{_hint(key, self._keys(grader))}"
+            self.resolver.add_problem((*place, "figure"), why)
+        return None
 
     def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
         at = (*place, "confidence")

@@ -314,6 +314,45 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     assert run(right, "strict", GATE | {"on_undecided": "fail"})[0] == (outcome != "passed")
 
 
+@pytest.mark.parametrize(
+    "what",
+    [{"metric": "pass_rate"}, {"metric": "accuracy", "metric_key": "exact"}, {"figure": "exact.mean"}],
+    ids=["outcome", "grader", "figure"],
+)
+def test_a_baseline_gate_on_any_figure(run, what):
+    """A percentage is compared in points, of the outcome grader where none is named; other figures as they are."""
+    scale, unit, digits = (100, " points", 1) if "metric" in what else (1, "", 2)
+    run(two_in_three, "before")
+    gate = {"baseline": "before", **what, "not_worse_than": 0.15 * scale}
+    for right, code in ((lambda task: task % 3 > 1, 1), (lambda task: two_in_three(task) and task != 1, 0)):
+        found, said, verdict = run(right, "after", gate)
+        plain = run(right, "plain", GATE)[2]
+        known = ("outcome", "flips", "tasks_needed", "passed")
+        assert (found, [verdict[name] for name in known]) == (code, [plain[name] for name in known])
+        assert verdict["bounds"] == pytest.approx(plain["bounds"])
+        assert verdict["actual"] == pytest.approx(scale * plain["actual"])
+        name = what.get("figure", f"exact {what.get('metric')}")
+        ends = " to ".join(f"{scale * end:.{digits}f}" for end in plain["bounds"])
+        assert f"Gate ({name} not worse than before by {0.15 * scale:g}{unit}): " in said
+        assert f"(actual: {verdict['actual']:+.{digits}f}{unit}, {ends} with 95% confidence each" in said
+    if "metric" in what:
+        assert "0.05 is in percentage points here" in run(two_in_three, "low", gate | {"not_worse_than": 0.05})[1]
+
+
+def test_a_baseline_gate_says_how_many_tasks_would_do(run):
+    """Never fewer than there are: where the margin alone asks for no more, those that show how near it the loss is."""
+    run(two_in_three, "before")
+    for margin in (0, 0.2, 0.9):
+        _, said, gate = run(
+            lambda task: two_in_three(task) != (task in (0, 1, 2, 4, 7)), "a", GATE | {"not_worse_than": margin}
+        )
+        needed = gate["tasks_needed"]
+        assert (needed is None) == (gate["outcome"] == "passed")
+        if needed is not None:
+            assert needed > TASKS
+            assert f"{needed:,} tasks would be needed" in said
+
+
 def test_an_improvement_is_required_and_flips_are_limited(run):
     """Nothing better is undecided; a run that broke too many is failed whatever the mean says."""
     run(two_in_three, "before")

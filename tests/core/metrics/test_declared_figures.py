@@ -73,7 +73,12 @@ FEW, MANY = [0] * 36 + [1] * 4, [0] * 12 + [1] * 28
 @pytest.mark.parametrize(("better", "word"), [("lower", "worse"), ("higher", "better"), ("neither", "higher")])
 def test_console_page_comparison_and_gate_follow_the_declared_direction(run, command, tmp_path, better, word):
     run("before", FEW, better=better)
-    gate = "[{metric_key: slips, baseline: before, not_worse_than: 0.05}]"
+    by_figure = "{figure: slips.rate.slip_rate, baseline: before, not_worse_than: 0.05}"
+    gate = f"[{{metric_key: slips, baseline: before, not_worse_than: 0.05}}, {by_figure}]"
+    if better == "neither":
+        refused, _ = run("after", MANY, better=better, gates=gate)
+        assert (refused.code, "slips.rate.slip_rate has no direction in which it is better" in refused.err) == (2, True)
+        gate = "[{metric_key: slips, baseline: before, not_worse_than: 0.05}]"
     result, _ = run("after", MANY, better=better, gates=gate)
     compared = command("compare", str(tmp_path / "before"), str(tmp_path / "after"), "-o", str(tmp_path / "c"))
     data = json.loads((tmp_path / "c/comparison.json").read_text())
@@ -83,6 +88,9 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
     assert f">{word}</small>" in (tmp_path / "c/comparison.html").read_text()
     assert f"| {word} |" in (tmp_path / "c/comparison.md").read_text()
     assert (result.code == 0) == (better != "lower"), result
+    verdicts = json.loads((tmp_path / "after/summary.json").read_text())["gates"]
+    assert {each["passed"] for each in verdicts} == {better != "lower"}
+    assert {round(each["actual"], 9) for each in verdicts} == {0.6}
     shown = [result.out, *((tmp_path / "after" / f"report.{kind}").read_text() for kind in ("html", "md"))]
     assert ["lower is better" in each for each in shown] == [better == "lower"] * 3
     command("index", str(tmp_path))

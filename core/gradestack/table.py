@@ -162,12 +162,7 @@ _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
 def sound_numbers(numbers: Any) -> Numbers | None:
-    """Return what a grade adds to sums.
-
-    Raises:
-        TypeError: It is no mapping of names to numbers.
-        ValueError: A number is not finite, or a name is empty.
-    """
+    """Return what a grade adds to sums."""
     if numbers is None:
         return None
     if not isinstance(numbers, Mapping):

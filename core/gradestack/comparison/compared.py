@@ -201,6 +201,19 @@ def _figure(a: Side, b: Side, figure: Figure, pair: Any, rules: Rules) -> dict[s
     return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(matched)}
 
 
+def compared_row(a: Side, b: Side, what: str | Figure, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
+    """Return how far one figure, or a grader's mean score or ``rate`` of passing, is apart."""
+    if isinstance(what, Figure):
+        return _figure(a, b, what, figure_pairs([what], a, b, rules.failed)[what.path], rules)
+    return (_outcome if rate else _metric)(a, b, what, rules)
+
+
+def moved(row: Mapping[str, Any]) -> int:
+    """Return how many tasks changed."""
+    found: int = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+    return found
+
+
 def _row(
     values: Sequence[float | None], asked: Difference, usual: Difference, rules: Rules, *, share: bool
 ) -> dict[str, Any]:
@@ -246,8 +259,7 @@ def _verdict(row: Mapping[str, Any], level: float) -> str:
     Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
     """
     gap = row["difference"]
-    moved = row["moved"] if "moved" in row else row["tasks"] - row["same"]
-    if row["tasks"] and gap == 0 and not moved:
+    if row["tasks"] and gap == 0 and not moved(row):
         return "same"
     if row["p_holm"] is None:
         return "no test"
@@ -264,11 +276,7 @@ def _p_of(row: Mapping[str, Any]) -> float | None:
 
 
 def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    """Return which reasons graders gave more or less often, and for which tools and arguments.
-
-    Each is compared by the share of a task's trials that have it: by the exact test where up to twenty tasks changed,
-    by McNemar's where every task has one trial, else by the paired t; Holm's adjustment is over one list.
-    """
+    """Return which reasons graders gave more or less often, and for which tools and arguments."""
     tasks = [task for task in a.tasks if task in b.tasks]
     counts = [(side, *side.causes_by_task(key, tasks, rules.failed)) for side in (a, b)]
     single = all(number == 1 for _, trials, _ in counts for number in trials.values())
@@ -364,11 +372,7 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
 def leaderboard(
     values: Mapping[str, Mapping[str, float]], pairs: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, JSON]]:
-    """Return the sides by their mean over common tasks, the best first, each with the ranks it may have and its groups.
-
-    The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
-    the verdicts of the pairs. A group is a run of neighbours no two of which differ; its letter.
-    """
+    """Return the sides by their mean over common tasks, the best first, each with its possible ranks and groups."""
     common = set.intersection(*(set(each) for each in values.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in values.items() if common}
     ahead = {

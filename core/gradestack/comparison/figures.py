@@ -210,10 +210,10 @@ class FigureSide(msgspec.Struct, frozen=True):
 
     def pseudo_value(self, task: str) -> float | None:
         """Return what stands for the figure of one task; None where it is undefined without it."""
-        left = self.value if self.left is None else self.left.get(task, self.value)
-        if self.value is None or (left is None and self.count > 1):
-            return None
-        return self.value if left is None else self.count * self.value - (self.count - 1) * left
+        left = (self.left or {}).get(task, self.value)
+        if self.value is None or left is None:
+            return self.value if self.count == 1 else None
+        return self.count * self.value - (self.count - 1) * left
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -294,18 +294,16 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
     return found
 
 
-Left = tuple[Mapping[str, Any], Mapping[str, float | None]]
-"""Task -> what it adds, and the figure without it; one that adds nothing is left out."""
-
-
-def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Grades) -> dict[Figure, Left]:
-    """Return the figures that are estimates of sums without each task."""
+def _left_of_sums(
+    figures: Sequence[Figure], aggregator: Aggregator, grades: Grades
+) -> dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None]]]:
+    """Return what tasks add to figures that are estimates of sums, and these without each task that adds anything."""
     known = known_of(aggregator, grades)
     cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
     counts = Counter(cells.values())
     whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
     everything, without = nested(whole), dict(zip(counts, map(nested, left), strict=True))
-    found: dict[Figure, Left] = {}
+    found: dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None]]] = {}
     for figure in figures:
         with contextlib.suppress(NoFigure):
             figure.of(everything)

@@ -76,12 +76,7 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateSpec(_Threshold, frozen=True, kw_only=True):
-    """A flat gate, as letta-evals suites write it.
-
-    Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
-    the percentage of samples that pass, 0 to 100: of those the grader applies to, or with ``over: graded`` of the
-    graded ones; ``upstream``: of the recorded runs that did not fail.
-    """
+    """A flat gate, as letta-evals suites write it."""
 
     metric_key: str | None = None
     """Grader key; default the first grader. A resolved gate has it."""
@@ -99,11 +94,7 @@ class GateSpec(_Threshold, frozen=True, kw_only=True):
         return self.metric
 
     def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes.
-
-        For ``accuracy`` without ``pass_value``: score >= 1.0, whatever ``pass_op`` says. Otherwise ``pass_op or op``
-        against ``pass_value or value``.
-        """
+        """Return whether one score passes; for ``accuracy`` without ``pass_value``, whatever ``pass_op`` says, at 1."""
         if self.metric == "accuracy" and self.pass_value is None:
             return score >= 1.0
         threshold = self.value if self.pass_value is None else self.pass_value
@@ -160,26 +151,18 @@ class WeightedGate(_Threshold, frozen=True, kw_only=True):
         return _comparison(f"weighted average of {names}", self)
 
 
-class FigureSpec(_Threshold, frozen=True, kw_only=True):
-    """A gate on any figure, as written."""
-
-    figure: str | tuple[str | int, ...]
-    """``GRADER.METRIC.FIGURE``, or a list of its parts."""
-    kind: Literal["figure"] = "figure"
-
-
 class FigureGate(_Threshold, frozen=True, kw_only=True):
     """Any figure of an aggregator against a threshold."""
 
-    path: tuple[str, ...]
-    """Grader key, metric key, and the path below it."""
-    component: str = ""
-    """The metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
+    figure: str | tuple[str | int, ...]
+    """``GRADER.METRIC.FIGURE``, or a list of its parts; of a resolved gate grader key, metric key, the path below it,
+    and the metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
+    kind: Literal["figure"] = "figure"
 
     @property
     def name(self) -> str:
         """The path as people read it."""
-        return ".".join(filter(None, self.path))
+        return ".".join(filter(None, map(str, self.figure[:3])))
 
     @property
     def text(self) -> str:
@@ -225,7 +208,7 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one
     whose gates passed; ``latest_any``: the newest complete one."""
     metric_key: str | None = None
-    """Grader key; default the first grader, of a percentage the outcome grader. A resolved gate has it."""
+    """Grader key; default the first grader, of a percentage the outcome grader."""
     metric: Literal["avg_score", "accuracy", "pass_rate"] = "avg_score"
     """What is compared of the grader: its mean score, or the percentage of runs that pass."""
     figure: str | tuple[str | int, ...] | None = None
@@ -258,11 +241,6 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     def grader(self) -> str:
         """Key of the grader it is about."""
         return self.metric_key or "" if self.figure is None else str(self.figure[0])
-
-    @property
-    def of_outcome(self) -> bool:
-        """Whether it is about the rate of the outcome, whose grader is not known yet."""
-        return self.figure is None and self.metric_key is None and self.metric in PERCENT
 
     @property
     def name(self) -> str:
@@ -322,9 +300,7 @@ def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
     elif isinstance(gate, WeightedGate):
         for key in gate.weights:
             yield ("weights", key), key
-    elif isinstance(gate, FigureGate):
-        yield ("figure",), gate.path[0]
-    elif isinstance(gate, BaselineGate) and gate.figure is not None:
-        yield ("figure",), gate.grader
-    elif gate.metric_key:
+    elif isinstance(gate, FigureGate | BaselineGate) and gate.figure is not None:
+        yield ("figure",), str(gate.figure[0])
+    elif not isinstance(gate, FigureGate) and gate.metric_key:
         yield ("metric_key",), gate.metric_key

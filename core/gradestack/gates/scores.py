@@ -74,12 +74,7 @@ class Scores:
         return self._figures(self._given)
 
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
-        """Return one figure of a grader's scores.
-
-        Accuracy is the percentage of samples that pass. Failed, missing and unreadable ones count against the gate
-        where they count: as passed for an upper bound, as not passed for any other. Of a flat gate in ``upstream`` it
-        is that of the recorded runs that did not fail, graded or not, else there of the graded ones.
-        """
+        """Return one figure of a grader's scores; accuracy as a percentage."""
         count = in_all(counted(self.table, key, gate, self.rows).values())
         if over_total(gate):
             count = count.with_unreadable(self._unreadable)
@@ -233,9 +228,6 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / (graded + failed + missing)``;
     ``pass_rate = 100 x passed / attempted``. Attempted means graded. Skipped samples, to which the grader does not
     apply, are outside all of these; ``total`` alone counts them. Without a graded sample each is None.
-
-    ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
-    are those of them that pass, the average is over the graded ones, failed runs included, or over all; 0/0 is 0.0.
     """
     total, graded = sum(count.states.values()), count.graded
     upstream = profile == "upstream"

@@ -74,13 +74,13 @@ def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
 
 
 def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JSON]:
-    grader, metric, rest = gate.path
+    grader, metric, rest, component = map(str, gate.figure)
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": grader}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
     actual = interval = None
     try:
         made = scores.aggregates[grader][metric]
-        actual, interval = number_at(made, rest, (metric, gate.component), f"{grader}.{metric}")
+        actual, interval = number_at(made, rest, (metric, component), f"{grader}.{metric}")
         wrong = {}
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
         wrong = {"passed": False, "reason": str(error)}

@@ -110,13 +110,7 @@ class ShardGrader:
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
 
     def take(self, records: list[Sample | BadRecord]) -> None:
-        """Take records; they are graded with their block.
-
-        Raises:
-            DataError: One is bad, or of a run whose data cannot be read, and the run is strict.
-            KeyboardInterrupt: A grader was interrupted.
-            PluginError: A component raised on a block, and the run is strict.
-        """
+        """Take records; they are graded with their block."""
         if self._usual and not self._strict and not self.assignment.noting and BadRecord not in map(type, records):
             self.position += len(records)
             self._pending += records  # type: ignore[arg-type]

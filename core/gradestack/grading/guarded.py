@@ -33,9 +33,6 @@ def guarded_grades(
     """Add what a grader's method says about each sample; a failed grade that names it, whatever it raises.
 
     A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
-
-    Raises:
-        PluginError: It raised or broke the contract, and ``strict`` is set.
     """
     begin, add, forked = len(into), into.append, _forked
     try:
@@ -108,11 +105,7 @@ def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
 
 
 def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool) -> Grade:
-    """Return a grade with items and reasons; as it is, and says so, where its grader raises or gives another grade.
-
-    Raises:
-        PluginError: It does, and ``strict`` is set.
-    """
+    """Return a grade with items and reasons; as it is, and says so, where its grader raises or gives another grade."""
     try:
         try:
             explained = stage.component.explain(sample, grade)
@@ -139,11 +132,7 @@ def unexplained(grade: Grade, error: BaseException) -> Grade:
 
 
 def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
-    """Return the failed grade of a sample at which a grader raised, or was stopped for its time.
-
-    Raises:
-        PluginError: The same, where ``strict`` is set.
-    """
+    """Return the failed grade of a sample at which a grader raised, or was stopped for its time."""
     if strict:
         msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error

@@ -63,14 +63,7 @@ class Loop:
         self._worker: Worker | None = None
 
     def execute(self, engine: Engine) -> None:
-        """Grade everything an earlier attempt has not, merging results in shard order.
-
-        Raises:
-            DataError: No record could be read; a bad one under ``strict``; a repeated one where that is an error; an
-                input that changed while it was read.
-            ConfigError: Something an unfinished run depends on has changed, or a metric would not fit into memory.
-            PluginError: A component is broken.
-        """
+        """Grade everything an earlier attempt has not, merging results in shard order."""
         worker = self.open()
         rest = self.shards[self.resumed :]
         try:

@@ -18,12 +18,7 @@ def name_of(reader: Reader) -> str:
 
 
 def shards_of(reader: Reader, inputs: Any) -> tuple[list[Shard], Any]:
-    """Return a reader's shards and index.
-
-    Raises:
-        DataError: The reader refuses the input.
-        PluginError: The reader is broken.
-    """
+    """Return a reader's shards and index."""
     with guarded(name_of(reader)):
         index = reader.index(inputs)
         return list(reader.plan(inputs, index)), index
@@ -36,12 +31,7 @@ def _check(kinds: set[type], reader: Reader) -> None:
 
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
-    """Yield the records of one shard, some at a time.
-
-    Raises:
-        DataError: The reader cannot read the shard at all.
-        PluginError: The reader raised something else, or yields what is neither a sample nor a bad record.
-    """
+    """Yield the records of one shard, some at a time."""
     try:
         for block in reader.blocks(shard, index):
             _check(set(map(type, block)), reader)

@@ -13,7 +13,6 @@ import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
-from gradestack.estimates.interval import t_quantile
 from gradestack.gates.paths import NoFigure
 from gradestack.gates.rules import PERCENT, BaselineGate, OnUndecided
 from gradestack.grading.plan import Metric
@@ -27,7 +26,6 @@ from gradestack.suites.paths import local_path_of
 from gradestack.suites.spec import Suite
 
 if TYPE_CHECKING:
-    from gradestack.comparison.paired import Difference
     from gradestack.comparison.sides import Side
 
 LATEST, LATEST_ANY = "latest", "latest_any"
@@ -131,6 +129,9 @@ def baseline_verdict(
 ) -> dict[str, JSON]:
     """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
     names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
+    if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
+        key = suite.main if suite.success is None else suite.success.grader
+        gate = msgspec.structs.replace(gate, metric_key=key)
     compared = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
     rule = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **compared}
     rule |= {name: getattr(gate, name) for name in names}
@@ -161,8 +162,9 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
 
 
 def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
-    from gradestack.comparison.compared import flips  # noqa: PLC0415
-    from gradestack.comparison.sides import Matched, differing  # noqa: PLC0415
+    from gradestack.comparison.compared import Rules, compared_row, flips, moved  # noqa: PLC0415
+    from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
+    from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key = gate.grader
     problems = differing(before, now, only=key)
@@ -171,34 +173,36 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     if problems:
         raise DataError(_APART, *problems)
     try:
-        known, better, changed, share = _compared(gate, before, now)
+        figure = None if gate.figure is None else figure_of(gate.name, [now, before], Aggregators(now.report.registry))
     except NoFigure as error:  # as other gates on a path that leads to no number
         return {"actual": None, "passed": False, "sure": True, "outcome": "no_data", "reason": str(error)}
-    matched = Matched.scores(before, now, key, "zero")
-    scale = 100.0 if gate.metric in PERCENT else 1.0
+    except ConfigError as error:
+        raise DataError(_APART, str(error)) from error
+    percent = gate.metric in PERCENT
+    # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
+    row = compared_row(before, now, figure or key, Rules(confidence=2 * gate.confidence - 1), rate=percent)
+    scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
     margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
-    bounds = _bounds(known, gate.confidence, share=share)
-    flipped = flips(before, now, key, "zero")
-    sign = -1.0 if better == "lower" else 1.0
+    difference, bounds, flipped = row["difference"], row["interval"]["ends"], flips(before, now, key, "zero")
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
-    gain = None if known.difference is None else sign * known.difference
-    same = known.tasks > 0 and not matched.only_a and not changed
+    gain = None if difference is None else sign * difference
+    same = row["tasks"] > 0 and not row["only_a_count"] and not moved(row)
     directed = now.declared(key)["better_is"] != "neither"
     judged = directed or any(passed is not None for passed in now.passes(key, "skip"))
     verdicts = list(_conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same))
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
-    needed = _needed(known, margin or 0.0, gain or 0.0) if outcome == "undecided" else None
-    reason = known.reason or (f"{needed:,} tasks would be needed" if needed else "")
+    needed = _needed(row, margin or 0.0, gain or 0.0) if outcome == "undecided" else None
+    reason = row["interval"]["reason"] or (f"{needed:,} tasks would be needed" if needed else "")
     if not judged and gate.max_flips is not None:
         reason = f"{key} says neither which runs pass nor which scores are better"
     return {
-        "actual": None if known.difference is None else scale * known.difference,
-        "interval": _interval(known),
+        "actual": None if difference is None else scale * difference,
+        "interval": _interval(row),
         "bounds": bounds,
-        "tasks": known.tasks,
-        "only_baseline": len(matched.only_a),
-        "only_this": len(matched.only_b),
+        "tasks": row["tasks"],
+        "only_baseline": row["only_a_count"],
+        "only_this": row["only_b_count"],
         "flips": {"fixed": flipped["fixed"], "broken": flipped["broken"]},
         "tasks_needed": needed,
         "sure": outcome != "undecided",
@@ -209,62 +213,23 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     }
 
 
-def _compared(gate: BaselineGate, before: Side, now: Side) -> tuple[Difference, str, bool, bool]:
-    """Return how far the figure of a gate is apart, which direction is better, and whether a task of it has changed.
-
-    Last comes whether it is a share.
-    """
-    from gradestack.comparison.figures import Aggregators, figure_of, figure_pairs  # noqa: PLC0415
-    from gradestack.comparison.paired import difference  # noqa: PLC0415
-    from gradestack.comparison.sides import Matched, bounded  # noqa: PLC0415
-
-    if gate.figure is None:
-        of_runs, key = gate.metric in PERCENT, gate.grader
-        rates = [side.pass_rates(key, "zero") if of_runs else side.means(key, "zero") for side in (before, now)]
-        matched, share = Matched.of(*rates), of_runs or bounded(before, now, key, "zero")
-        known = difference(matched.differences, bounded=share)
-        return known, "higher" if of_runs else now.declared(key)["better_is"], any(matched.differences), share
-    try:
-        figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
-    except NoFigure:
-        raise
-    except ConfigError as error:
-        raise DataError(_APART, str(error)) from error
-    pair = figure_pairs([figure], before, now, "zero")[gate.name]
-    known = pair.difference(0.95)
-    changed = bool(known.better or known.worse or known.difference)
-    return known, figure.declared["better_is"], changed, pair.share
-
-
-def _needed(known: Difference, margin: float, gain: float) -> int | None:
+def _needed(row: Mapping[str, Any], margin: float, gain: float) -> int | None:
     """Return how many tasks would do: those that show the margin, were nothing lost.
 
     Where so many were compared, or there is no margin, those that show how far it was from being lost or met.
     """
     from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
 
-    spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
-    needed = tasks_needed(spread or 0.0, margin)
-    if needed is not None and needed > known.tasks:
-        return needed
-    return tasks_needed(spread or 0.0, margin + gain)
+    spread = (row["stderr"] or 0.0) * math.sqrt(row["tasks"])
+    needed = tasks_needed(spread, margin)
+    return needed if needed is not None and needed > row["tasks"] else tasks_needed(spread, margin + gain)
 
 
-def _interval(known: Difference) -> dict[str, JSON]:
-    if known.low is None or known.high is None:
-        return {"reason": known.reason}
-    ends = {"low": known.low, "high": known.high, "confidence": 0.95}
-    return {**ends, "n": known.tasks, "clusters": known.tasks, "method": "paired_t"}
-
-
-def _bounds(known: Difference, confidence: float, *, share: bool) -> list[float] | None:
-    """Return the one-sided bounds of a difference, of shares within [-1, 1]; None where it has no standard error."""
-    if known.difference is None or known.stderr is None or known.low is None:
-        return None
-    q = t_quantile(confidence, known.tasks - 1)
-    half = q * known.stderr if known.better or known.worse else q * q / (known.tasks + q * q)
-    low, high = known.difference - half, known.difference + half
-    return [max(-1.0, low), min(1.0, high)] if share else [low, high]
+def _interval(row: Mapping[str, Any]) -> dict[str, JSON]:
+    if row["ci95"] is None:
+        return {"reason": row["interval"]["reason"]}
+    ends = dict(zip(("low", "high"), row["ci95"], strict=True))
+    return {**ends, "confidence": 0.95, "n": row["tasks"], "clusters": row["tasks"], "method": "paired_t"}
 
 
 def _conditions(

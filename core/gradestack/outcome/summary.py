@@ -347,11 +347,7 @@ def _place(row: Mapping[str, Any]) -> str:
 
 
 def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
-    """Return in one sentence that every grade failed, or that there is no result; None where that is not so.
-
-    Every grade failed: skipped ones, to which the grader does not apply, and missing samples do not count. No result:
-    the outcome grader graded no sample. ``upstream`` has no such rule, and a suite may do without it.
-    """
+    """Return in one sentence that every grade failed, or that there is no result; None where that is not so."""
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())

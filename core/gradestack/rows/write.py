@@ -114,13 +114,7 @@ def _encode(form: Any, values: Sequence[Any]) -> bytes:
 
 
 def encode(value: Any) -> bytes:
-    """Return JSON data as bytes, in the form of a row.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: It is not JSON.
-        ValueError: The same.
-    """
+    """Return JSON data as bytes, in the form of a row."""
     return _encode(value, [value])
 
 

@@ -19,7 +19,6 @@ from gradestack.gates.rules import (
     AnyGate,
     BaselineGate,
     FigureGate,
-    FigureSpec,
     GateSpec,
     Limit,
     LogicalGate,
@@ -40,7 +39,7 @@ _FORMS: Mapping[str, type] = {
     "simple": SimpleGate,
     "weighted_average": WeightedGate,
     "logical": LogicalSpec,
-    "figure": FigureSpec,
+    "figure": FigureGate,
     "baseline": BaselineGate,
 }
 NONE = "none"
@@ -103,14 +102,12 @@ class Verdicts:
             elif isinstance(gate, BaselineGate) and gate.metric in PERCENT and 0 < (gate.not_worse_than or 0) < 1:
                 text = f"{gate.not_worse_than:g} is in percentage points here: {gate.not_worse_than:g} of 100 samples"
                 self.resolver.warn((*place, "not_worse_than"), text)
-        first = gates[0] if gates else None
-        named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
-        named = first.path[0] if isinstance(first, FigureGate) else named
-        named = first.grader if isinstance(first, BaselineGate) else named
+        named = next((key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None)
         main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
         for position, gate in enumerate(gates):
-            if isinstance(gate, GateSpec) or (isinstance(gate, BaselineGate) and not (gate.grader or gate.of_outcome)):
-                gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)
+            of_scores = isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
+            if isinstance(gate, GateSpec) or of_scores:
+                gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
         return tuple(gates), main
 
     def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
@@ -123,7 +120,7 @@ class Verdicts:
         gate: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
         if isinstance(gate, LogicalSpec):
             return self._logical(gate, place)
-        if isinstance(gate, FigureSpec):
+        if isinstance(gate, FigureGate):
             return self._figure(gate, place)
         if isinstance(gate, BaselineGate):
             return self._baseline(gate, place)
@@ -162,7 +159,7 @@ class Verdicts:
             return None
         if gate.figure is None:
             return gate
-        if (path := self._path(gate.figure, place)) is None:
+        if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
         grader, metric, rest = path
         for used in [each.stage for each in self.metrics if (each.of, each.stage.key) == (grader, metric)]:
@@ -175,21 +172,19 @@ class Verdicts:
                 self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
         return msgspec.structs.replace(gate, figure=path)
 
-    def _figure(self, spec: FigureSpec, place: Place) -> FigureGate | None:
+    def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
         """Return a gate on a figure of a metric there is; what figures that has is known when it has run."""
-        if (path := self._path(spec.figure, place)) is None:
+        if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
-        grader, metric, _ = path
-        self._check_confidence(spec, place)
-        options = {key: each for key, each in msgspec.structs.asdict(spec).items() if key not in ("figure", "kind")}
-        return FigureGate(path=path, component=self._keys(grader).get(metric, ""), **options)
+        self._check_confidence(gate, place)
+        return msgspec.structs.replace(gate, figure=(*path, self._keys(path[0]).get(path[1], "")))
 
     def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
         """Return grader key, metric key and the path below it; of a grader that is unknown, its key alone."""
         steps = figure.split(".") if isinstance(figure, str) else [*map(str, figure)]
         if len(steps) < 2:
             why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
-            self.resolver.add_problem((*place, "figure"), why)
+            self.resolver.add_problem(place, why)
             return None
         grader, metric, rest = split_path(".".join(steps), {key: self._keys(key) for key in self.spec.graders})
         if metric:
@@ -200,10 +195,10 @@ class Verdicts:
         sound = key not in self.spec.metrics or any(each.stage.key == key for each in self.metrics)
         if grader in self.graders and sound:  # else what is wrong with them is a problem already
             why = f"{grader} has no metric {key!r}{_hint(key, self._keys(grader))}"
-            self.resolver.add_problem((*place, "figure"), why)
+            self.resolver.add_problem(place, why)
         return None
 
-    def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
+    def _check_confidence(self, gate: AggregateGate | FigureGate, place: Place) -> None:
         at = (*place, "confidence")
         if gate.confidence is not None and not self._without_effect(at) and gate.op == "eq":
             self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
@@ -229,12 +224,7 @@ class Verdicts:
             self.resolver.warn((*place, "value"), text)
 
     def headline(self, gates: Sequence[AnyGate], reader: Stage | None = None) -> tuple[Success | None, Headline]:
-        """Return what makes a sample a success, and what the run is summed up by.
-
-        The outcome grader is the suite's own (``outcome``); in a letta-evals suite (``kind: tool`` or the stack of its
-        recordings, and a flat gate) the gate's, with the gate's rule per sample; else the named stack's; else that of
-        the format's stack, if a grader of that component is in use; else the first grader.
-        """
+        """Return what makes a sample a success, and what the run is summed up by."""
         spec, graders = self.spec, self.graders
         names = dict.fromkeys((spec.stack, reader.component.stack if reader is not None else None))
         applying = [each for name in names if name and (each := self._declared(name)) is not None]
@@ -298,17 +288,14 @@ class Verdicts:
         return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures))
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
-        keys, figures = {grader: self._keys(grader) for grader in self.graders}, []
+        figures = []
         for label, path in written.items():
-            grader, metric, rest = split_path(path, keys)
+            place: Place = ("headline", "figures", label)
+            grader, metric, rest = self._path(path, place) or ("", "", "")
             if metric:
                 figures.append(Figure(label=label, grader=grader, metric=metric, name=rest))
-                continue
-            first = path[len(grader) + 1 if grader else 0 :].partition(".")[0]
-            why = f"{path!r} names no grader's figure, no grader has the key {first!r}{_hint(first, self.graders)}"
-            if grader:
-                why = f"{path!r}: grader {grader!r} has no such aggregator{_hint(first, keys[grader])}"
-            self.resolver.add_problem(("headline", "figures", label), why)
+            elif grader:
+                self.resolver.add_problem(place, f"no grader has the key {grader!r}{_hint(grader, self.graders)}")
         return tuple(figures)
 
 

@@ -8,10 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from gradestack.api import Grader, Inputs
-from gradestack.gates.rules import BaselineGate
 from gradestack.grading.plan import Stage
 from gradestack.model import Sample
 from gradestack.registry import Registry
@@ -231,10 +228,6 @@ def parts_of(
     gates, main = verdicts.gates()
     limit = verdicts.limit()
     success, headline = verdicts.headline(gates, reader)
-    outcome = main if success is None else success.grader
-    for position, gate in enumerate(gates):
-        if isinstance(gate, BaselineGate) and gate.of_outcome:
-            gates = (*gates[:position], msgspec.structs.replace(gate, metric_key=outcome), *gates[position + 1 :])
     seconds = _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     return {

@@ -14,7 +14,7 @@ from gradestack.errors import PluginError
 from gradestack.gates.rules import (
     PERCENT_TEXT,
     BaselineGate,
-    FigureSpec,
+    FigureGate,
     GateSpec,
     LogicalSpec,
     SimpleGate,
@@ -124,7 +124,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     of = {"of": {"type": "string", "description": "grader key"}}
     metrics = _component(registry, "aggregator", of, _EXTENDS_STACK)
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
-    gates = [class_schema(gate) for gate in (GateSpec, FigureSpec, BaselineGate)]
+    gates = [class_schema(gate) for gate in (GateSpec, FigureGate, BaselineGate)]
     gates += [class_schema(gate, "kind") for gate in (SimpleGate, WeightedGate, LogicalSpec)]
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}

@@ -45,7 +45,7 @@ _NAMES = {
     "suites.code": "load_file",
     "suites.strict": "preset_version",
     "suites.document": "yaml_data",
-    "estimates.sums": "TaskNumbers TaskSums WholeCell member_intervals ratio ratio_interval",
+    "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "estimates.grades": "Grades",
     "table": "Numbers",
 }

@@ -39,7 +39,6 @@ from gradestack.estimates.interval import valid_confidence as valid_confidence
 from gradestack.estimates.sums import TaskNumbers as TaskNumbers
 from gradestack.estimates.sums import TaskSums as TaskSums
 from gradestack.estimates.sums import WholeCell as WholeCell
-from gradestack.estimates.sums import member_intervals as member_intervals
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
 from gradestack.grading.graders import UNDER_WAY as UNDER_WAY

@@ -99,6 +99,7 @@ class Reader(Contract):
         takes_directories: True when it looks for its files in a directory itself: named by the user, it is given the
             directory whole, whatever is in it.
         empty_answers: True when an empty answer is graded where a text is expected; otherwise it is a failed grade.
+        simulated_users: True when ``input`` is what a simulated user said, which does not tell tasks apart.
     """
 
     contract: ClassVar[Kind] = "reader"
@@ -108,6 +109,7 @@ class Reader(Contract):
     takes_dataset: ClassVar[bool] = False
     takes_directories: ClassVar[bool] = False
     empty_answers: ClassVar[bool] = False
+    simulated_users: ClassVar[bool] = False
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
@@ -212,7 +214,7 @@ class Figure(msgspec.Struct, frozen=True):
     """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
 
     name: str
-    """Its path below the aggregator; ``pass_hat_k.{k}`` and ``per_class.{class}.f1`` declare a family at once."""
+    """Its path below the aggregator; ``pass_hat_k.{k}`` (a number) and ``per_class.{class}.f1`` are families."""
     label: str
     """Plain words, sentence case: "Expected calls made"."""
     better: Direction = "higher"
@@ -257,7 +259,8 @@ class Figure(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
     parts = re.split(r"(\{\w+\})", name)
-    return "".join(f"(?P<{part[1:-1]}>(?s:.*))" if part.startswith("{") else re.escape(part) for part in parts)
+    some = {part: f"(?P<{part[1:-1]}>{r'[0-9]+' if part == '{k}' else '(?s:.*)'})" for part in parts[1::2]}
+    return "".join(some.get(part) or re.escape(part) for part in parts)
 
 
 _PARTS = ("items", "reasons", "fault", "metadata")

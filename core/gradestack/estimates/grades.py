@@ -12,7 +12,7 @@ from typing import Any
 
 from gradestack.errors import ConfigError
 from gradestack.estimates.sums import MOST_PACKED, Packing, Sparse, TaskNumbers, TaskSums
-from gradestack.model import Grade, Key, Outcome
+from gradestack.model import Grade, Key
 from gradestack.table import Numbers, Table
 
 Codes = Sequence[int]
@@ -141,24 +141,6 @@ class Grades:
         columns = self.columns()
         columns["run"] = [None if run is None else str(run) for run in columns["run"]]
         return _library("pyarrow").table(columns)
-
-    @property
-    def trials(self) -> int:
-        """Number of distinct trials: names of runs; samples without one are numbered within their task.
-
-        Skipped and missing samples are none.
-        """
-        outcomes = [grade.outcome for grade in self.table.grades(self.key)]
-        verdicts, runs = self.table.verdicts[self.key].codes, self.table.keys["run"]
-        none = {code for code, each in enumerate(outcomes) if each in {Outcome.SKIPPED, Outcome.MISSING}}
-        rows = [row for row in self.rows if verdicts[row] not in none] if none else self.rows
-        names = {runs.codes[row] for row in rows}
-        unnamed = {code for code in names if runs.values[code] is None}
-        if not unnamed:
-            return len(names)
-        tasks = self.table.tasks()[1]
-        of_task = Counter([tasks[row] for row in rows if runs.codes[row] in unnamed])
-        return max(len(names - unnamed), *of_task.values())
 
     @cached_property
     def _packing(self) -> tuple[Packing, list[int]]:

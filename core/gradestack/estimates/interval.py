@@ -244,15 +244,13 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
     if of["method"] == "skewed_t":
         low, high = _skewed(value, clusters, of, confidence)
         low = max(0.0, low)
-    elif of["method"] == "wilson":
-        low, high = _wilson(value, clusters, q)
+    elif of["method"] == "wilson" or "stderr" in of:
+        low, high, _ = ends(value, of.get("stderr", 0.0), clusters, confidence=confidence)
     elif of["method"] == "t":
         cut = high - value > (1 + _ROUNDING_OF_ENDS) * (value - low)
         centre, half = (value, high - value) if cut else ((low + high) / 2, (high - low) / 2)
         half *= q / before
         low, high = max(centre - half, low if cut else -math.inf), centre + half
-    elif "stderr" in of:
-        low, high, _ = ends(value, of["stderr"], clusters, confidence=confidence)
     elif low > 0 and high < 1:  # an end that is 0 or 1 stays: how far beyond it would be is not known
         left, right = math.log(low / (1 - low)), math.log(high / (1 - high))
         centre, half = (left + right) / 2, (right - left) / 2 * q / before

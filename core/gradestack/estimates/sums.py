@@ -12,7 +12,6 @@ from typing import Any
 from typing_extensions import override
 
 from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
-from gradestack.model import JSON
 from gradestack.table import Numbers
 
 WholeCell = tuple[int, ...]
@@ -178,55 +177,6 @@ class TaskSums:
         models = {model: cells(sums) for model, sums in self._models.items()}
         return (next(iter(models.values())) if len(models) == 1 else cells(self._every)), models
 
-    def totals(self, model: str | None = None) -> dict[str, Fraction]:
-        """Return the exact sums of all cells, or those of a model, by name."""
-        sums = self._every if model is None else self._models[model]
-        total = self._packing.total(sums)
-        return {name: Fraction(self._packing.exact(name, [total])[0]) for name in self.names}
-
-    def ratios(
-        self,
-        of: Mapping[str, tuple[str, str]],
-        *,
-        confidence: float = 0.95,
-        unbounded: Container[str] = (),
-        models: bool = False,
-    ) -> dict[str, JSON]:
-        """Return the intervals of ratios of sums over all models, each under ``NAME_interval``; ``n`` is the divisor.
-
-        Args:
-            of: Figure -> what is divided, and by what: names of a cell's numbers. A task that adds nothing to the
-                divisor has no part in the figure.
-            confidence: Of the intervals.
-            unbounded: Figures that are not bound to [0, 1].
-            models: Whether, of several models, ``models`` has the ratios and intervals of each.
-        """
-
-        def intervals(cells: Mapping[Cell, int]) -> dict[str, JSON]:
-            found: dict[str, JSON] = {}
-            for name, parts in of.items():
-                at, by = map(self.names.index, parts)
-                pairs = Counter[Cell]()
-                for cell, times in cells.items():
-                    pairs[cell[by], cell[at]] += times
-                share = name not in unbounded
-                found[f"{name}_interval"] = {**ratio_interval(pairs, confidence=confidence, share=share)}
-            return found
-
-        every, by_model = self.rounded
-        found = intervals(every)
-        if models and len(by_model) > 1:
-            sums = {model: self.totals(model) for model in by_model}
-            found["models"] = {
-                model: {
-                    name: float(sums[model][at] / sums[model][by]) if sums[model][by] else None
-                    for name, (at, by) in of.items()
-                }
-                | intervals(cells)
-                for model, cells in by_model.items()
-            }
-        return found
-
 
 def ratio_interval(
     tasks: Mapping[Cell, int],
@@ -254,27 +204,6 @@ def ratio_interval(
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
     estimated = jackknife(_ratio, parts, 2)["ratio"]
     return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least, most=most)
-
-
-def member_intervals(
-    tasks: Mapping[TaskNumbers, int], above: str, below: str, *, confidence: float = 0.95
-) -> dict[str, Interval]:
-    """Return the intervals of the ratios of a family's members, of the rate of each tool for instance.
-
-    Args:
-        tasks: What tasks have, as :meth:`Grades.task_numbers` counts them.
-        above: What the names of the dividends begin with; the member's name follows.
-        below: The same of the divisors. A member that no task adds to has no interval.
-        confidence: Of the intervals.
-    """
-    cells: dict[str, Counter[Cell]] = {}
-    for numbers, times in tasks.items():
-        known = dict(numbers)
-        for name, divisor in numbers:
-            if name.startswith(below):
-                member = name.removeprefix(below)
-                cells.setdefault(member, Counter())[divisor, known.get(above + member, 0)] += times
-    return {member: ratio_interval(each, confidence=confidence) for member, each in cells.items()}
 
 
 def _ratio(below: float, above: float) -> Figures:

@@ -14,6 +14,7 @@ import msgspec
 from gradestack.api import Direction, Profile
 from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
+from gradestack.estimates.sums import ratio_interval
 from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import (
     OPERATORS,
@@ -256,21 +257,19 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
     values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
-    sums = grades.sums("", "passed")
-    intervals: Any = sums.ratios({"share": ("passed", "")}, models=True)
-    models = intervals.get("models") or dict.fromkeys(sums.rounded[1], intervals)
+    every, models = grades.sums("", "passed").rounded
     own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
     return {
-        **_counts(sums.totals(), intervals),
+        **_counts(every),
         "own_verdicts": own,
-        "models": {name: _counts(sums.totals(name), each) for name, each in models.items()},
+        "models": {name: _counts(cells) for name, cells in models.items()},
     }
 
 
-def _counts(totals: Mapping[str, Fraction], intervals: Mapping[str, Any]) -> dict[str, JSON]:
-    passed, of = int(totals["passed"]), int(totals[""])
+def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
+    of, passed = (sum(int(cell[at]) * times for cell, times in tasks.items()) for at in (0, 1))
     share = passed / of if of else None
-    return {"passed": passed, "failed": of - passed, "share": share, "share_interval": intervals["share_interval"]}
+    return {"passed": passed, "failed": of - passed, "share": share, "share_interval": {**ratio_interval(tasks)}}
 
 
 def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:

@@ -15,7 +15,7 @@ from gradestack.grading.inputs import InputFiles
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.plan import Plan
-from gradestack.grading.reading import shards_of
+from gradestack.grading.reading import Separated, separated, shards_of
 from gradestack.grading.recording import Recorder
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
@@ -48,6 +48,7 @@ class Loop:
     Attributes:
         merging: What they have come to so far.
         files: The files of the inputs, as they were when the run began.
+        notes: What the inputs decided.
         resumed: Shards an earlier attempt had finished.
         seconds: Spent on merging.
     """
@@ -57,6 +58,7 @@ class Loop:
         self.merging = Merging(plan, strict=strict)
         self.merged = self.merging.merged
         self.files = InputFiles(Inputs(data=()))
+        self.notes: list[str] = []
         self.resumed = 0
         self.seconds = 0.0
         self.shards: list[Shard] = []
@@ -95,6 +97,8 @@ class Loop:
         reader = plan.reader.component
         self.files = InputFiles(plan.inputs)
         self.shards, index = shards_of(reader, plan.inputs)
+        index = separated(reader, plan.inputs, self.shards, index)
+        self.notes = [index.note] if isinstance(index, Separated) else []
         self.progress.plan(self.shards)
         for (result, offset), shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
             self.merging.add(result, offset)

@@ -1,15 +1,30 @@
-"""A reader's shards and records; what it raises becomes an error that names it."""
+"""A reader's shards and records; what it raises becomes an error that names it.
+
+Of several inputs, one id may stand for other tasks in each: a first pass over them finds these ids, and their samples
+are read with the input's name before them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing, suppress
 from typing import Any
 
-from gradestack.api import Reader, Shard
+import msgspec
+
+from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import GradestackError, PluginError
-from gradestack.model import BadRecord, Sample
+from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.plugin_errors import error_text, guarded
+
+
+class Separated(msgspec.Struct, frozen=True):
+    """A reader's index, and what stands in place of ids that stand for other tasks in other inputs."""
+
+    index: Any
+    ids: Mapping[tuple[str, str], str]
+    """By the name of the input, and the id."""
+    note: str
 
 
 def name_of(reader: Reader) -> str:
@@ -17,11 +32,72 @@ def name_of(reader: Reader) -> str:
     return f"reader {type(reader).__name__} (version {reader.version})"
 
 
-def shards_of(reader: Reader, inputs: Any) -> tuple[list[Shard], Any]:
+def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
     """Return a reader's shards and index."""
     with guarded(name_of(reader)):
         index = reader.index(inputs)
         return list(reader.plan(inputs, index)), index
+
+
+def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: Any) -> Any:
+    """Return an index, as :class:`Separated` where an id stands for several tasks.
+
+    An id stands for one task where its questions and expectations are the same in all inputs, as far as they are known.
+    Questions that differ between the runs of one input, as those of simulated users do, say nothing. With a dataset, an
+    id stands for its row.
+    """
+    several = len(inputs.data) > 1 and inputs.dataset is None
+    kinds = _tasks(reader, shards, index) if several else {}
+    if not kinds:
+        return index
+    groups = [(task, names) for task, several in kinds.items() for names in several]
+    ids = {(name, task): f"{names[0]}:{task}" for task, names in groups for name in names}
+    shown = ", ".join(each.shown for each in inputs.data if each.name in {name for name, _ in ids})
+    stands, first = "id stands" if len(kinds) == 1 else "ids stand", next(iter(kinds))
+    note = f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: tasks of their own"
+    named = dict.fromkeys(new for (_, task), new in ids.items() if task == first)
+    return Separated(index, ids, f"{note}, the first: {' and '.join(named)}")
+
+
+def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, list[list[str]]]:
+    """Return ids that stand for several tasks, with the names of the inputs by task."""
+    found: dict[str, list[tuple[Any, ...]]] = {}  # an id's inputs, each with what _task says of it there
+    for shard in shards:
+        name = shard.input.name
+        with suppress(GradestackError, OSError):  # grading will say so
+            for sample in records_of(reader, shard, index):
+                if isinstance(sample, Sample) and sample.cluster is None and sample.status is not Status.MISSING:
+                    known = found.setdefault(sample.id, [])
+                    before = known.pop()[1:] if known and known[-1][0] == name else (None, None)
+                    known.append((name, *map(_common, before, _task(sample, reader))))
+    kinds = {task: _kinds(known) for task, known in found.items() if len(known) > 1}
+    return {task: names for task, names in kinds.items() if len(names) > 1}
+
+
+def _kinds(known: Sequence[tuple[Any, ...]]) -> list[list[str]]:
+    """Return the names of inputs by what an id stands for in them."""
+    names, *parts = zip(*known, strict=True)
+    telling = [part for part in parts if -1 not in part and len({*part} - {None}) > 1]
+    kinds: dict[tuple[Any, ...], list[str]] = {}
+    for name, *kind in zip(names, *telling, strict=True):
+        kinds.setdefault(tuple(kind), []).append(name)
+    return list(kinds.values())
+
+
+def _common(one: int | None, other: int | None) -> int | None:
+    """Return what two runs in one input have in common: -1 where they differ."""
+    return one if other in (None, one) else other if one is None else -1
+
+
+def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
+    """Return the hashes of a sample's question, in words, and of its expectations; None where there are none."""
+    asked, wanted = None if reader.simulated_users else sample.input, sample.expected
+    words = None if asked is None else " ".join([asked] if isinstance(asked, str) else asked).split()
+    try:
+        text: Any = msgspec.json.encode(wanted, order="deterministic")
+    except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON
+        text = repr(wanted)
+    return None if words is None else hash(tuple(words)), None if wanted == Expectation() else hash(text)
 
 
 def _check(kinds: set[type], reader: Reader) -> None:
@@ -31,16 +107,23 @@ def _check(kinds: set[type], reader: Reader) -> None:
 
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
-    """Yield the records of one shard, some at a time."""
+    """Yield the records of one shard, some at a time, each with the id of its task."""
+    own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
     try:
-        for block in reader.blocks(shard, index):
+        for block in reader.blocks(shard, own):
             _check(set(map(type, block)), reader)
-            yield block
+            yield [_renamed(each, shard.input.name, ids) for each in block] if ids else block
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:
         msg = f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}"
         raise PluginError(msg) from error
+
+
+def _renamed(record: Sample | BadRecord, name: str, ids: Mapping[tuple[str, str], str]) -> Sample | BadRecord:
+    if isinstance(record, BadRecord) or record.cluster is not None or (found := ids.get((name, record.id))) is None:
+        return record
+    return replace(record, id=found, source=record.source and replace(record.source, id=None))
 
 
 def records_of(reader: Reader, shard: Shard, index: Any) -> Generator[Sample | BadRecord]:

@@ -16,7 +16,7 @@ import msgspec
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.copies.files import original, readable
 from gradestack.errors import DataError, GradestackError
-from gradestack.grading.reading import records_of, shards_of
+from gradestack.grading.reading import records_of, separated, shards_of
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import json_data, loads
 from gradestack.model import Sample, Source, Status
@@ -164,8 +164,9 @@ class Trajectories:
     def _plan(self) -> tuple[Reader, list[Shard], Any]:
         """The reader of the run, its shards of the inputs that are still there, and its index."""
         reader = self._made if isinstance(self._made, Reader) else self._reader(self._made)
-        there = tuple(each for each in self._inputs if each.path.exists())
-        return reader, *shards_of(reader, Inputs(data=there, dataset=self._dataset))
+        there = Inputs(data=tuple(each for each in self._inputs if each.path.exists()), dataset=self._dataset)
+        shards, index = shards_of(reader, there)
+        return reader, shards, separated(reader, there, shards, index)
 
     def _reader(self, registry: Registry) -> Reader:
         name = self._recording["reader"]

@@ -232,7 +232,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "inputs": checksums,
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
-        **({"notes": list(suite.notes)} if suite.notes else {}),
+        **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),
         **({"recording": _recording(suite)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
         "peak_memory": peak_memory(),

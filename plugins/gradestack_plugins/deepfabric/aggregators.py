@@ -10,7 +10,19 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, Outcome, Profile, ratio, valid_confidence
+from gradestack import (
+    JSON,
+    Aggregator,
+    Figure,
+    Grade,
+    Grades,
+    Numbers,
+    Outcome,
+    Profile,
+    ratio,
+    ratio_interval,
+    valid_confidence,
+)
 from gradestack_plugins.deepfabric.samples import RUN_STOPS
 
 RATES: Final = {
@@ -32,10 +44,6 @@ NO_SCORE: Final = "score_not_finite"
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
-_OVERALL: Final = {
-    "overall_score": ("overall_score", "applicable"),
-    "overall_score_attempted": ("overall_score", "processed"),
-}
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300
@@ -163,8 +171,16 @@ class DeepFabricMetrics(Aggregator):
 
     def _unbounded(self, grades: Grades) -> dict[str, Any]:
         """Return the intervals of sample scores that are not bound to [0, 1], which weights can give."""
-        sums = grades.sums("applicable", "processed", "overall_score")
-        return sums.ratios(_OVERALL, confidence=self.confidence, unbounded=_OVERALL, models=True)
+        found: dict[str, Any] = {}
+        for name, below in {"overall_score": "applicable", "overall_score_attempted": "processed"}.items():
+            every, models = grades.sums(below, "overall_score").rounded
+            places: list[tuple[dict[str, Any], Any]] = [(found, every)]
+            if len(models) > 1:
+                of_models = found.setdefault("models", {})
+                places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
+            for place, tasks in places:
+                place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=False)}
+        return found
 
     def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:

@@ -123,6 +123,7 @@ class Tau2(RecordReader):
     layout: ClassVar[Layout] = "list"
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
     takes_directories: ClassVar[bool] = True
+    simulated_users: ClassVar[bool] = True
 
     @classmethod
     @override

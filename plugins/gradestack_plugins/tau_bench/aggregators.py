@@ -6,6 +6,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Final
@@ -14,7 +15,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Aggregator, Figure, Grade, Grades, Outcome, ratio, valid_confidence
+from gradestack import Aggregator, Figure, Grade, Grades, Outcome, ratio, ratio_interval, valid_confidence
 from gradestack_plugins.tau_bench.grader import finite_number, reward_of
 
 SUCCESS_ABOVE: Final = 0.9
@@ -83,9 +84,16 @@ class _Averages(Aggregator):
 
     def unbounded_averages(self, grades: Grades) -> dict[str, Any]:
         """Return the intervals of averages of scores that are not bound to [0, 1]."""
-        averages = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
-        sums = grades.sums("applicable", "graded", "score")
-        return sums.ratios(averages, confidence=self.confidence, unbounded=averages, models=True)
+        found: dict[str, Any] = {}
+        for name, below in {"average": "graded", "average_over_total": "applicable"}.items():
+            every, models = grades.sums(below, "score").rounded
+            places: list[tuple[dict[str, Any], Any]] = [(found, every)]
+            if len(models) > 1:
+                of_models = found.setdefault("models", {})
+                places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
+            for place, tasks in places:
+                place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=False)}
+        return found
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
@@ -274,14 +282,16 @@ class PartialStatistics(_Averages):
 
     def _binary(self, grades: Grades, *, share: bool) -> dict[str, Any]:
         """Return the figures of the recorded rewards."""
-        sums = grades.sums("rewards", "successes", "reward")
-        totals, of = sums.totals(), {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
-        n, successes = int(totals["rewards"]), int(totals["successes"])
-        figures: dict[str, Any] = {"threshold": SUCCESS_ABOVE, "n": n, "successes": successes}
+        totals, of = grades.totals, {"success_rate": ("successes", True), "average": ("reward", share)}
+        n = int(totals.get("rewards", 0))
+        figures: dict[str, Any] = {"threshold": SUCCESS_ABOVE, "n": n, "successes": int(totals.get("successes", 0))}
         if not n:
             return figures | _undefined(of, _NO_REWARD)
-        figures |= {name: float(totals[above] / totals[below]) for name, (above, below) in of.items()}
-        return figures | sums.ratios(of, confidence=self.confidence, unbounded=() if share else ("average",))
+        for name, (above, bound) in of.items():
+            tasks = grades.sums("rewards", above).rounded[0]
+            figures[name] = float(Fraction(totals[above]) / n)
+            figures[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=bound)}
+        return figures
 
 
 def _reward(grade: Grade) -> float | None:

@@ -35,6 +35,22 @@ PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/
 _NO_TRIAL: Final = "no task has a trial"
 
 
+def _trials(grades: Grades) -> int:
+    """Return the number of trials: names of runs; samples without one are numbered within their task.
+
+    Skipped and missing samples are none.
+    """
+    table = grades.table
+    none = {Outcome.SKIPPED, Outcome.MISSING}
+    counts = [grade.outcome not in none for grade in table.grades(grades.key)]
+    verdicts, runs, tasks = table.verdicts[grades.key].codes, table.keys["run"], table.tasks()[1]
+    rows = [row for row in grades.rows if counts[verdicts[row]]]
+    names = {runs.codes[row] for row in rows}
+    unnamed = {code for code in names if runs.values[code] is None}
+    of_task = Counter([tasks[row] for row in rows if runs.codes[row] in unnamed]) if unnamed else {}
+    return max(len(names - unnamed), *of_task.values(), 0)
+
+
 class Task(msgspec.Struct, frozen=True):
     """A task of one model."""
 
@@ -97,7 +113,7 @@ class Trials(Aggregator):
 
     @override
     def whole(self, grades: Grades) -> Numbers:
-        return {"trials": grades.trials}
+        return {"trials": _trials(grades)}
 
     @override
     def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
@@ -121,7 +137,7 @@ class Trials(Aggregator):
         several = len(models) > 1
         tasks: dict[str, Counter[Task]] = {}
         for model, cells in models.items():
-            trials = (grades.of_model(model) if several else grades).trials
+            trials = _trials(grades.of_model(model) if several else grades)
             tasks[model] = Counter(
                 {Task(int(records), int(successes), trials): times for (records, successes), times in cells.items()}
             )

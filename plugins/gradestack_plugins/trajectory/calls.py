@@ -20,9 +20,10 @@ from gradestack import (
     Item,
     Numbers,
     Sample,
+    TaskNumbers,
     ToolCall,
-    member_intervals,
     ratio,
+    ratio_interval,
     skipped,
     valid_confidence,
 )
@@ -192,3 +193,20 @@ class CallShare(Aggregator):
                 f"{self.share}_interval": {**intervals.get(tool, {"reason": self.undefined})},
             }
         return {**found, "tools": by_tool}
+
+
+def member_intervals(
+    tasks: Mapping[TaskNumbers, int], above: str, below: str, *, confidence: float = 0.95
+) -> dict[str, JSON]:
+    """Return the intervals of the ratios of members, of the rate of each tool for instance.
+
+    ``above`` and ``below`` are what the names of dividends and divisors begin with; the member's name follows.
+    """
+    cells: dict[str, Counter[tuple[float, ...]]] = {}
+    for numbers, times in tasks.items():
+        known = dict(numbers)
+        for name, divisor in numbers:
+            if name.startswith(below):
+                member = name.removeprefix(below)
+                cells.setdefault(member, Counter())[divisor, known.get(above + member, 0)] += times
+    return {member: {**ratio_interval(each, confidence=confidence)} for member, each in cells.items()}

@@ -27,7 +27,6 @@ from gradestack import (
     Sample,
     ToolCall,
     failed,
-    member_intervals,
     preset_version,
     ratio,
     replace,
@@ -43,6 +42,7 @@ from gradestack_plugins.trajectory.calls import (
     bad_pattern,
     identity_of,
     judged,
+    member_intervals,
     members,
     refuse,
 )

@@ -9,7 +9,19 @@ from typing import ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, Outcome, ratio, valid_confidence
+from gradestack import (
+    JSON,
+    Aggregator,
+    Figure,
+    Grade,
+    Grades,
+    Item,
+    Numbers,
+    Outcome,
+    ratio,
+    ratio_interval,
+    valid_confidence,
+)
 from gradestack_plugins.when2call.records import JUDGE_FLAGS, MODES
 
 _WHY = {
@@ -93,9 +105,10 @@ class Hallucination(Aggregator):
         for name in grades.totals:
             if name.startswith("set "):
                 of = name.removeprefix("set")
-                ratios = {f"{rate}_hallucination_rate": (rate + of, f"of_{rate}{of}") for rate in RATES}
-                sums = grades.sums(*[each for pair in ratios.values() for each in pair])
-                sets[of[1:]] = sums.ratios(ratios, confidence=self.confidence) | _rates(grades.totals, of)
+                tasks = {rate: grades.sums(f"of_{rate}{of}", rate + of).rounded[0] for rate in RATES}
+                intervals = {rate: ratio_interval(each, confidence=self.confidence) for rate, each in tasks.items()}
+                named = {f"{rate}_hallucination_rate_interval": each for rate, each in intervals.items()}
+                sets[of[1:]] = {**named, **_rates(grades.totals, of)}
         return {**_rates(grades.totals), **({"sets": sets} if sets else {})}
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
+from gradestack.cli import main
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 FAILED = failed(Fault(category="data", code="x"))
@@ -180,3 +182,13 @@ def test_bounds_and_order(tau, tasks):
     assert at == sorted(at)
     assert hat[0] == at[0]
     assert 0.0 <= hat[-1] <= at[-1] <= 1.0
+
+
+def test_counts_do_not_bear_the_label_of_a_reliability(tmp_path):
+    """In the page's list of figures only those of some k do."""
+    results, place = Path(__file__).parents[3] / "examples/airline/results.json", tmp_path / "out"
+    with pytest.raises(SystemExit, match="0"):
+        main(["grade", str(results), "-o", str(place), "--set", "reports=[markdown]"])
+    lines = (place / "report.md").read_text(encoding="utf-8").splitlines()
+    paths = [line.split("`")[1] for line in lines if " of k trials " in line and "`" in line]
+    assert sorted(paths) == [f"{name}.{name}.{k}" for name in ("pass_at_k", "pass_hat_k") for k in range(1, 5)]

@@ -1,0 +1,78 @@
+"""Ids that stand for other tasks in other files, and files that hold several runs of the same tasks."""
+
+import pytest
+
+import gradestack
+from gradestack import Registry, discover, load_report
+from tests.core.outcomes import data, ids
+
+CASES = data(__file__, "separate_tasks.yaml")
+GRADE = ("grade", "--reader", "jsonl", "--grader", "exact_match", "--set", "reports=[]")
+
+
+@pytest.fixture
+def grade(tmp_path, monkeypatch, command, write_lines):
+    """Return a function that grades files of records and returns what was printed and the report."""
+    monkeypatch.chdir(tmp_path)
+    command.use(Registry([plugin for plugin in discover(limit="").plugins if not plugin.error]))
+
+    def run(files, *options, output="out"):
+        for name, records in files.items():
+            if not (tmp_path / f"{name}.jsonl").exists():  # a file that is written again is another one
+                write_lines(records, f"{name}.jsonl")
+        said = command(*GRADE, *(f"{name}.jsonl" for name in files), "-o", output, *options)
+        assert said.code == 0, said
+        return said, load_report(output)
+
+    return run
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_tasks(grade, write_lines, case):
+    """Said once on the console, and in header.json."""
+    options = case.get("options", [])
+    if "dataset" in case:
+        options = [*options, "--dataset", write_lines(case["dataset"], "gold.jsonl")]
+    said, report = grade(case["files"], *options)
+    assert ids(report) == case["ids"]
+    assert report.header.get("notes", []) == ([case["note"]] if "note" in case else [])
+    assert said.out.count("tasks of their own") == ("note" in case)
+    assert case.get("note", "") in said.out
+
+
+COLLIDING = {
+    name: [
+        {"id": f"t{n // 3}", "input": f"{n // 3} {name * (n > 8)}", "expected": "x", "predicted": "xy"[n % 2]}
+        for n in range(30)
+    ]
+    for name in "ab"
+}
+
+
+@pytest.mark.parametrize("engine", ["processes", "dask", "auto"])
+def test_every_engine_tells_them_apart(grade, small_shards, engine):
+    small_shards(300)
+    _, serial = grade(COLLIDING, "--engine", "serial", output="serial")
+    assert len(set(ids(serial))) == 3 + 2 * 7
+    _, other = grade(COLLIDING, "--engine", engine, "--workers", "2", output="other")
+    for name in ("results.jsonl", "summary.json"):
+        assert (other.path / name).read_bytes() == (serial.path / name).read_bytes()
+
+
+def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk):
+    small_shards(300)
+    _, whole = grade(COLLIDING, output="whole")
+    options = {"reader": "jsonl", "graders": ["exact_match"], "output": "out", "overrides": ["reports=[]"]}
+    full_disk(5, lambda: gradestack.grade_files(["a.jsonl", "b.jsonl"], **options))
+    _, report = grade(COLLIDING, "--resume")
+    assert report.header["resumed"] == 5
+    assert report.header["notes"] == whole.header["notes"]
+    for name in ("results.jsonl", "summary.json"):
+        assert (report.path / name).read_bytes() == (whole.path / name).read_bytes()
+
+
+def test_slim_rows_find_their_conversations(grade, command):
+    turn = [{"role": "user", "content": "well?"}]
+    files = {name: [{"id": 1, "input": name, "expected": "x", "predicted": "x", "messages": turn}] for name in "ab"}
+    grade(files, "--rows", "slim")
+    assert "well?" in command("show", "out", "b:1").out

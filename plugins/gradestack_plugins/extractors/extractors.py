@@ -4,47 +4,36 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Extractor, Message, Sample, ToolCall
-from gradestack.jsonio import compact
-from gradestack_plugins.readers.chat import text_of
+from gradestack.jsonio import as_map, as_text, compact
+from gradestack_plugins.readers.chat import answers, text_of
 
 
-def assistant_text(message: Message) -> str | None:
-    """Return what an assistant message says: "" for an empty one, None when it is no speech of the assistant.
+def speech(messages: Iterable[Message]) -> list[str]:
+    """Return what the assistant said, in order: "" of an empty message, nothing of one that only carries calls.
 
-    Content given as parts is joined with spaces. A message that only carries tool calls says nothing.
+    Content given as parts is joined with spaces.
     """
-    if message.role != "assistant":
-        return None
-    text = text_of(message.content)
-    return None if not text and message.tool_calls else text
+    said = [(text_of(message.content), message) for message in messages if message.role == "assistant"]
+    return [text for text, message in said if text or not message.tool_calls]
+
+
+def messages_of(sample: Sample) -> list[Message]:
+    """Return the messages of all turns."""
+    return [message for turn in sample.turns for message in turn]
 
 
 def assistant_texts(sample: Sample) -> list[str]:
-    """Return what the assistant said, in order; without any recorded message, the sample's answer text alone."""
-    messages = [message for turn in sample.turns for message in turn]
-    if not messages:
-        return [] if sample.text is None else [sample.text]
-    return [text for message in messages if (text := assistant_text(message)) is not None]
-
-
-def turn_texts(turn: Iterable[Message]) -> list[str]:
-    """Return what the assistant said in one turn."""
-    return [text for message in turn if (text := assistant_text(message)) is not None]
-
-
-def calls_in_turns(sample: Sample) -> Iterator[tuple[ToolCall, Message, list[Message]]]:
-    """Yield every call with its message and all messages behind that one, over all turns."""
-    messages = [message for turn in sample.turns for message in turn]
-    for position, message in enumerate(messages):
-        for call in message.tool_calls:
-            yield call, message, messages[position + 1 :]
+    """Return what the assistant said; without any recorded message, the sample's answer text alone."""
+    if messages := messages_of(sample):
+        return speech(messages)
+    return [] if sample.text is None else [sample.text]
 
 
 def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | None:
@@ -52,16 +41,13 @@ def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | No
 
     Calls are those of the messages; where no message carries any, the sample's own list of calls is used.
     """
-    some = False
-    for call, _, later in calls_in_turns(sample):
-        some = True
-        if call.name == tool:
-            return call, later
-    if not some:
-        for call in sample.calls or ():
-            if call.name == tool:
-                return call, [message for turn in sample.turns for message in turn]
-    return None
+    messages = messages_of(sample)
+    if not any(message.tool_calls for message in messages):
+        return next(((call, messages) for call in sample.calls or () if call.name == tool), None)
+    numbered = enumerate(messages, 1)
+    return next(
+        ((call, messages[at:]) for at, message in numbered for call in message.tool_calls if call.name == tool), None
+    )
 
 
 def argument_text(call: ToolCall) -> str:
@@ -77,23 +63,17 @@ def output_text(call: ToolCall, later: Iterable[Message]) -> str:
     A tool message with the call's id; else the result noted with the call; else, for a call without id, the next tool
     message that has none either and does not name another tool.
     """
-    answers = [message for message in later if message.role == "tool"]
-    if call.id is not None:
-        for message in answers:
-            if message.tool_call_id == call.id:
-                return as_text(message.content)
+    answer = next((message for message in later if answers(message, call)), None)
+    if answer is not None and call.id is not None:
+        return written(answer.content)
     if call.result is not None:
-        return as_text(call.result)
+        return written(call.result)
     if call.error is not None:
         return call.error
-    if call.id is None:
-        for message in answers:
-            if message.tool_call_id is None and message.name in (None, call.name):
-                return as_text(message.content)
-    return ""
+    return "" if answer is None else written(answer.content)
 
 
-def as_text(value: JSON) -> str:
+def written(value: JSON) -> str:
     """Return text as it is, a list with text parts as those parts, None as "", any other value as JSON."""
     if value is None:
         return ""
@@ -151,7 +131,7 @@ class LastTurn(Extractor):
     def extract(self, sample: Sample) -> str:
         if not any(sample.turns):
             return sample.text or ""
-        return self.separator.join(turn_texts(sample.turns[-1]))
+        return self.separator.join(speech(sample.turns[-1]))
 
 
 @lru_cache(maxsize=256)
@@ -298,27 +278,16 @@ class MemoryBlock(Extractor):
     def extract(self, sample: Sample) -> str:
         """Return the block's text."""
         for place in PLACES:
-            blocks = _at(sample.recorded, place)
+            blocks: JSON = sample.recorded
+            for step in place:
+                blocks = as_map(blocks).get(step)
             if isinstance(blocks, list | tuple):
-                return _in_list(blocks, self.block_label)
+                labelled = (as_map(block) for block in blocks)
+                block = next((each for each in labelled if each.get("label") == self.block_label), {})
+                return as_text(block.get("value"))
             if isinstance(blocks, Mapping):
-                value = blocks.get(self.block_label)
-                return value if isinstance(value, str) else ""
+                return as_text(blocks.get(self.block_label))
         raise LookupError(
             f"memory block {self.block_label!r} needs the agent's state, which this recording does not hold; "
             "record it as memory_blocks or extract from messages instead"
         )
-
-
-def _at(value: JSON, place: tuple[str, ...]) -> JSON:
-    for step in place:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value
-
-
-def _in_list(blocks: list[JSON] | tuple[JSON, ...], label: str) -> str:
-    for block in blocks:
-        if isinstance(block, Mapping) and block.get("label") == label:
-            value = block.get("value")
-            return value if isinstance(value, str) else ""
-    return ""

@@ -24,8 +24,9 @@ from gradestack import (
     Usage,
     replace,
 )
-from gradestack.jsonio import as_list, as_map, compact, is_number
+from gradestack.jsonio import as_list, as_map, as_text, compact, is_number
 from gradestack_plugins.readers.chat import parse_arguments, schema_of, text_of
+from gradestack_plugins.readers.chat.conversation import text_or_none
 
 ASSISTANT = "assistant"
 
@@ -46,10 +47,9 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
     about = as_map(info)
     agent, environment = as_map(about.get("agent_info")), as_map(about.get("environment_info"))
     voice = as_map(about.get("audio_native_config"))
-    domain = environment.get("domain_name")
     return Setting(
-        model=_some_text(agent.get("llm")) or _some_text(voice.get("model")),
-        domain=domain if isinstance(domain, str) else None,
+        model=as_text(agent.get("llm")) or as_text(voice.get("model")) or None,
+        domain=text_or_none(environment.get("domain_name")),
         tools=_tools(environment.get("tool_defs")),
         tasks={
             str(task["id"]): expectation(task) for task in as_list(tasks) if isinstance(task, Mapping) and "id" in task
@@ -58,25 +58,14 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
     )
 
 
-def _some_text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
     """Return the agent's tools; they are kept by name, each with ``doc`` and ``params``, a JSON Schema."""
     if not isinstance(definitions, Mapping):
         return None
     specs = []
-    for name, tool in definitions.items():
-        about = as_map(tool)
-        said, parameters = about.get("doc"), about.get("params")
-        specs.append(
-            ToolSpec(
-                name=_some_text(about.get("name")) or name,
-                description=said if isinstance(said, str) else "",
-                parameters=schema_of(parameters),
-            )
-        )
+    for name, about in ((name, as_map(tool)) for name, tool in definitions.items()):
+        own, said, parameters = as_text(about.get("name")), as_text(about.get("doc")), schema_of(about.get("params"))
+        specs.append(ToolSpec(name=own or name, description=said, parameters=parameters))
     return tuple(specs)
 
 
@@ -90,13 +79,13 @@ def expectation(task: Mapping[str, Any]) -> Expectation:
 
 def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
     """Return one expected action: arguments that ``compare_args`` does not name may be anything, or absent."""
-    name, requestor, compared = action.get("name"), action.get("requestor"), action.get("compare_args")
+    requestor, compared = action.get("requestor"), action.get("compare_args")
     arguments, raw = parse_arguments(action.get("arguments"))
     rules = None
     if isinstance(compared, list) and arguments:
         rules = {key: Rule(ignore=True, optional=True) for key in arguments if key not in compared} or None
     return ExpectedCall(
-        name=name if isinstance(name, str) else "",
+        name=as_text(action.get("name")),
         arguments=arguments,
         raw_arguments=raw if arguments is None else None,
         rules=rules,
@@ -148,14 +137,14 @@ class Conversation:
                 else:
                     self.remarks["message_not_an_object"] += 1
             return
-        role = role if isinstance(role, str) else ""
+        role = as_text(role)
         if role not in _ROLES:
             self.remarks["message_of_unknown_role"] += 1
         self._speak(entry, role)
 
     def _speak(self, entry: dict[str, Any], role: str) -> None:
         content = entry.get("content")
-        said = content if isinstance(content, str) else text_of(content)
+        said = text_of(content)
         if role == "user" and said:
             self._turn += self.asked is not None
             self.asked = said if self.asked is None else self.asked
@@ -172,7 +161,7 @@ class Conversation:
             if not isinstance(raw, dict):
                 self.remarks["call_not_an_object"] += 1
                 continue
-            name, identifier, requestor = raw.get("name"), raw.get("id"), raw.get("requestor")
+            name, requestor = raw.get("name"), raw.get("requestor")
             arguments, text = parse_arguments(raw.get("arguments"))
             if arguments is None:
                 self.remarks["arguments_undecodable"] += 1
@@ -180,10 +169,10 @@ class Conversation:
                 self.remarks["call_without_name"] += 1
             by = requestor if isinstance(requestor, str) else role
             call = ToolCall(
-                name=name if isinstance(name, str) else "",
+                name=as_text(name),
                 arguments=arguments,
                 raw_arguments=text,
-                id=identifier if isinstance(identifier, str) and identifier else None,
+                id=as_text(raw.get("id")) or None,
                 requestor=by,
                 turn=self._turn,
                 step=self._step if role == ASSISTANT else None,
@@ -194,8 +183,8 @@ class Conversation:
 
     def _answer(self, entry: dict[str, Any]) -> None:
         """Give a result to its call: the one of its id, or without an id the oldest of its requestor that has none."""
-        named, requestor, content = entry.get("id"), entry.get("requestor"), entry.get("content")
-        key = (requestor if isinstance(requestor, str) else ASSISTANT, named if isinstance(named, str) else "")
+        requestor, content = entry.get("requestor"), entry.get("content")
+        key = (requestor if isinstance(requestor, str) else ASSISTANT, as_text(entry.get("id")))
         self.messages.append(Message(role="tool", content=content, tool_call_id=key[1] or None))
         waiting = self._open.get(key) or ([] if key[1] else self._oldest(key[0]))
         if not waiting:
@@ -319,7 +308,7 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     if isinstance(task_id, bool) or not isinstance(task_id, int | str) or task_id == "":
         found = f"task_id is {compact(task_id)[:60]}" if "task_id" in simulation else "task_id is missing"
         raise ValueError(f"{found}; a text is expected")
-    trial, reason = simulation.get("trial"), _text(simulation.get("termination_reason"))
+    trial, reason = simulation.get("trial"), text_or_none(simulation.get("termination_reason"))
     if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
         trial = compact(trial)
     reward_info = simulation.get("reward_info")
@@ -353,20 +342,15 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     return replace(sample, **rare)
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _rare(simulation: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
     """Return the fields that many simulations do not fill."""
     found: dict[str, Any] = {}
-    identifier = _text(simulation.get("id"))
     if reason is not None and reason in BROKEN:
         about = as_map(simulation.get("info"))
-        message = about.get("error") or about.get("error_message")
-        message = message if isinstance(message, str) else f"the simulation ended by {reason}"
+        message = text_or_none(about.get("error") or about.get("error_message"))
+        message = f"the simulation ended by {reason}" if message is None else message
         found |= {"status": Status.FAILED, "error": Fault(category="target", code=reason, message=message)}
-    if identifier:
+    if identifier := as_text(simulation.get("id")):
         found["trace"] = {"trace_id": identifier}
     spent = {
         key: simulation[key] for key in ("agent_cost", "user_cost", "agent_usage") if simulation.get(key) is not None

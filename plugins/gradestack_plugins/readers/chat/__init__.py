@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gradestack import JSON, Message, ToolCall, ToolSpec, replace
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, as_text, compact, loads
 
 _OBJECT: Final = (dict, Mapping)
 """What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
@@ -45,12 +45,11 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
         return None
     function = raw.get("function")
     inner = function if isinstance(function, _OBJECT) else raw
-    name = inner.get("name")
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
     identifier = raw.get("id")
     requestor = raw.get("requestor")
     return ToolCall(
-        name=name if isinstance(name, str) else "",
+        name=as_text(inner.get("name")),
         arguments=arguments,
         raw_arguments=text,
         id=identifier if isinstance(identifier, str) else None,
@@ -69,10 +68,10 @@ def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
     if not isinstance(raw, _OBJECT):
         return None
-    role, name, call_id = raw.get("role"), raw.get("name"), raw.get("tool_call_id")
+    name, call_id = raw.get("name"), raw.get("tool_call_id")
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
     return Message(
-        role=role if isinstance(role, str) else "",
+        role=as_text(raw.get("role")),
         content=raw.get("content"),
         tool_calls=tool_calls(raw.get("tool_calls")),
         name=name if isinstance(name, str) else None,
@@ -128,13 +127,13 @@ def tool_spec(raw: Any) -> ToolSpec | None:
         return None
     function = raw.get("function")
     inner = function if isinstance(function, _OBJECT) else raw
-    name, description = inner.get("name"), inner.get("description")
+    name = inner.get("name")
     if not isinstance(name, str):
         return None
     parameters = parameters_of(inner.get("parameters"))
     return ToolSpec(
         name=name,
-        description=description if isinstance(description, str) else "",
+        description=as_text(inner.get("description")),
         parameters=schema_of(raw.get("input_schema")) if parameters is None else parameters,
     )
 
@@ -178,11 +177,11 @@ def list_schema(parameters: Sequence[Any]) -> dict[str, Any]:
         name = parameter.get("name") if isinstance(parameter, Mapping) else None
         if not isinstance(name, str):
             continue
-        given, description = parameter.get("type"), parameter.get("description")
+        given = parameter.get("type")
         word = _JSON_WORDS.get(given, given) if isinstance(given, str) else None
         word = word if word in _JSON_WORDS.values() else None
         declared = {"type": word} if word else {}
-        properties[name] = {**declared, "description": description if isinstance(description, str) else ""}
+        properties[name] = {**declared, "description": as_text(parameter.get("description"))}
         default = parameter.get("default")
         if parameter.get("required", True):
             required.append(name)

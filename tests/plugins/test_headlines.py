@@ -9,34 +9,10 @@ import pytest
 import gradestack
 from gradestack.cli import console
 from gradestack_plugins.pages.index import index_of
+from tests.core.outcomes import data
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-HEADLINES = {
-    "airline": ("reward", "solved", ["Average reward", "pass^k", "pass@k", "Partial credit"]),
-    "deepfabric": (
-        "tools",
-        "successful",
-        [
-            "Tool selection accuracy",
-            "Parameter accuracy",
-            "Execution success rate",
-            "Response quality",
-            "Overall score",
-        ],
-    ),
-    "orchestration": (None, None, ["Average", "Call Rejection Classification Accuracy", "FC", "Plan"]),
-    "quickstart": ("calls", "all calls right", ["Partial credit", "Tool selection accuracy", "Argument precision"]),
-    "stability": (
-        "label",
-        "correct",
-        ["Stability@k", "Consistency@k", "Flip rate", "Accuracy across runs", "Stable but wrong"],
-    ),
-    "when2call": (
-        "label",
-        "correct",
-        ["Accuracy", "Macro-F1", "Tool hallucination", "Answer hallucination", "Parameter hallucination"],
-    ),
-}
+HEADLINES = data(__file__, "headlines.yaml")
 
 
 def run(name, output, *overrides):

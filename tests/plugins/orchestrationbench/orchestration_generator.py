@@ -5,74 +5,11 @@
 import copy
 import json
 import random
+from pathlib import Path
 
 import yaml
 
-CARDS = {
-    "ferry_agent": [
-        {
-            "name": "findCrossing",
-            "description": "Find ferries between two harbours.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "refinedQuery": {"type": "string"},
-                    "origin": {"type": "string"},
-                    "destination": {"type": "string"},
-                    "date": {"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"},
-                    "passengers": {"type": "integer"},
-                    "cabin": {"type": "string", "enum": ["deck", "inside", "outside"]},
-                },
-                "required": ["origin", "destination"],
-            },
-        },
-        {
-            "name": "bookCrossing",
-            "description": "Book a crossing.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "refinedQuery": {"type": "string"},
-                    "crossing": {"type": "string"},
-                    "vehicle": {"type": "boolean"},
-                    "budget": {"type": "number"},
-                    "extras": {"type": "array", "items": {"type": "string", "enum": ["breakfast", "wifi", "lounge"]}},
-                    "contact": {"type": "object", "properties": {"phone": {"type": "string"}}},
-                },
-            },
-        },
-    ],
-    "garden_agent": [
-        {
-            "name": "lookUpPlant",
-            "description": "What a plant needs.",
-            "parameters": {"type": "object", "properties": {"plant": {"type": ["string", "object"]}, "detail": {}}},
-        },
-        {
-            "name": "planBed",
-            "description": "Plan a flower bed.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "refinedQuery": {"type": "string"},
-                    "width": {"type": "number"},
-                    "rows": {"type": "integer"},
-                },
-            },
-        },
-        {"name": "frostToday", "description": "Will it freeze?", "parameters": {"type": "object", "properties": {}}},
-    ],
-    "kiln_agent": [
-        {
-            "name": "fire",
-            "description": "Fire a kiln.",
-            "parameters": {
-                "type": "object",
-                "properties": {"cone": {"type": "string", "pattern": "^0?\\d$"}, "hold": {"type": "integer"}},
-            },
-        }
-    ],
-}
+CARDS = yaml.safe_load(Path(__file__).with_name("cards.yaml").read_text(encoding="utf-8"))
 
 
 def workflow(*steps, **fields):

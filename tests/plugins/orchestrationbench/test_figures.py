@@ -12,6 +12,7 @@ from gradestack_plugins.orchestrationbench.aggregators import (
     OrchestrationDecisions,
     OrchestrationPlans,
 )
+from tests.core.outcomes import data
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
@@ -71,73 +72,11 @@ def test_average_is_of_rounded_figures(bench, generator, tmp_path, profile):
     assert figures["fc_upper_bound"] >= figures["fc"]
 
 
-OVERALL = {
-    "total_files",
-    "successful_evaluations",
-    "failed_evaluations",
-    "total_failed_workflow_generation",
-    "total_comparison_steps_evaluated",
-    "key_metrics",
-    "score_details",
-}
-MATRIX = {
-    f"total_{truth}_{sign}_{side}"
-    for truth in ("true", "false")
-    for sign in ("positive", "negative")
-    for side in ("reject", "fc")
-}
-WORKFLOW = {
-    "workflow_evaluation_with_failure",
-    "workflow_evaluation_without_failure",
-    "average_structural_GED",
-    "average_component_GED",
-}
-CALLS = {
-    "function_name_accuracy",
-    "arguments_key_score",
-    "arguments_value_score_not_count_rejection",
-    "overall_function_call_failed_rate",
-    "total_fc_successful_calls",
-    "total_function_call_cases",
-}
-REJECTIONS = {
-    "total_rejection_cases",
-    "reject_decision_performance",
-    "fc_decision_performance",
-    "error_patterns",
-    "rejection_type_accuracy",
-    "total_rejection_type_mismatch",
-    "total_failed_generation",
-}
-PERFORMANCE = {"precision", "recall", "f1", "accuracy"}
-DETAILED = (
-    WORKFLOW
-    | MATRIX
-    | {
-        "file_path",
-        "failed_workflow_generation",
-        "total_comparison_steps_evaluated",
-        "arguments_key_score",
-        "arguments_value_score_not_count_rejection",
-        "total_fc_successful_calls",
-        "total_rejection_cases",
-        "total_function_call_cases",
-        "function_name_accuracy",
-        "detail",
-    }
+FIELDS = {name: set(fields) for name, fields in data(__file__, "fields.yaml").items()}
+MATRIX, WORKFLOW, REJECTIONS, PERFORMANCE = (
+    FIELDS[name] for name in ("matrix", "workflow", "rejections", "performance")
 )
-ARGUMENTS = MATRIX | {
-    "total_perfect_function_calls",
-    "total_fc_successful_calls",
-    "key_score",
-    "value_score_not_count_rejection",
-    "function_name_score",
-    "total_rejection_cases",
-    "total_rejection_type_mismatch",
-    "total_failed_generation",
-    "llm_failed_trials",
-    "total_function_call_cases",
-}
+ARGUMENTS = MATRIX | FIELDS["arguments"]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -150,12 +89,14 @@ def test_the_result_file_has_every_field(bench, write, turns, profile):
     assert list(tree) == ["directory", "overall_statistics", "detailed_results"]
     assert tree["directory"] == "out"
     overall = tree["overall_statistics"]
-    assert set(overall) == OVERALL
+    assert set(overall) == FIELDS["overall"]
     assert list(overall["key_metrics"]) == ["Average", "Call Rejection Classification Accuracy", "FC", "Plan"]
     details = overall["score_details"]
     assert list(details) == ["workflow_scores", "function_call_scores", "call_rejection_scores", "raw_confusion_matrix"]
     assert set(details["workflow_scores"]) == WORKFLOW
-    assert set(details["function_call_scores"]) == CALLS | ({"arguments_value_score_upper_bound"} if extra else set())
+    assert set(details["function_call_scores"]) == FIELDS["calls"] | (
+        {"arguments_value_score_upper_bound"} if extra else set()
+    )
     rejections = details["call_rejection_scores"]
     assert set(rejections) == REJECTIONS
     assert set(rejections["reject_decision_performance"]) == set(rejections["fc_decision_performance"]) == PERFORMANCE
@@ -163,7 +104,7 @@ def test_the_result_file_has_every_field(bench, write, turns, profile):
     assert set(details["raw_confusion_matrix"]) == MATRIX
     assert [entry["file_path"] for entry in tree["detailed_results"]] == ["out/a_out.json", "out/b_out.json"]
     entry = tree["detailed_results"][1]
-    assert set(entry) == DETAILED
+    assert set(entry) == WORKFLOW | MATRIX | FIELDS["detailed"]
     assert set(entry["detail"]["workflow_detail"]) == {
         "total_score_with_failure",
         "total_score_without_failure",

@@ -5,28 +5,9 @@ import yaml
 
 from gradestack import BadRecord, DataError, Input, Inputs, testing
 from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader, label_of
+from tests.core.outcomes import data
 
-STEPS = [
-    ("system", 1, "main", "main", "Today is Monday"),
-    (None, 2, "user", "user", "Find me a ferry"),
-    (None, 3, "main", "main", "workflow_1:\n  steps: [{name: ferry_agent, status: pending}]\n"),
-    ("workflow_1", 4, "ferry_agent", "agent", "tool: find\narguments: {from: A, n: 2}\ntool_call_result: {ok: true}"),
-    ("workflow_1", 5, "ferry_agent", "agent", "tool: book\nparameters: {id: 7}"),
-    (
-        "workflow_1",
-        6,
-        "ferry_agent",
-        "agent",
-        "tool_call:\n- {tool: a, arguments: {x: 1}}\n- {tool: b}\ntool_call_result: 5",
-    ),
-    (None, 7, "ferry_agent", "agent", "status: AWAITING_USER_INPUT\nrequired_info: phone"),
-    (None, 8, "main", "main", "Which phone?"),
-    (None, 9, "ferry_agent", "agent", "- tool: find\n  arguments: {from: A}"),
-    (None, 10, "ferry_agent", "agent", "tool: find\narguments: {on: 2031-03-05}"),
-    (None, 11, "ferry_agent", "agent", "tool: idle"),
-    (None, 12, "main", "main", "workflow_1: [oops"),
-    (None, 13, "observer", "main", "unheard"),
-]
+STEPS = data(__file__, "scenario_steps.yaml")
 
 
 def steps():

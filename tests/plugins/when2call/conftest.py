@@ -7,7 +7,7 @@ import json
 import attrs
 import pytest
 
-from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Outcome, Sample, figures
+from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Outcome, Sample, figures
 from gradestack_plugins.when2call.exporter import When2CallExporter
 from gradestack_plugins.when2call.grader import When2Call
 from gradestack_plugins.when2call.reader import When2CallReader
@@ -30,37 +30,11 @@ def row():
 
 
 @pytest.fixture
-def write(tmp_path):
-    def _write(name, records, *, as_list=False):
-        path = tmp_path / name
-        if as_list:
-            path.write_text(json.dumps(records, indent=2))
-        else:
-            lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
-            path.write_text("".join(f"{line}\n" for line in lines))
-        return path
-
-    return _write
-
-
-def _input(path):
-    return Input(path=path, name=path.stem, shown=path.name)
-
-
-@pytest.fixture
-def read(write):
-    """Read predictions (a path, or records) joined with a dataset (the same), and return samples and bad records."""
+def read(read_joined):
+    """Read predictions joined with a dataset."""
 
     def _read(predictions, dataset=None, **options):
-        paths = []
-        for name, given in (("predictions.jsonl", predictions), ("dataset.jsonl", dataset)):
-            paths.append(write(name, given) if isinstance(given, list) else given)
-        inputs = Inputs(data=(_input(paths[0]),), dataset=_input(paths[1]) if paths[1] is not None else None)
-        reader = When2CallReader(**options)
-        index = reader.index(inputs)
-        shards = list(reader.plan(inputs, index))
-        assert [shard.ordinal for shard in shards] == list(range(len(shards)))
-        return [each for shard in shards for each in reader.read(shard, index)]
+        return read_joined(When2CallReader(**options), predictions, dataset, "predictions.jsonl")
 
     return _read
 

@@ -1,0 +1,41 @@
+"""What tests of several families share: records written to a file, and read with a dataset beside them."""
+
+import json
+
+import pytest
+
+from gradestack import Input, Inputs
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write records (or lines as they are) to a file, one a line or as an indented list."""
+
+    def _write(name, records, *, as_list=False):
+        path = tmp_path / name
+        if as_list:
+            path.write_text(json.dumps(records, indent=2))
+        else:
+            lines = [each if isinstance(each, str) else json.dumps(each) for each in records]
+            path.write_text("".join(f"{line}\n" for line in lines))
+        return path
+
+    return _write
+
+
+@pytest.fixture
+def read_joined(write):
+    """Read records (a path, or a list) joined with a dataset (the same), and return samples and bad records."""
+
+    def _read(reader, records, dataset=None, name="runs.jsonl"):
+        given = []
+        for file, content in ((name, records), ("dataset.jsonl", dataset)):
+            path = write(file, content) if isinstance(content, list) else content
+            given.append(None if path is None else Input(path=path, name=path.stem, shown=path.name))
+        inputs = Inputs(data=(given[0],), dataset=given[1])
+        index = reader.index(inputs)
+        shards = list(reader.plan(inputs, index))
+        assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+        return [each for shard in shards for each in reader.read(shard, index)]
+
+    return _read

@@ -164,7 +164,7 @@ def interval(
     Amounts, of which a few tasks often have most, have Hall's interval ("skewed_t"), ``[v - se f(q), v - se f(-q)]``
     with ``f(x) = 3 / g (cbrt(1 + g (x - g / 6)) - 1)`` and g = S / sqrt(C). S is the skewness of the pseudo-values, at
     least 2 c min(1, c) with c = se sqrt(C) / v (a gamma distribution's is 2 c); q has 2 / (2 / (C - 1) + K / C) degrees
-    of freedom, K their excess kurtosis. None where se is more than half of v.
+    of freedom, K their excess kurtosis, at least 1.5 S^2, a gamma distribution's. None where se is more than half of v.
 
     Other figures have ``v -+ q se`` ("t"). Where all tasks are alike, only a share has an interval.
 
@@ -192,7 +192,8 @@ def interval(
             return {"reason": "too few tasks for amounts so uneven"}
         spread = stderr * math.sqrt(clusters) / value
         skewness = max(of.skewness, 2 * spread * min(1.0, spread))
-        df = int(2 / (2 / (clusters - 1) + max(0.0, of.kurtosis) / clusters) + _ROUNDING_OF_ENDS)
+        kurtosis = max(of.kurtosis, 1.5 * skewness**2)
+        df = int(2 / (2 / (clusters - 1) + kurtosis / clusters) + _ROUNDING_OF_ENDS)
         more, least = {"stderr": stderr, "skewness": skewness, "df": max(1, df)}, max(0.0, least)
         low, high = _skewed(value, clusters, more, confidence)
         method = "skewed_t"

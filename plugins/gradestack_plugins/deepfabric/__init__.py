@@ -59,14 +59,11 @@ def gradestack_components() -> tuple[Component, ...]:
 
 def stack() -> dict[str, Any]:
     """Return the suite fragment: one grader, whose verdict is the right tool, called with usable arguments."""
-    figures = ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "response_quality")
+    figures = ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "overall_score")
     return {
         "graders": {"tools": {"kind": "deepfabric"}},
         "outcome": "tools",
         "headline": {
-            "figures": {
-                **{name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
-                "Overall score": "tools.deepfabric.overall_score",
-            },
+            "figures": {name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
         },
     }

@@ -44,6 +44,7 @@ NO_SCORE: Final = "score_not_finite"
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
+_CONSTANT: Final = "0 for every reply: DeepFabric measures it under multi_turn alone"
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300
@@ -84,8 +85,8 @@ class DeepFabricMetrics(Aggregator):
     missing samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0.
     ``interpretation`` names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
     may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings`` says how many records
-    are processing errors, and the first of them. Every figure has its interval; of several models ``models`` has the
-    figures of each.
+    are processing errors, and the first of them. Every figure has its interval but ``response_quality`` where it is 0
+    for every reply, as it is without ``multi_turn``; of several models ``models`` has the figures of each.
     """
 
     profile: Profile = "documented"
@@ -148,6 +149,10 @@ class DeepFabricMetrics(Aggregator):
             metrics["overall_score"] = attempted["overall_score"] = None
             undefined["overall_score"] = "the weights give scores that are not finite"
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
+        constant: dict[str, JSON] = {}
+        if not sums["response_quality"] and processed:
+            constant = {f"response_quality{ending}_interval": {"reason": _CONSTANT} for ending in ("", "_attempted")}
+        metrics |= constant
         metrics |= {f"{name}_interval": {"reason": reason} for name, reason in undefined.items()}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= {
@@ -164,9 +169,12 @@ class DeepFabricMetrics(Aggregator):
         if sums["errors"]:
             metrics["warnings"] = _warnings(grades, int(sums["errors"]), total, stopped=int(sums["stopped"]))
         models = grades.sums("applicable", "missing").rounded[1]
+        if len(models) > 1:
+            known: dict[str, Any] = metrics.get("models", {})
+            metrics["models"] = {model: {**known.get(model, {}), **constant} for model in models}
         if len(models) > 1 and self.profile == "documented":
             gone = [model for model, cells in models.items() if all(cell[0] == cell[1] for cell in cells)]
-            metrics["models"] = {**metrics.get("models", {}), **dict.fromkeys(gone, _nothing(self.figures))}
+            metrics["models"] |= dict.fromkeys(gone, _nothing(self.figures))
         return metrics
 
     def _unbounded(self, grades: Grades) -> dict[str, Any]:

@@ -103,6 +103,14 @@ def test_grading_without_a_suite(tmp_path, profile):
     assert figures["overall_score"] == pytest.approx(expected.metrics.overall_score, abs=1e-12)
     assert figures["samples_missing"] == 1
     assert {"mean"} <= set(summary["metrics"]["aggregates"]["tools"])
+    constant = {"reason": "0 for every reply: DeepFabric measures it under multi_turn alone"}
+    assert [figures["response_quality"], native["metrics"]["response_quality"]] == [0.0, 0.0]
+    assert figures["response_quality_interval"] == figures["response_quality_attempted_interval"] == constant
+    assert "esponse quality" not in output
+    lines = (out / "report.md").read_text(encoding="utf-8").splitlines()
+    shown = [line for line in lines if line.startswith("| Response quality")]
+    assert len(shown) == 3
+    assert not any("–" in line for line in shown)
 
 
 def test_the_example_suite(tmp_path):

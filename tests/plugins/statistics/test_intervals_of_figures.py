@@ -41,8 +41,9 @@ def hall(values):
     third, fourth = (sum(((each - mean) / sd) ** power for each in values) for power in (3, 4))
     skewness = third * n / ((n - 1) * (n - 2))
     kurtosis = fourth * n * (n + 1) / ((n - 1) * (n - 2) * (n - 3)) - 3 * (n - 1) ** 2 / ((n - 2) * (n - 3))
-    g = max(skewness, 2 * sd / mean * min(1, sd / mean)) / math.sqrt(n)
-    q = t_quantile((1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(0, kurtosis) / n) + 1e-9))
+    skewness = max(skewness, 2 * sd / mean * min(1, sd / mean))
+    g = skewness / math.sqrt(n)
+    q = t_quantile((1 + CONFIDENCE) / 2, int(2 / (2 / (n - 1) + max(1.5 * skewness**2, kurtosis) / n) + 1e-9))
     return [mean - sd / math.sqrt(n) * 3 / g * (math.cbrt(1 + g * (x - g / 6)) - 1) for x in (q, -q)]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
+import msgspec
+
 from gradestack.api import Direction, Figure, Unit
 from gradestack.jsonio.values import as_list, as_map, as_text
 
@@ -23,7 +25,9 @@ class Declarations:
             key = as_text(each.get("key"))
             if each.get("kind") == "grader" and "better" in each:
                 label = as_text(each.get("label"))
-                self._scores[key] = _figure({**each, "name": _MEAN, "label": "Mean score" if label == key else label})
+                least, most = as_list(each.get("bounds")) or (0.0, 1.0)
+                score = _figure({**each, "name": _MEAN, "label": "Mean score" if label == key else label})
+                self._scores[key] = msgspec.structs.replace(score, least=least, most=most)
         for each in entries:
             of = as_text(each.get("of"))
             if each.get("kind") == "aggregator":

@@ -110,7 +110,7 @@ var gradestackSample = (function () {
     var found = argumentsOf(map(call.arguments), own, score === null ? null : said.map(function (each) { return pathOf(text(each.pointer)); }));
     var equal = answer && !unreadable && of.same(call.name, answer.name) && found.every(function (each) { return each.status === "same"; });
     var status = !answer ? "absent" : (score === null ? equal : score >= 1) ? "matched" : "differs", alike = answer && nameOf(answer) === nameOf(call);
-    var how = make("span", "how", status === "absent" ? "not called" : (status === "matched" ? "matched" : alike ? "best answered" : "answered") + " by call " + (place + 1));
+    var how = make("span", "how", status === "absent" ? "not called" : (status === "matched" ? "matched by call " : "closest call: no. ") + (place + 1));
     if (status === "differs" && !alike) { how.append(" ", make("code", "", nameOf(answer))); }
     var held = make("div", "pair " + status, make("p", "pair-head", make("span", "sign", { matched: "✓", differs: "≠", absent: "✗" }[status]), " ",
       make("code", "tool", nameOf(call)), " ", how, score === null ? null : " ", score === null ? null : make("span", "cell " + shade(score), number(item.score))));
@@ -190,7 +190,7 @@ var gradestackSample = (function () {
     var inside = [].concat(...items.map(function (item) { return list(item.reasons).map(map); })), rationale = text(grade.rationale);
     var css = score !== null ? shade(score) : state === "failed" ? "error" : state.replace(/[^\w.-]+/g, "_");
     var head = make("p", "grade-head", make("code", "", brief(key, 80)), " ", make("span", "cell " + css, score === null ? state : number(grade.score)));
-    if (typeof grade.passed === "boolean") { head.append(" ", make("span", "tag", grade.passed ? "success" : "no success")); }
+    if (typeof grade.passed === "boolean") { head.append(" ", make("span", "tag", grade.passed ? "passed" : "not passed")); }
     if (label(grade.label)) {
       head.append(" ", make("span", "soft", "label "));
       addLabels(head.lastChild, label(grade.label), label(grade.gold));

@@ -85,7 +85,7 @@ def test_calls_stand_side_by_side(opened, fake):
                 "grade": {},
                 "grades": {},
             },
-            ["paired by name and arguments", "answered by call 1 g", "0.250 s", "Arguments are no object {no"],
+            ["paired by name and arguments", "closest call: no. 1 g", "0.250 s", "Arguments are no object {no"],
         ),
         (
             {"error": {"category": "target", "code": "boom", "message": "bad"}, "trajectory_gone": "It is gone."},

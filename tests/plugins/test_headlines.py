@@ -54,7 +54,7 @@ def test_tau_bench_samples_are_solved_by_their_reward(tmp_path):
     rewards = [row["grades"]["reward"]["passed"] for row in report.rows()]
     assert [row["passed"] for row in report.rows()] == rewards
     assert rewards.count(True) == 31 != report.metrics["passed_attempts"]
-    assert "  Solved: 31 of 52 (59.6%; 95% interval 44.7 to 73.0%); rule: verdict of reward" in console.results(report)
+    assert "  Solved: 31 of 52 (59.6%; 95% interval 44.7 to 73.0%); passed by grader reward" in console.results(report)
     assert [entry.passed for entry in index_of(report).entries] == rewards
     page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
     assert "| Solved (reward.mean, 31 of 52 runs) | 59.6% | 44.7 – 73.0% |" in markdown

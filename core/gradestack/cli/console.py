@@ -273,8 +273,9 @@ def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield how many samples are a success, of how many, and by which rule."""
     if outcome is None:
         return
-    word = outcome["words"]["passed"]
-    yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}; rule: {outcome['rule']}"
+    word, graded = outcome["words"]["passed"], outcome["passed"] + outcome["failed"]
+    rule = f"; {outcome['rule']}" if graded else ""
+    yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}{rule}"
 
 
 def share(counts: Mapping[str, Any]) -> str:

@@ -163,7 +163,7 @@ class Aggregators(msgspec.Struct, frozen=True):
         for each in map(as_map, as_list(report.header.get("code"))):
             if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):
                 return Path(as_text(each["path"]))
-        raise ConfigError(f"{path}: header.json does not say where {name} is")
+        raise ConfigError(f"{path}: header.json has no place of {name} is")
 
 
 def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:

@@ -299,7 +299,8 @@ def _samples(
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
     if match == "id" and made and made == len(found):
         raise DataError(
-            f"{name}: all ids were made up, so that tasks cannot be matched by them", "use --match input or ordinal"
+            f"{name}: the records have no ids (they were numbered), so tasks cannot be matched",
+            "use --match input or ordinal",
         )
     return found
 

@@ -40,7 +40,7 @@ def _actual(gate: Mapping[str, Any]) -> str:
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
-    """Return the interval of a gate's figure and whether the threshold lies within it: ``, 0.61 to 0.81``.
+    """Return the interval of a gate's figure and whether the threshold lies within it: ``, 95% interval 0.61 to 0.81``.
 
     "" where there is no interval; with ``confidence`` it is the bounds that decide.
     """
@@ -50,11 +50,11 @@ def certainty(gate: Mapping[str, Any]) -> str:
     percent, unit = gate.get("metric") in PERCENT, "" if gate.get("kind") == "baseline" else "%"
     ends = gate.get("bounds") or [interval["low"], interval["high"]]
     low, high = (f"{100 * end:.1f}{unit}" if percent else f"{end:.2f}" for end in ends)
-    shown = f", {low} to {high}"
-    if gate.get("confidence") is not None:
-        shown += f" with {100 * gate['confidence']:.6g}% confidence each"
+    level = f"{100 * (gate.get('confidence') or interval.get('confidence') or 0.95):.6g}%"
+    kind = f"{level} interval" if gate.get("confidence") is None else f"one-sided {level} bounds"
+    shown = f", {kind} {low} to {high}"
     if gate["sure"] is False:
-        unsure = f"{'passes' if gate['passed'] else 'fails'}, but the threshold lies within the interval"
+        unsure = f"{'passes' if gate['passed'] else 'fails'}, but the threshold lies within it"
         return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else unsure}"
     return shown
 

@@ -286,7 +286,7 @@ def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher"
 def verdict_text(success: Success, graded: int, own: int) -> str:
     """Return what decided on success, as people read it."""
     score = rule_text(success.grader, success.rule, success.better)
-    verdict = f"verdict of {success.grader}"
+    verdict = f"passed by grader {success.grader}"
     if success.rule is None and (own == graded > 0 or success.better == "neither"):
         return verdict
-    return score if success.rule is not None or not own else f"{verdict}, where it has none {score}"
+    return score if success.rule is not None or not own else f"{verdict}, without a verdict {score}"

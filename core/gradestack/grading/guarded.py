@@ -158,6 +158,6 @@ def _unsound(stage: Stage, sample: Sample, problem: str, *, strict: bool) -> Gra
 def unhandled(sample: Sample) -> Grade:
     """Return the grade of a sample its grader is not asked about: a run that failed, or is missing."""
     if sample.status is Status.MISSING:
-        fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
+        fault = Fault(category="data", code="missing", message="no run of this dataset row")
         return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
     return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))

@@ -72,10 +72,11 @@ def encoding_problem(head: bytes) -> str | None:
     """Return what a file is by its beginning if not UTF-8 text, with what to do about it; else None."""
     for first, name in _PACKED.items():
         if head.startswith(first):
-            return f"is compressed ({name}) and not supported packed: unpack it first"
+            advice = "an inspect .eval: run `inspect log dump`" if name == "zip" else "unpack it first"
+            return f"is a {name} archive, which is not supported; {advice}"
     for first, name in _BINARY.items():
         if head.startswith(first):
-            return f"is a {name} file, no text; write its records as JSON Lines first"
+            return f"is a {name} file; write its records as JSON Lines first"
     encoding = json.detect_encoding(head[:_LOOKED_AT])
     stray = encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2  # a NUL among text of one byte each
     if not encoding.startswith("utf-8") and head.strip(b"\x00") and not stray:

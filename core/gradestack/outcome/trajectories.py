@@ -87,7 +87,7 @@ class Trajectories:
             if row.get("status") == Status.MISSING:
                 yield {**row, "trajectory": []}
             elif place is None:
-                yield {**row, GONE: self._gone("the row does not say where it was read")}
+                yield {**row, GONE: self._gone("the row has no place in its input")}
             elif place in found:
                 yield {**row, "trajectory": found[place]}
             else:
@@ -187,7 +187,7 @@ def _lies_in(file: str, shown: str) -> bool:
 
 
 def _place_of(row: Row) -> _Place | None:
-    """Return the place of a row's sample; None when the row does not say where it was read."""
+    """Return the place of a row's sample; None when the row has no place in its input."""
     try:
         source = msgspec.convert(row.get("source"), Source)
     except msgspec.ValidationError:

@@ -233,21 +233,28 @@ class Verdicts:
             isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values()
         )
         gate = gates[0] if letta and spec.gate is not None and gates else None
-        key = spec.outcome
+        key, judging = spec.outcome, [each for each in graders if graders[each].component.better != "neither"]
         if key is None and isinstance(gate, GateSpec):
             success: Success | None = Success(gate.metric_key or "", gate)
         else:
             if key is None:
-                key = next((each.outcome for each in applying if each.outcome is not None), next(iter(graders), NONE))
+                declared_there = (each.outcome for each in applying if each.outcome is not None)
+                key = next(declared_there, next(iter(judging), NONE))
             elif key not in graders and key != NONE:
                 hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
                 self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
             success = Success(key, better=graders[key].component.better) if key in graders else None
+        brought = set(self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ())
+        first = next((each for each in judging if each not in brought), key)
+        if success is not None and success.rule is None and spec.outcome is None and first != key:
+            whose = f"Outcome: the verdict of grader {key!r}, not of {first!r}, the first one named"
+            self.resolver.notes.append(f"{whose}. To change it: outcome: {first} (--set outcome={first})")
         main = success.grader if success is not None else next(iter(graders), "")
         mean = next((key for key, name in self._keys(main).items() if name == "mean"), "")
         average = Figure(label="Avg score", grader=main, metric=mean, name="mean" if mean else AVERAGE)
-        # a grader may have an option of that name, which says nothing of its verdict's words
-        words = getattr(type(graders[main].component), "words", None) if success is not None and main in graders else ()
+        # about the grader's own verdict, which a gate's rule is not; an option of that name says nothing of it
+        own_verdict = success is not None and success.rule is None and main in graders
+        words = getattr(type(graders[main].component), "words", None) if own_verdict else ()
         passed, failed = words if words and isinstance(words, tuple) else Grader.words
         own = spec.headline
         return success, Headline(
@@ -283,9 +290,19 @@ class Verdicts:
         for label, path in (headline.figures or {}).items():
             grader, metric, rest = split_path(path, {key: self._keys(used) for key, used in keys.items()})
             if (used := keys.get(grader)) is not None and metric:
-                figures.append(Figure(label=label, grader=used, metric=metric, name=rest))
+                as_there = _options(fragment["graders"][grader]) == _options(self.spec.graders.get(used))
+                shown = label if as_there else self._label(used, metric, rest) or label
+                figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
         outcome = fragment.get("outcome")
         return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures))
+
+    def _label(self, grader: str, metric: str, name: str) -> str:
+        """Return what an aggregator itself calls its figure, for a grader with other options than the stack's."""
+        components = [each.stage.component for each in self.metrics if (each.of, each.stage.key) == (grader, metric)]
+        figures = [each for component in components for each in component.figures]
+        if metric == "mean":
+            return str(self.graders[grader].component.label)
+        return next((each.label for each in figures if each.covers(name or metric)), "")
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
         figures = []
@@ -306,6 +323,11 @@ class _Declared(NamedTuple):
     """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
     letta: bool = False
     figures: tuple[Figure, ...] = ()
+
+
+def _options(written: object) -> object:
+    """Return a grader's entry in a suite or stack in its long form."""
+    return written if isinstance(written, Mapping) else {"kind": written}
 
 
 def _stated_bounds(grader: Stage | None) -> tuple[float, float]:

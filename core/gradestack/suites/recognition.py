@@ -35,6 +35,7 @@ _KEYS, _CHARACTERS = 12, 60
 _SURE = 0.5
 """How sure a reader has to be of a record to be named beside another."""
 _KINDS = {dict: "objects", list: "lists", str: "texts", int: "numbers", float: "numbers", bool: "truth values"}
+_LONG = "it is one JSON object; point to its list of records: --records PATH"
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
 
@@ -243,11 +244,11 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     first = next((element.value for element, _ in records if element.problem is None), None)
     for name, each in readers.items() if isinstance(first, dict) else ():
         if issubclass(each, RecordReader) and (why := _ask(each.complaint, first, otherwise=None)):
-            what.append(f"the nearest is {name}, which says of its first record: {why}")
+            what.append(f"the nearest is {name}: {why}")
     naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
     # an object or a list that holds something may be a record; what is no JSON may be, too
     if not any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each, _ in records):
-        naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
+        naming = "a record is an object; `gradestack schema sample` prints a form that is read"
     elif advice:
         return DataError(f"{path}: the format is not recognised: {'; '.join(what)}", *advice)
     return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
@@ -264,24 +265,25 @@ def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:
             line = head.count(b"\n", 0, error.start) + 1
             return f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it as UTF-8"
     if b"\0" in head:
-        return "it is no text: it holds NUL bytes"
+        return "it is a binary file (NUL bytes)"
     listed = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
     if listed and not records:
-        return "it is a JSON list that holds nothing" if head.rstrip().endswith(b"]") else "it is a JSON list"
+        return "it is an empty JSON list" if head.rstrip().endswith(b"]") else "it is a JSON list"
     if not records:
-        return "it holds blank lines only"
+        return "it has blank lines only"
     first, text = records[0]
     if first.problem is None:
         kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
         return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
     try:
         return f"it is one JSON object over several lines{_keys(loads(head))}"
-    except JsonProblem:
+    except JsonProblem as problem:
         start = text.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
         if len(head) >= _HEAD and b"\n" not in head:
             return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
-        what = "a document" if start.startswith(("{", "[")) else "it"
-        return f"it is no JSON Lines and no JSON list: {what} begins with {start!r}"
+        if start.startswith(("{", "[")):
+            return f"it is not valid JSON ({problem})" if len(head) < _HEAD else _LONG
+        return f"it is neither JSON Lines nor a JSON list: it begins with {start!r}"
 
 
 def _keys(record: Any) -> str:
@@ -308,7 +310,7 @@ def _oddities(
             if kind is not reader and (_ask(kind.looks_like, each.value, otherwise=0.0) or 0.0) >= _SURE
         )
         for line, other in islice(sure, 1):
-            yield f":{line}: a record of the format {other} among those of {name}, as which all are read"
+            yield f":{line}: looks like {other}; read as {name}, as the file is"
     listed = len({id(text) for _, text in records}) == 1 < len(records)
     for element, text in records[:1] if listed else records:
         if key := _repeated(text):

@@ -36,7 +36,7 @@ class BfclValid(Grader):
         if not isinstance(valid, bool):
             if sample.error is not None:
                 return failed(sample.error)
-            return skipped("no_verdict", "no score file of BFCL says whether the entry is valid")
+            return skipped("no_verdict", "no BFCL score file has a verdict on the entry")
         if valid:
             return Grade(score=1.0, passed=True)
         reason = _reason(native.failure if (native := native_of(sample, BfclRun)) else None)

@@ -129,7 +129,7 @@ def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason
 
 
 _OK: Final = Status.OK
-_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not know"
+_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not support"
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -274,15 +274,15 @@ class DeepFabric(Grader):
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)
         if expected is None:
-            return skipped("no_reference", "the sample does not say which call is expected")
+            return skipped("no_reference", "no expected call")
         tools = sample.tools
         if tools is None and not upstream:
-            return skipped("no_tools", "the sample does not say which tools there were")
+            return skipped("no_tools", "no tool definitions recorded")
         if sample.status is not _OK:
             return self._error(sample, error or Fault(category="target", code="failed_run"), expected)
         calls = sample.calls
         if calls is None:
-            return skipped("calls_not_recorded", "the sample does not say which calls were made")
+            return skipped("calls_not_recorded", "no calls recorded")
         if reference.alternatives or reference.forbidden:
             return skipped("reference_not_plain", _NOT_PLAIN)
         if self._documented:

@@ -381,7 +381,7 @@ class Milestones(Grader):
     def grade(self, sample: Sample) -> Grade:
         reference = as_map(sample.expected.state)
         if sample.state is None:
-            return skipped("state_not_recorded", "the recording does not hold the states the run went through")
+            return skipped("state_not_recorded", "the states of the run are not recorded")
         if "milestones" not in reference and "minefields" not in reference:
             return skipped("no_milestones", "the reference has neither milestones nor minefields")
         try:

@@ -326,7 +326,7 @@ class StateDiff(Grader):
         reference = as_map(sample.expected.state)
         assertions = reference.get("assertions", list(self.assertions) or None)
         if sample.state is None:
-            return skipped("state_not_recorded", "the recording does not hold the state the run ended in")
+            return skipped("state_not_recorded", "the end state is not recorded")
         if assertions is None:
             return skipped("no_assertions", "neither the reference nor the options assert anything of the state")
         policy = Policy(

@@ -8,7 +8,7 @@ _HERE = "gradestack_plugins.letta"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "letta", ".reader:Letta", "letta-evals output directories, and gradestack's own run directories"),
     ("reader", "letta_dataset", ".dataset:LettaDataset", "letta-evals datasets: lines or CSV, input and ground_truth"),
-    ("grader", "recorded", ".grader:Recorded", "The grade that the recording already holds"),
+    ("grader", "recorded", ".grader:Recorded", "The recorded grade"),
     ("stack", "letta", ".recordings:stack", "The recorded gate grades, with error bars"),
 )
 

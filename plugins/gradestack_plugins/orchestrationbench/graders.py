@@ -246,7 +246,7 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
     if isinstance(found, Fault):
         return failed(found)
     if found is None and not is_plain(sample.expected):
-        message = "the reference is more than a list of names and arguments, which this metric does not know"
+        message = "the reference is more than a list of names and arguments, which this metric does not support"
         return skipped("reference_not_plain", message)
     return skipped("no_decision", "no expected calls or rejection, or nothing predicted") if found is None else found
 

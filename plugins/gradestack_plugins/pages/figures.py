@@ -21,7 +21,6 @@ _LONGEST_WORD, _LONGEST_PATH = 40, 20
 _MOST_ROWS, _MOST_ENTRIES, _MOST_FIGURES, _MOST_NUMBERS = 16, 6, 200, 500
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
-_ON_AXIS = ("share", "score")
 _PERCENT = ("accuracy", "pass_rate")
 _INTERVAL = ("low", "high", "confidence", "n", "clusters", "method")
 _NO_INTERVAL = (None,) * (len(_INTERVAL) + 1)
@@ -98,6 +97,8 @@ class FigureRow(msgspec.Struct, frozen=True):
     unit: str = ""
     """``%`` for the share of successes."""
     interval: str = ""
+    axis: str = ""
+    """The axis it is on: ``share``, ``score`` between 0 and 1; "": none."""
     at: float | None = None
     low: float | None = None
     high: float | None = None
@@ -138,17 +139,12 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
     """
     success, title = success_of(summary), capital(words_of(summary)["passed"])
     share = None if success is None else _share_entry(summary, success)
-    rows = [
-        row
-        for place, entry in enumerate(_entries(summary))
-        if place != share
-        for row in _entry(entry, declared.at(as_text(entry.get("figure"))))
-    ]
+    rows = [row for place, entry in enumerate(_entries(summary)) if place != share for row in _entry(entry, declared)]
     if success is not None and not success.many:
         value = success.passed / success.of if success.of else None
         held = {"value": value, "interval": as_map(summary.get("outcome")).get("share_interval")}
         path = "" if share is None else _path(as_text(_entries(summary)[share].get("figure")))
-        note = f"{number(success.passed)} of {counted(success.of, reliable.noun)}"
+        note = f"{number(success.passed)} of {counted(success.of, reliable.noun)}" if success.of else "no result"
         rows.insert(0, _row(title, held, None, note, "%", path))
     return tuple(rows[:_MOST_ROWS])
 
@@ -175,20 +171,25 @@ def _intervals(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from [held] if "low" in held else [found for found in map(as_map, held.values()) if "low" in found]
 
 
-def _entry(entry: Mapping[str, Any], meaning: Meaning | None) -> Iterator[FigureRow]:
+def _entry(entry: Mapping[str, Any], declared: Declarations) -> Iterator[FigureRow]:
     """Yield the rows of a figure of the headline: one, or one for each model; of a figure over k that of the last k."""
-    label, models = brief(as_text(entry.get("label")), 80), as_map(entry.get("models"))
+    label, models, path = (
+        brief(as_text(entry.get("label")), 80),
+        as_map(entry.get("models")),
+        as_text(entry.get("figure")),
+    )
     for model, each in models.items() if models else [("", entry)]:
         held = as_map(each)
-        code = (brief(model, 40) or "(no name)") if models else _path(as_text(entry.get("figure")))
+        code = (brief(model, 40) or "(no name)") if models else _path(path)
         value, intervals = held.get("value"), as_map(held.get("interval"))
         if not isinstance(value, Mapping):
-            yield _row(label, held, meaning, code=code)
+            yield _row(label, held, declared.at(path), code=code)
             continue
         over_k = all(key.isdecimal() for key in value)
         for key in [max(value, key=int)] if over_k and value else list(value)[:_MOST_ENTRIES]:
             one = {"value": value[key], "interval": intervals.get(key)}
-            yield _row(f"{label}, k = {key}" if over_k else f"{label} {brief(key, 40)}", one, meaning, code=code)
+            title = f"{label}, k = {key}" if over_k else f"{label} {brief(key, 40)}"
+            yield _row(title, one, declared.at(f"{path}.{key}"), code=code)
 
 
 def _path(path: str) -> str:
@@ -228,8 +229,8 @@ def _row(
     low, high = ends_of(held.get("interval"))
     ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
     why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
-    shown = unit or (meaning is not None and meaning.unit in _ON_AXIS)
-    at, left, right = (scale_of(each) if shown else None for each in (value, low, high))
+    axis = "share" if unit else _axis(meaning)
+    at, left, right = (scale_of(each) if axis else None for each in (value, low, high))
     return FigureRow(
         title,
         code,
@@ -237,12 +238,19 @@ def _row(
         _short(value, unit) if meaning is None else with_unit(_short(value, unit), meaning.unit),
         unit,
         ends,
+        axis,
         at,
         left,
         right,
         about,
         notes[1],
     )
+
+
+def _axis(meaning: Meaning | None) -> str:
+    """Return the axis from 0 to 1 that a figure is drawn on: shares, and scores that cannot lie beyond, apart."""
+    within = meaning is not None and meaning.bounds[0] >= 0 and meaning.bounds[1] <= 1
+    return meaning.unit if meaning is not None and within and meaning.unit in ("share", "score") else ""
 
 
 def _short(value: float, unit: str) -> str:

@@ -199,7 +199,7 @@ def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Sha
     if not both:
         return None
     low, high = _ends(verdicts[a], verdicts[b], index)
-    undecided = low is None or high is None or low < _SAME <= high
+    unclear = low is None or high is None or low < _SAME <= high
     return Shape(
         a=brief(a, 80),
         b=brief(b, 80),
@@ -211,7 +211,7 @@ def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Sha
         alpha=number(alpha(dict(table.items()), "nominal")),
         only_a=table.get(("P", "F"), 0),
         only_b=table.get(("F", "P"), 0),
-        agree="undecided" if undecided else "yes" if low is not None and low >= _SAME else "no",
+        agree="too few samples to tell" if unclear else "yes" if low is not None and low >= _SAME else "no",
     )
 
 

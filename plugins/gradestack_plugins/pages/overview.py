@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -30,12 +31,13 @@ from gradestack_plugins.pages.jsonview import Line, lines
 from gradestack_plugins.pages.losses import agreement_of, funnel_of, loss_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.tasks import Reliability, passes_of, reliability_of
-from gradestack_plugins.pages.text import brief, capital, counted, natural, number, percent
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
 
 STATES = ("graded", "skipped", "failed", "missing")
 MOST_PROBLEMS = 200
 SCORES = "Distribution of scores"
 _MOST_LOST, _MOST_FINDINGS, _MOST_MODELS = 12, 3, 6
+_LONGEST_NOTE = 1000
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded samples are a finding."""
 _NO_DIFFERENCE, _ENOUGH = 0.05, 10
@@ -84,7 +86,9 @@ class Overview(msgspec.Struct, frozen=True):
 
     name: str
     verdict: str
-    """``passed``, ``failed`` or ``none``."""
+    """``passed``, ``failed``, ``none`` without a gate, ``no_result`` without one where nothing was graded."""
+    notes: tuple[str, ...]
+    """What was decided by the data, with the option that changes it."""
     version: str
     total: int
     attempted: int
@@ -128,7 +132,8 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
     duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
     return Overview(
         name=brief(report.name, 200),
-        verdict="none" if report.passed is None else "passed" if report.passed and not report.all_failed else "failed",
+        verdict=_verdict(report),
+        notes=tuple(_note(as_text(each), header) for each in as_list(header.get("notes"))),
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),
@@ -152,6 +157,22 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
         inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
         config=lines(summary["config"], (), 20_000) if summary.get("config") else (),
     )
+
+
+def _verdict(report: Report) -> str:
+    if report.passed is None:
+        return "no_result" if report.all_failed else "none"
+    return "passed" if report.passed and not report.all_failed else "failed"
+
+
+def _note(text: str, header: Mapping[str, Any]) -> str:
+    """Return a note; files in a command by their names, since a page says the same wherever they lay."""
+    head, command, words = text.partition("The same as: ")
+    if not command:
+        return brief(text, _LONGEST_NOTE)
+    names = {_input(as_map(each))[0] for each in as_list(header.get("inputs"))}
+    short = (each.rpartition("/")[2] if each.rpartition("/")[2] in names else each for each in shlex.split(words))
+    return brief(f"{head}{command}{shlex.join(short)}", _LONGEST_NOTE)
 
 
 def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
@@ -215,11 +236,12 @@ def sentence(
     """Return what a run comes to: its successes, of several models those of each, else its first figure."""
     if not total:
         return (Part("This run has no samples."),)
-    first = next((row for row in rows if row.at is not None), None)
+    first = next((row for row in rows if row.value != UNDEFINED), None)
     if success is None and first is not None:
         return (Part(f"{first.title}: "), Part(f"{first.value}{first.unit}", "ok"))
-    if success is None or not (success.many or success.of):
-        return (Part(f"{counted(total, 'samples')}, none graded"),)
+    if success is None or not (success.of or any(map(any, success.models.values()))):
+        by = "" if success is None else f" by {brief(success.grader, 60)}"
+        return (Part("No result", "no"), Part(f": none of {counted(total, 'samples')} graded{by}"))
     head = Part(f"{capital(words['passed'])}: ")
     if success.many:
         shares = [
@@ -283,7 +305,7 @@ def _unread(summary: Mapping[str, Any]) -> Iterator[Finding]:
     every = bad + as_count(as_map(summary.get("metrics")).get("total"))
     if every and bad / every > _LOST_INPUT:
         head = Part(f"{number(bad)} of {counted(every, 'records')} could not be read", "b")
-        yield Finding((head, Part(f" ({percent(bad, every)}). No figure contains them.")), link="problems")
+        yield Finding((head, Part(f" ({percent(bad, every)}) and are in no figure.")), link="problems")
 
 
 def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
@@ -292,8 +314,10 @@ def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
     every = as_count(states.get("graded")) + failed + missing
     if every and (failed + missing) / every > _UNGRADED:
         kinds = " and ".join(f"{number(n)} {name}" for name, n in (("failed", failed), ("missing", missing)) if n)
-        head = Part(f"{number(failed + missing)} of {counted(every, 'samples')} without a grade", "b")
-        yield Finding((head, Part(f" by {brief(main, 60)}: {kinds}. Averages leave them out.")), link="samples")
+        head = Part(f"{number(failed + missing)} of {counted(every, 'samples')} have no grade", "b")
+        yield Finding(
+            (head, Part(f" by {brief(main, 60)} ({kinds}) and are left out of the averages.")), link="samples"
+        )
 
 
 def _unrelated(

@@ -201,9 +201,9 @@ def _pair(pair: Pair) -> Iterator[RenderableType]:
     sign, style = _SIGNS[pair.status]
     head = Text(f"{sign} ", style)
     head.append(pair.name, "bold default")
-    answered = f" by call {pair.actual_number}" + (f", {pair.actual_name}" if pair.actual_name != pair.name else "")
-    how = {"matched": f"matched{answered}", "differs": f"answered{answered}", "absent": "not called"}[pair.status]
-    head.append(f"  {how}", "not bold dim default")
+    call = f"{pair.actual_number}" + (f", {pair.actual_name}" if pair.actual_name != pair.name else "")
+    how = {"matched": f"matched by call {call}", "differs": f"closest call: no. {call}", "absent": "not called"}
+    head.append(f"  {how[pair.status]}", "not bold dim default")
     if pair.score is not None:
         head.append(f"  {number(pair.score)}", "not bold default")
     yield head
@@ -249,7 +249,7 @@ def _grades(grades: Sequence[GradeView], calls: Comparison) -> Iterator[Renderab
         head = Text(f"{grade.key:<{width}}  ", "bold")
         head.append(grade.score, "not bold")
         if grade.passed is not None:
-            head.append(", success" if grade.passed else ", no success", "not bold")
+            head.append(", passed" if grade.passed else ", not passed", "not bold")
         if grade.label:
             head.append(f"  label {grade.label}" + (f", expected {grade.gold}" if grade.gold else ""), "not bold")
         head.append("".join(f"  {name} {value}" for name, value in grade.parts), "not bold dim")

@@ -46,8 +46,8 @@ class Reliability(msgspec.Struct, frozen=True):
         """How many tasks are a success in every trial, in none and in some; "" where that is not known."""
         if not self.passes or (self.trials or 1) < 2:
             return ""
-        shares = f"in every trial {number(self.always)}, in none {number(self.never)}, in some {number(self.sometimes)}"
-        return f"Of {counted(self.tasks, 'tasks')}: {shares}."
+        every, some, none = map(number, (self.always, self.sometimes, self.never))
+        return f"{counted(self.tasks, 'tasks')}: {every} succeed in every trial, {some} in some, {none} in none."
 
 
 def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEntry]]:
@@ -82,5 +82,5 @@ def passes_of(reliable: Reliability, word: str) -> Shape | None:
     if most < 2 or not reliable.passes:
         return None
     counts = [reliable.passes.get(passed, 0) for passed in range(most + 1)]
-    heading = f"Tasks by number of trials “{word}”, of {most}"
+    heading = f"Tasks by number of “{word}” trials, of {most}"
     return bars(heading, list(map(str, range(most + 1))), counts, [passed / most for passed in range(most + 1)])

@@ -171,7 +171,7 @@ class Records(RecordReader):
         for given in inputs.data[:1]:
             found = self._guessed(given, form := _form_of(given.path))
             if not found.shows_a_run and not self.columns:
-                what = f"{given.shown}: nothing in it says what an agent did: no messages, calls or answer"
+                what = f"{given.shown}: no messages, calls or answer of an agent"
                 raise DataError(what, *_advice(found.rows, given.path))
             if self._exclusive or found.columns == self.columns:
                 break

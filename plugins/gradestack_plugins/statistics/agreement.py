@@ -1,4 +1,4 @@
-"""Aggregator ``agreement``: which graders, or people, tell the same story."""
+"""Aggregator ``agreement``: whether graders, or people, agree."""
 
 from __future__ import annotations
 

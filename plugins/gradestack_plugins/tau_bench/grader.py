@@ -32,7 +32,7 @@ from gradestack_plugins.tau_bench.similarity import Budget, Losses, TooMuchWork,
 Parts = dict[str, float | None]
 Named = Call | ExpectedCall | ToolCall
 """What has a name and arguments."""
-_NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not know"
+_NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not support"
 
 
 @attrs.frozen(kw_only=True)
@@ -125,11 +125,11 @@ class TauPartial(Grader):
             return _without_items(0.0, (), parts, [reason])
         if expected is None:
             if not isinstance(native, TauRecord):
-                return skipped("no_reference", "the sample does not say which calls are expected")
+                return skipped("no_reference", "no expected calls")
             reason = Reason(code="no_expected_actions", message="the record has no info.task.actions")
             return _without_items(0.0, (), parts, [reason])
         if made is None:
-            return skipped("no_calls_recorded", "the sample does not say which calls were made")
+            return skipped("no_calls_recorded", "no calls recorded")
         if sample.expected.alternatives or sample.expected.forbidden:
             return skipped("reference_not_plain", _NOT_PLAIN)
         if expected:

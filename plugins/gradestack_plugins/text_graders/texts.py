@@ -98,7 +98,7 @@ class ExactMatch(_TextGrader):
         profile: ``documented`` or ``upstream``.
     """
 
-    words: ClassVar[tuple[str, str]] = ("the right text", "another text")
+    words: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
 
     profile: Profile = "documented"
 

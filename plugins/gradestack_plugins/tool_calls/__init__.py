@@ -11,7 +11,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("aggregator", "call_figures", ".aggregators:CallFigures", "Precision, recall, F1 over calls and arguments"),
     ("stack", "tool_calls", ".stacks:tool_calls", "Did it make these calls: expected ones against those made"),
     ("stack", "peers", ".stacks:peers", "Every published rule for tool calls, side by side on the same runs"),
-    ("panel", "other_tools", ".panels:OtherTools", "What the rules of other tools would say of the same run"),
+    ("panel", "other_tools", ".panels:OtherTools", "Verdicts of other tools' rules on the same run"),
 )
 
 

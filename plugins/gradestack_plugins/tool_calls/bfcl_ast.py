@@ -62,7 +62,7 @@ class BfclAst(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.calls is None:
-            return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
         named = sample.facets.get("category")
         category = named if isinstance(named, str) else ""
         if sample.expected.calls is None:
@@ -71,7 +71,7 @@ class BfclAst(Grader):
             if _RULED.match(category) and _UNUSABLE.code in sample.remarks:  # looked at once calls are decoded
                 problem = bfcl.undecoded(Made(index, call) for index, call in enumerate(sample.calls))
                 return failed(_UNUSABLE) if problem is None else _told(Grade(score=0.0, passed=False), problem)
-            return skipped("no_reference", "the sample does not say which calls are expected")
+            return skipped("no_reference", "no expected calls")
         if not sample.expected.calls:
             return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
         if "java" in category:

@@ -159,9 +159,9 @@ class ToolCalls(Grader):
     def grade(self, sample: Sample) -> Grade:
         expected, made = sample.expected, sample.calls
         if expected.calls is None and not expected.alternatives:
-            return skipped("no_reference", "the sample does not say which calls are expected")
+            return skipped("no_reference", "no expected calls")
         if made is None:
-            return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
         preset = self._preset
         try:
             if preset is not None and preset.name != DOCUMENTED:
@@ -180,7 +180,7 @@ class ToolCalls(Grader):
         metadata = {} if self._preset is None else {"preset": self._preset.full_name}
         if self.count == "executed":
             if any(call.status is None for call in made):
-                message = "the recording does not say of every call whether it was executed"
+                message = "not every call's execution is recorded"
                 return replace(skipped("execution_not_recorded", message), metadata=metadata)
             made = [call for call in made if call.status in {"ok", "error"}]
         tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
@@ -220,7 +220,7 @@ class ToolCalls(Grader):
             message = "there are no calls on one side, and such samples are left out (empty)"
             return [found] if found is not None else skipped("nothing_to_match", message)
         if all(call.turn is None for call in wanted):
-            return skipped("no_turns", "no expected call says in which turn it is due")
+            return skipped("no_turns", "no expected call has a turn")
         turns = []
         for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in done}):
             due = [call for call in wanted if (call.turn or 0) == turn]

@@ -21,16 +21,16 @@ from gradestack_plugins.tool_calls.side_by_side import (
 _KINDS = {
     SOFTER: "Pass where {} does not",
     HARDER: "Do not pass where {} does",
-    SILENT: "Say nothing where {} has a verdict",
+    SILENT: "No verdict where {} has one",
 }
-_VERDICT = "A verdict is a rule's own where it has one, else whether the score is 1."
+_VERDICT = "A verdict is the rule's own where it has one, otherwise score = 1."
 
 
 class OtherTools(blocks.Panel):
     """The presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
 
     place = "overview"
-    title = "What other tools would say"
+    title = "Verdicts of other tools' rules"
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
@@ -39,8 +39,8 @@ class OtherTools(blocks.Panel):
         if presets is None:
             return None
         if not presets.graded:
-            none = f"None of the {len(presets.rows)} rules has a grade of any sample"
-            return [blocks.Words(f"{none}: why stands under the graders and with the samples.")]
+            none = f"None of the {len(presets.rows)} rules graded a sample"
+            return [blocks.Words(f"{none}; the reasons are with the samples.")]
         return _blocks(presets)
 
 
@@ -67,7 +67,7 @@ def _blocks(presets: Presets) -> Iterator[blocks.Block]:
         named = {_sentence(each.cause): [", ".join(each.names)] for each in presets.differences}
         yield blocks.Section("The rules by cause", [blocks.Table(["rules"], named, corner="Cause")], folded=True)
     if len(presets.agreement) > 1:
-        yield blocks.Section("How far each agrees with each", list(_agreement(presets)), folded=True)
+        yield blocks.Section("Pairwise agreement", list(_agreement(presets)), folded=True)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -92,4 +92,4 @@ def _agreement(presets: Presets) -> Iterator[blocks.Block]:
     numbers = [str(number) for number in range(1, len(presets.kinds) + 1)]
     yield blocks.Table(["rules"], dict(zip(numbers, ([", ".join(names)] for names in presets.kinds), strict=True)))
     rows = [[*cells, *[None] * (len(numbers) - 1 - len(cells))] for cells in presets.agreement[1:]]
-    yield blocks.Matrix(numbers[1:], numbers[:-1], rows, "Percent of the samples both have a verdict of with the same")
+    yield blocks.Matrix(numbers[1:], numbers[:-1], rows, "Percent of equal verdicts, of the samples both judge")

@@ -126,7 +126,7 @@ def _verdict(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs
     if expected is None or sample.expected.alternatives:
         raise NotExpressible("several lists of calls are right; the original program takes one")
     if not preset.takes_rules and any(call.rules or call.names or call.optional for call in expected):
-        message = "an expected call is more than a name and arguments, which the original program cannot be told"
+        message = "an expected call is more than a name and arguments, which the original program does not support"
         raise NotExpressible(message)
     if any(call.names or call.optional for call in expected):
         raise NotExpressible("an expected call is optional, or any of several tools")

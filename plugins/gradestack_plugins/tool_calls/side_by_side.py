@@ -250,10 +250,10 @@ _SPELLED = "a call of a name spelled otherwise counts as the one expected"
 _NOT_MADE = "expected calls that were not made cost nothing"
 _PART = "a score below 1 is enough to pass"
 _FREE = {
-    "extra_call": "calls nobody expected cost nothing",
+    "extra_call": "unexpected calls cost nothing",
     "unexpected_call": "calls cost nothing where none is expected",
     "missing_argument": "arguments left out cost nothing",
-    "unknown_argument": "arguments nobody expected cost nothing",
+    "unknown_argument": "unexpected arguments cost nothing",
     "wrong_type": "values of another type count as equal",
     "wrong_value": "other values count as equal",
     "wrong_order": "the order of calls counts for nothing",
@@ -303,7 +303,7 @@ def _harder(trait: str, options: Mapping[str, Any]) -> str:
         return "values are compared as text, so 1 is not 1.0"
     if options.get("assignment") == "first_fit":
         return "the first call that fits is taken, and a later one may be left without any"
-    return "it asks for more, in a way its options do not say"
+    return "it is stricter in a way its options do not name"
 
 
 def _silent(state: str, code: str) -> str:

@@ -14,14 +14,14 @@ _GRADERS = {
         "Share of executed tool calls that did not end in an error; retries and recoveries",
     ),
     "tool_schema": ("ToolSchema", "Share of tool calls that are valid against the JSON Schema of the run's own tools"),
-    "tool_policy": ("ToolPolicy", "Share of a policy's rules that a run keeps: tools, counts, order, repeats"),
+    "tool_policy": ("ToolPolicy", "Share of a policy's rules that hold in a run: tools, counts, order, repeats"),
     "repeats": ("CallRepeats", "Share of tool calls that do not repeat the one before them; loops of calls"),
     "usage": ("RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
 }
 _AGGREGATORS = {
     "tool_outcomes": ("tool_success:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
     "call_validity": ("tool_schema:CallValidity", "Calls valid against their tools' schemas, by tool; violations"),
-    "policy_checks": ("tool_policy:PolicyChecks", "Runs that keep a whole policy, and each of its checks"),
+    "policy_checks": ("tool_policy:PolicyChecks", "Runs within the whole policy, and by check"),
     "loops": ("repeats:Loops", "Runs with a loop, repeated calls, and the longest run of identical ones"),
     "usage_totals": ("usage:UsageTotals", "Total, mean and range of every figure of usage"),
 }

@@ -52,13 +52,13 @@ def judged(sample: Sample, count: Count = "attempted", requestor: str | None = A
     Those that were executed are not known where the recording leaves open of one whether it was.
     """
     if sample.calls is None:
-        return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+        return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
     made = [call for call in sample.calls if requestor is None or call.requestor == requestor]
     if count == "attempted":
         return made
     states = [state_of(call) for call in made]
     if "unknown" in states:
-        return skipped("execution_not_recorded", "the recording does not say of every call whether it was executed")
+        return skipped("execution_not_recorded", "not every call's execution is recorded")
     return [call for call, state in zip(made, states, strict=True) if state in {"ok", "error"}]
 
 

@@ -344,7 +344,7 @@ class ToolPolicy(Grader):
             reasons += broken
             fatal = fatal or (self.fatal and bool(broken) and name.startswith("deny "))
         if not items:
-            return skipped("no_checks", "the policy has no rule that says something of this run")
+            return skipped("no_checks", "no rule of the policy applies to this run")
         passed = sum(item.score == 1.0 for item in items)
         return Grade(
             outcome=Outcome.GRADED,
@@ -458,7 +458,7 @@ def _glob(text: str) -> re.Pattern[str]:
 
 @attrs.frozen(kw_only=True)
 class PolicyChecks(Aggregator):
-    """Runs that keep a whole policy, and each of its checks.
+    """Runs within the whole policy, and by check.
 
     ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that leaves out one task
     at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate`` of each item, with its interval.
@@ -469,8 +469,8 @@ class PolicyChecks(Aggregator):
 
     version: ClassVar[str] = "1"
     figures: ClassVar = (
-        Figure("kept_rate", "Runs that keep the policy", about="runs that passed / runs with a verdict"),
-        Figure("checks.{check}.rate", "Runs that keep a check", about="runs that keep it / runs with a verdict"),
+        Figure("kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"),
+        Figure("checks.{check}.rate", "Runs that pass a check", about="runs that pass it / runs with a verdict"),
     )
     needs: ClassVar = frozenset({"items"})
 

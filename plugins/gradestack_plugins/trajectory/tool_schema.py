@@ -108,7 +108,7 @@ class ToolSchema(Grader):
         if isinstance(calls, Grade):
             return calls
         if sample.tools is None:
-            return skipped("tools_not_recorded", "the recording does not say which tools the run had")
+            return skipped("tools_not_recorded", "no tool definitions recorded")
         if not calls:
             return skipped("no_calls", "the run made no call")
         tools: dict[str, list[ToolSpec]] = {}
@@ -188,7 +188,7 @@ def _mcp_bench(
     """
     beyond = next((each.code for each in reasons if each.code in {"not_expressible", "schema_too_large"}), None)
     if beyond is not None:
-        grade = skipped(beyond, "a schema asks for what is not done here")
+        grade = skipped(beyond, "the schema uses an unsupported keyword")
         return replace(grade, counts=total, reasons=(*grade.reasons, *reasons))
     known = total["calls"] - total["unknown_tool"]
     strangers = {each.subject for each in reasons if each.code == "unknown_tool"}
@@ -219,7 +219,7 @@ class CallValidity(CallShare):
     version: ClassVar[str] = "1"
     figures: ClassVar = (
         Figure("valid_share", "Schema-valid calls", about=_SHARE, divisor="checked"),
-        Figure("tools.{tool}.valid_share", "Calls of a tool that keep its schema", about=_SHARE, divisor="checked"),
+        Figure("tools.{tool}.valid_share", "Schema-valid calls of a tool", about=_SHARE, divisor="checked"),
     )
     share, count, divisor, undefined = "valid_share", "valid", "checked", _UNCHECKED
     divisors = ("valid", "violating", "unknown_tool", "undecodable")

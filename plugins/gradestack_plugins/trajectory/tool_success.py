@@ -75,7 +75,7 @@ class ToolSuccess(Grader):
     def grade(self, sample: Sample) -> Grade:
         calls = sample.calls
         if calls is None:
-            return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
         if not calls:
             return skipped("no_calls", "the run made no call")
         by_tool: dict[str, list[State]] = {}

@@ -60,6 +60,7 @@ class RunUsage(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    better = "neither"
 
     score: Taken = "steps"
     prices: Path | None = None
@@ -68,6 +69,20 @@ class RunUsage(Grader):
     def __attrs_post_init__(self) -> None:
         if self.prices is not None:
             object.__setattr__(self, "by_model", read_prices(self.prices))
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """The label of the figure that is the score."""
+        return self._meaning.label
+
+    @property
+    def score_unit(self) -> Any:  # type: ignore[override]
+        """Its unit."""
+        return self._meaning.unit
+
+    @property
+    def _meaning(self) -> Figure:
+        return next(each for each in UsageTotals.figures if each.name == f"{self.score}.mean")
 
     @override
     def grade(self, sample: Sample) -> Grade:

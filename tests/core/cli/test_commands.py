@@ -92,19 +92,19 @@ def test_usage_mistakes(command, arguments, message):
 def test_a_run_prints_the_results_block(command, here):
     said = command("run", "suite.yaml", "-o", "out")
     assert said.err == ""
-    lines, within = said.out.splitlines(), "passes, but the threshold lies within the interval"
+    lines, within = said.out.splitlines(), "passes, but the threshold lies within it"
     assert lines == [
         "Running evaluation: airline",
         "━" * 40 + " 2/2 100%",
         "",
         "Results:",
-        "  Passed: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%); rule: quality score >= 1",
+        "  Passed: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%); quality score >= 1",
         "  Avg score: 0.750",
         "",
         "By grader:",
         "  quality  avg 0.75  graded 2",
         "",
-        f"Gate (quality >= 0.75): PASSED (actual: 0.75, 0.00 to 1.00: {within})",
+        f"Gate (quality >= 0.75): PASSED (actual: 0.75, 95% interval 0.00 to 1.00: {within})",
         "1 bad record left out:",
         lines[12],
         "Warning: 1 of 3 samples (33.3%) failed or missing for 'quality', 1 of them unreadable",

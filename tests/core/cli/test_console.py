@@ -21,7 +21,7 @@ METRICS = {
 }
 OUTCOME = {
     "grader": "quality",
-    "rule": "verdict of quality",
+    "rule": "passed by grader quality",
     "words": {"passed": "solved", "failed": "not solved"},
     "passed": 1,
     "failed": 2,
@@ -124,12 +124,12 @@ def test_what_holds_of_many_graders_is_one_line():
 def test_success_says_its_rule_and_of_how_many():
     assert shown() == [
         "Results:",
-        "  Solved: 1 of 3 (33.3%); rule: verdict of quality",
+        "  Solved: 1 of 3 (33.3%); passed by grader quality",
         "",
         "By grader:",
         "  quality  avg 0.83  graded 3, 1 skipped",
     ]
-    assert "  Solved: no result; rule: verdict of quality" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
+    assert "  Solved: no result" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
     assert shown(outcome=None)[:3] == ["Results:", "", "By grader:"]
 
 
@@ -170,7 +170,7 @@ def test_score_bands_include_their_lower_bound(score, word):
 
 def test_upstream_has_the_letta_block_and_the_headline():
     lines = shown({"label": "Plan", "figure": "a.b.c", "value": 0.5}, header={"profile": "upstream"})
-    assert lines[:8] == [*LETTA, "  Solved: 1 of 3 (33.3%); rule: verdict of quality", "  Plan: 0.500"]
+    assert lines[:8] == [*LETTA, "  Solved: 1 of 3 (33.3%); passed by grader quality", "  Plan: 0.500"]
 
 
 def test_a_share_of_successes_says_how_sure_it_is():

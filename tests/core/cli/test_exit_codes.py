@@ -21,7 +21,7 @@ DATA = data(__file__, "exit_codes.yaml")
     [
         (None, ["gone.jsonl: no such file or directory"]),
         (b"", ["data.jsonl: the file is empty"]),
-        (b"just text\n", ["data.jsonl: the format is not recognised: it is no JSON", "; name it with --reader"]),
+        (b"just text\n", ["data.jsonl: the format is not recognised: it is neither JSON", "; name it with --reader"]),
         (b'{"version": 9, "id": "a", "predicted": "x"}\n', ["data.jsonl:1: version 9 of the sample form", "upgrade"]),
     ],
 )
@@ -304,7 +304,7 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     found, said, gate = run(right, "after", GATE)
     assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
     assert f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, " in said
-    assert "with 95% confidence each" in said
+    assert "one-sided 95% bounds" in said
     fixed, broken = gate["flips"]["fixed"], gate["flips"]["broken"]
     assert f"{fixed} run{'' if fixed == 1 else 's'} fixed, {broken} broken" in said
     low, high = gate["bounds"]

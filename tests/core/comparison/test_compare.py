@@ -24,7 +24,7 @@ def test_a_run_that_is_better_is_said_to_be(made):
     assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
     assert metric["p_holm"] == metric["p"] < 0.001
     assert metric["ci95"] == metric["interval"]["ends"]
-    assert found.sentence.startswith("The right text: b is better than a by 37.5 points (95% interval: ")
+    assert found.sentence.startswith("Exact match: b is better than a by 37.5 points (95% interval: ")
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
     assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
@@ -36,7 +36,7 @@ def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
     assert (metric["p"], metric["p_exact"], metric["ci95"]) == (None, 2 / 2**20, None)
     assert "is better than a by 50.0 points (every task differs by the same; exact p" in found.sentence
     few = compare(made("c", {"1": [0], "2": [0]}), made("d", {"1": [1], "2": [1]}))
-    assert few.sentence.startswith("The right text: d +100.0 points against c, without a test: every task differs by")
+    assert few.sentence.startswith("Exact match: d +100.0 points against c, without a test: every task differs by")
 
 
 def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
@@ -48,7 +48,7 @@ def test_the_outcome_is_compared_by_task_and_stands_first(made, command):
     assert rate["verdict"] == "better"
     said = command("compare", a, b).out.splitlines()
     first = next(line for line in said if "difference" in line and line.startswith("  "))
-    assert first.startswith("  The right text (g)")
+    assert first.startswith("  Exact match (g)")
     assert "better" in first
 
 
@@ -56,7 +56,7 @@ def test_no_difference_is_never_called_equal(made):
     mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
     other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}
     found = compare(made("a", mixed), made("b", other))
-    assert found.sentence.startswith("The right text: b and a have the same mean (95% interval: ")
+    assert found.sentence.startswith("Exact match: b and a have the same mean (95% interval: ")
     assert "smallest detectable difference: " in found.sentence
     assert "identical" not in found.sentence
 
@@ -93,7 +93,7 @@ def test_of_several_pairs_sentence_and_flips_are_those_of_the_first(made):
     a = made("a", None, models={"m": BEFORE, "n": AFTER})
     b = made("b", None, models={"m": AFTER, "n": AFTER})
     found = compare(a, b)
-    assert found.sentence.startswith("The right text: b::m is better than a::m by 37.5 points (95% interval: ")
+    assert found.sentence.startswith("Exact match: b::m is better than a::m by 37.5 points (95% interval: ")
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
 
 
@@ -220,7 +220,7 @@ def test_pages_of_three_runs_have_every_pair(made, tmp_path):
     pairs = ("b", "a"), ("c", "a"), ("c", "b")
     assert all(f"<bdi>{b}</bdi> against <bdi>{a}</bdi></h2>" in page for b, a in pairs)
     assert [f"<summary>{b} against {a}</summary>" in text for b, a in pairs] == [False, True, True]
-    assert text.count("| The right text `g` | 0.") == 3
+    assert text.count("| Exact match `g` | 0.") == 3
 
 
 def test_runs_are_called_by_the_last_part_of_their_place(made):
@@ -304,7 +304,7 @@ def test_runs_in_memory_have_a_number():
 def test_one_is_singular(made, command, tmp_path):
     a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
-    assert said.startswith("The right text: b -100.0 points against a, without a test: one task (1 task, 1 trial each)")
+    assert said.startswith("Exact match: b -100.0 points against a, without a test: one task (1 task, 1 trial each)")
     pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
     found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
     assert "; 1 task only in c; 1 task only in d" in found.sentence
@@ -328,7 +328,7 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for _ in range(2)), encoding="utf-8")
         runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
-    with pytest.raises(DataError, match="all ids were made up") as caught:
+    with pytest.raises(DataError, match="the records have no ids") as caught:
         compare(*runs)
     assert caught.value.problems == ("use --match input or ordinal",)
     gate = [f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))]
@@ -357,10 +357,10 @@ def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path,
     said = command("compare", "out")
     assert said.code == 0
     assert said.out.startswith(
-        "The right text: new is better than old by 37.5 points (95% interval: 27.1 to 47.9; 20 tasks,"
+        "Exact match: new is better than old by 37.5 points (95% interval: 27.1 to 47.9; 20 tasks,"
     )
     turned = command("compare", "out", "--baseline", "new").out
-    assert turned.startswith("The right text: old is worse than new by 37.5 points")
+    assert turned.startswith("Exact match: old is worse than new by 37.5 points")
 
 
 def graded(right, names=(0, 1)):

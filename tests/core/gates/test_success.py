@@ -71,7 +71,7 @@ def test_a_rule_in_words(rule, text):
 
 def test_what_decided_in_words():
     """The grader's verdict where it gave one each time, the score where it never did."""
-    assert verdict_text(Success("q"), 3, 3) == "verdict of q"
+    assert verdict_text(Success("q"), 3, 3) == "passed by grader q"
     assert verdict_text(Success("q"), 3, 0) == "q score >= 1"
-    assert verdict_text(Success("q"), 3, 1) == "verdict of q, where it has none q score >= 1"
+    assert verdict_text(Success("q"), 3, 1) == "passed by grader q, without a verdict q score >= 1"
     assert verdict_text(Success("q", GATE), 3, 3) == "q score > 0.5"

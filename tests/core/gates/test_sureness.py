@@ -47,13 +47,13 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
     for gate in (average, accuracy):
         assert [gate["interval"]["low"], gate["interval"]["high"]] == pytest.approx(expected, abs=1e-12)
         assert (gate["interval"]["n"], gate["interval"]["clusters"], gate["sure"]) == (12, 6, False)
-    shown = f"{expected[0]:.2f} to {expected[1]:.2f}"
+    shown = f"95% interval {expected[0]:.2f} to {expected[1]:.2f}"
     assert (
         gate_line(average)
-        == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but the threshold lies within the interval)"
+        == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but the threshold lies within it)"
     )
     assert (
-        f", {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but the threshold lies within the interval"
+        f", 95% interval {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but the threshold lies within it"
         in gate_line(accuracy)
     )
 
@@ -65,7 +65,7 @@ def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
     assert (sure["passed"], sure["sure"]) == (True, True)
     assert "sure" not in gate_line(sure)
     assert (unsure["passed"], unsure["outcome"]) == (False, "failed")
-    assert gate_line(unsure).endswith(": fails, but the threshold lies within the interval)")
+    assert gate_line(unsure).endswith(": fails, but the threshold lies within it)")
 
 
 @pytest.mark.parametrize(

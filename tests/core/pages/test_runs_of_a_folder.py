@@ -93,7 +93,7 @@ def test_a_row_for_every_run_the_newest_first(add, page):
     assert found.picks == ["a", "c", "b/old"]
     assert found.links == ["./a/report.html"]
     text = " ".join(found.text.split())
-    assert "3 runs of 1 suite." in text
+    assert "1 suite, 3 runs" in text
     assert "a 2026-01-03 10:20 2026-01-03 10:20 6 ✓ passed" in text
     assert "c 2026-01-02 10:20 2026-01-02 10:20 6 ✗ failed" in text
     for value, ends in (("0.700", "0.600 – 0.800"), ("0.600", "0.500 – 0.700"), ("0.550", "0.450 – 0.650")):

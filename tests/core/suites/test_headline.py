@@ -99,7 +99,7 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
     replaced = suite(registry, stack="theirs", graders={"b": {"kind": "regex_match"}})
     assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("b", None), "b.mean")
     other = suite(graders={"mine": "exact_match"})
-    assert (outcome_of(other), other.headline.passed) == (("mine", None), "the right text")
+    assert (outcome_of(other), other.headline.passed) == (("mine", None), "exact match")
     own = suite(graders={"mine": "tool_success"})  # the format's own stack has this grader under another key
     assert (outcome_of(own), own.headline.passed) == (("mine", None), "without failed calls")
     assert [figure.label for figure in own.headline.figures] == ["Successful calls"]
@@ -144,3 +144,12 @@ def test_without_an_outcome_no_row_passes_or_fails(run_lines, record):
     report = run_lines([record("a", 1.0), record("b", 0.5)], graders={"toy": "toy"}, outcome="none")
     assert [row["passed"] for row in report.rows()] == [None, None]
     assert read(report)["outcome"] is None
+
+
+def test_words_are_the_outcome_graders_and_only_of_its_own_verdict(suite):
+    """A gate's rule for one score in a letta-evals suite is not the verdict that the words are about."""
+    graders = {"first": {"kind": "tool", "function": "contains"}, "second": "exact_match"}
+    gate = {"metric_key": "second", "op": "gte", "value": 0.5}
+    assert suite(graders=graders, gate=gate).headline.passed == "passed"
+    assert suite(graders=graders, gate=gate, outcome="second").headline.passed == "exact match"
+    assert outcome_of(suite(graders={"usage": "usage", "text": "exact_match"})) == ("text", None)

@@ -225,7 +225,7 @@ def _outcome(rows: list[Row], models: list[str]) -> Row:
     found = [{"model_name": name, **counts([row for row in rows if row["model_name"] == name])} for name in models]
     return {
         "grader": "partial",
-        "rule": "verdict of partial",
+        "rule": "passed by grader partial",
         "words": {"passed": "solved", "failed": "not solved"},
         **counts(rows),
         "per_model": found or None,

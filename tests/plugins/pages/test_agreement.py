@@ -25,7 +25,7 @@ def test_pairs_of_graders_say_whether_they_agree(tmp_path):
     assert (pair.both, pair.only_a, pair.only_b) == (48, 0, 8)
     assert (pair.kappa, pair.ac1, pair.alpha) == tuple(f"{known[name]:.3f}" for name in ("kappa", "ac1", "alpha"))
     assert pair.interval == f"{100 * sure['low']:.1f} – {100 * sure['high']:.1f}%"
-    assert (pair.agree, pairs["rules", "same"].same) == ("undecided", "100.0%")
+    assert (pair.agree, pairs["rules", "same"].same) == ("too few samples to tell", "100.0%")
     pages = [(tmp_path / "out" / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
     assert all("Do the graders agree?" in page and pair.interval in page for page in pages)
 

@@ -15,7 +15,7 @@ from tests.core.outcomes import data
 DATA = data(__file__, "lead.yaml")
 
 WORDS = {**words_of({}), "passed": "solved", "lost": "not solved"}
-SOLVED = {"grader": "reward", "rule": "verdict of reward", "words": {"passed": "solved", "failed": "not solved"}}
+SOLVED = {"grader": "reward", "rule": "passed by grader reward", "words": {"passed": "solved", "failed": "not solved"}}
 
 
 def declared(better="higher", unit="share"):
@@ -77,7 +77,7 @@ def test_the_sentence_of_other_runs():
     figure = {"headline": {"figures": [{"label": "Plan", "figure": "o.plan.mean", "value": 0.5}]}}
     rows = rows_of(figure, declared(), Reliability(0, None, {}))
     assert sentence_of(None, rows=rows, total=3) == "Plan: 0.500"
-    assert sentence_of(success(0, 0), rows=rows, total=3) == "3 samples, none graded"
+    assert sentence_of(success(0, 0), rows=rows, total=3) == "No result: none of 3 samples graded by reward"
     assert sentence_of(None, total=0) == "This run has no samples."
     assert sentence_of(success(5, 8, **{f"m{n}": (1, 0) for n in range(8)})).endswith("m5 100.0%, 2 more models")
 
@@ -236,12 +236,12 @@ def test_lost_input_and_lost_grades_come_first():
         "metrics": {"total": 266, "states": {"reward": {"graded": 90, "failed": 8, "missing": 2}}},
     }
     assert found(index_of([]), None, lost) == [
-        "136 of 402 records could not be read (33.8%). No figure contains them.",
-        "10 of 100 samples without a grade by reward: 8 failed and 2 missing. Averages leave them out.",
+        "136 of 402 records could not be read (33.8%) and are in no figure.",
+        "10 of 100 samples have no grade by reward (8 failed and 2 missing) and are left out of the averages.",
     ]  # fmt: skip
     one = {"metrics": {"total": 6, "states": {"reward": {"graded": 5, "failed": 1}}}}
     assert found(index_of([]), None, one) == [
-        "1 of 6 samples without a grade by reward: 1 failed. Averages leave them out."
+        "1 of 6 samples have no grade by reward (1 failed) and are left out of the averages."
     ]
     few = {"bad_records": {"count": 1}, "metrics": {"total": 266, "states": {"reward": {"graded": 265, "failed": 1}}}}
     assert found(index_of([]), None, few) == []
@@ -251,7 +251,7 @@ def test_what_is_said_of_tasks_goes_by_the_outcome():
     rows = [row("18", run, passed=True) for run in range(2)]
     rows += [row("3", 0, False, 0.5), row("3", 1, True, 1.0), row("9", 0, False, 1.0), row("9", 1, False)]
     reliable = reliability_of(index_of(rows), outcome=True)
-    assert reliable.about == "Of 3 tasks: in every trial 1, in none 1, in some 1."
+    assert reliable.about == "3 tasks: 1 succeed in every trial, 1 in some, 1 in none."
 
 
 def call(tool, score, made, *pointers):

@@ -1,4 +1,4 @@
-"""What other tools would say: verdicts of presets beside the outcome's, counted by hand."""
+"""Verdicts of other tools' rules: verdicts of presets beside the outcome's, counted by hand."""
 
 import io
 import json
@@ -84,14 +84,14 @@ def test_verdicts_are_counted_against_the_outcome():
 def test_differences_have_causes_and_examples():
     found = tables(report_of())
     assert found["Pass where own does not"] == {
-        "Calls nobody expected cost nothing": [2, "s1", 2, "soft"],
+        "Unexpected calls cost nothing": [2, "s1", 2, "soft"],
         "Odd thing costs nothing": [1, "s2", 2, "soft"],
         "No reason is given": [1, "s3", 1, "hard"],
     }
-    more = {"It asks for more, in a way its options do not say": [1, "s0", 1, "hard"]}
+    more = {"It is stricter in a way its options do not name": [1, "s0", 1, "hard"]}
     assert found["Do not pass where own does"] == more
     silent = {"The original program raises: no calls": [1, "s2", 1, "hard"]}
-    assert found["Say nothing where own has a verdict"] == silent
+    assert found["No verdict where own has one"] == silent
     (named,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "The rules by cause")
     assert named.folded
     assert named.blocks[0].rows["Odd thing costs nothing"] == ["soft/one, soft/two"]
@@ -119,7 +119,7 @@ def test_one_preset_is_not_compared(html, markdown):
     report = report_of(presets={"own": "own@1"})
     assert OtherTools().show(report) is None
     assert page_of(report).folded == frozenset()
-    assert "What other tools would say" not in html(report).text + markdown(report)
+    assert "Verdicts of other tools' rules" not in html(report).text + markdown(report)
 
 
 def test_a_run_without_rows_has_no_such_section():
@@ -132,11 +132,11 @@ def test_a_run_without_an_outcome_shows_figures_only(html):
     table, agreement = shown(report)[1:]
     assert (list(table.columns), agreement.title) == (
         ["average", "no grade", "version"],
-        "How far each agrees with each",
+        "Pairwise agreement",
     )
     assert page_of(report).folded == frozenset()
     text = html(report).text
-    assert "What other tools would say" in text
+    assert "Verdicts of other tools' rules" in text
     assert "same verdict" not in text
 
 
@@ -152,15 +152,15 @@ def test_names_of_presets_are_escaped(html, markdown):
     page = html(report_of(presets=evil))
     assert "<img src=x>/`|" in page.text
     written = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", markdown(report_of(presets=evil)))
-    assert "What other tools would say" in written
+    assert "Verdicts of other tools' rules" in written
     assert "<img" not in written
     assert "**b**" not in written
 
 
 def test_reasons_and_figures_of_presets_are_folded(html):
     page = html(report_of())
-    assert page.text.index("1 reason of rules it is compared with") > page.text.index("extra_call")
-    own, others = page.html[page.html.index('id="graders"') :].split("Figures of 3 rules it is compared with")
+    assert page.text.index("1 reason of compared rules") > page.text.index("extra_call")
+    own, others = page.html[page.html.index('id="graders"') :].split("Figures of 3 compared rules")
     assert (own.count("<article"), others.count("<article")) == (1, 3)
 
 
@@ -168,7 +168,7 @@ def test_rules_without_any_grade_make_no_table(html, markdown):
     left_out = {"state": "skipped", "score": 0.0, "reasons": [{"code": "no_reference"}]}
     silent = report_of([dict.fromkeys(PRESETS, left_out)])
     for text in (html(silent).text, markdown(silent)):
-        assert "has a grade of any sample" in " ".join(text.split())
+        assert "rules graded a sample" in " ".join(text.split())
         assert "of verdicts" not in text
         assert "same verdict" not in text
     one = report_of(ROWS[:1])

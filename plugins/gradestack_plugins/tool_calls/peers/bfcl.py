@@ -46,7 +46,7 @@ def rule(*, optimal: bool = False) -> Rule:
         if any(call.turn is not None for call in expected):
             return _turns(expected, made)
         if not sample.tools:
-            raise NotExpressible("the sample does not say which tools the run had")
+            raise NotExpressible("no tool definitions recorded")
         if any(call.raw is not None for call in expected):
             raise NotExpressible("the arguments of an expected call are no JSON object")
         if problem := undecoded(made):

@@ -116,10 +116,9 @@ def _finish(report: Report, *, quiet: bool) -> None:
     if report.all_failed:
         _say(f"error: {report.all_failed}")
     if quiet:
-        for name, text in sorted(report.summary.get("broken", {}).items()):
-            _say(f"error: {name} is broken: {text}")
-        for name, text in sorted(report.summary.get("refused", {}).items()):
-            _say(f"error: {name} has written no page: {text}")
+        for kind, what in (("broken", "is broken"), ("refused", "has written no page")):
+            for name, text in sorted(report.summary.get(kind, {}).items()):
+                _say(f"error: {name} {what}: {text}")
     if "incomplete" in report.summary:
         from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
         from gradestack.rundir.place import can_continue  # noqa: PLC0415

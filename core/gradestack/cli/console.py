@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
@@ -17,9 +17,8 @@ from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
 
 _BAR = 40
-_MOST = 5
-"""Graders with one finding that have a warning each."""
-_NAMED = 3
+_MOST, _NAMED = 5, 3
+"""Graders with one finding that have a warning each; that are named of more."""
 _OF_A_GRADER = re.compile(r"grader ('[^']*')(.*)", re.DOTALL)
 
 
@@ -38,11 +37,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def plugins_apart() -> Iterator[None]:
-    """Have everything that is printed meanwhile go to standard error: standard output is for results.
-
-    Graders print; so may libraries of theirs in other languages, and processes they start, which know the descriptor
-    alone.
-    """
+    """Redirect what graders and their processes print to standard error: standard output is for results."""
     ours = sys.stdout
     kept = _copy_of_output()
     try:
@@ -57,10 +52,7 @@ def plugins_apart() -> Iterator[None]:
 
 
 def _copy_of_output() -> int | None:
-    """Let what is written to standard output go to standard error; return the descriptor of where it went before.
-
-    None where standard output is not the process's own, or closed.
-    """
+    """Redirect standard output to standard error; return a copy of its descriptor, None where it is not ours."""
     try:
         if sys.stdout is None or sys.stdout.fileno() != 1:
             return None
@@ -75,7 +67,7 @@ def _copy_of_output() -> int | None:
 
 @contextmanager
 def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
-    """Say what is run and show that work goes on; yield the function to call with the run's progress."""
+    """Print what is run, show progress; yield the function to call with the run's progress."""
     if quiet:
         yield lambda _: None
         return
@@ -118,38 +110,27 @@ def _graders(report: Report) -> list[str]:
 
 
 def _models(report: Report) -> list[str]:
-    """Return the block "Results by model"; nothing for a single unnamed one."""
+    """Return the block "Results by model", with the successes of each; of letta-evals' suites, how many passed."""
     rows = report.metrics["per_model"] or []
-    if not rows:
-        return []
-    lines = ["", "Results by model:"]
-    width = max(len(str(row["model_name"])) for row in rows)
-    successes = _successes(report)
+    width = max((len(str(row["model_name"])) for row in rows), default=0)
+    outcome = report.summary.get("outcome") or {}
+    counts = {each["model_name"]: each for each in outcome.get("per_model") or ()}
+    lines = []
     for row in rows:
-        attempted = row["total_attempted"]
-        average, name = number(row["avg_score_attempted"]), row["model_name"] or "unnamed"
-        lines.append(f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {average}{successes(row)}")
-    return lines
+        attempted, passed, name = row["total_attempted"], row["passed_samples"], row["model_name"] or "unnamed"
+        line = f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {number(row['avg_score_attempted'])}"
+        if _in_lettas_words(report):
+            line += f"  passed {passed}{f' ({100 * passed / attempted:.1f}%)' if attempted else ''}"
+        elif counts:
+            line += f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
+        lines.append(line)
+    return ["", "Results by model:", *lines] if lines else []
 
 
-def _successes(report: Report) -> Callable[[Mapping[str, Any]], str]:
-    """Return what says how many samples of a model are a success; of letta-evals' suites, how many passed."""
-    headline, outcome = report.summary.get("headline"), report.summary.get("outcome")
-    if headline is None or headline["letta"] or report.header.get("profile") == "upstream":
-        return _passed
-    if outcome is None:
-        return lambda _: ""
-    counts = {each["model_name"]: each for each in outcome["per_model"] or ()}
-
-    def successes(row: Mapping[str, Any]) -> str:
-        return f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
-
-    return successes
-
-
-def _passed(row: Mapping[str, Any]) -> str:
-    passed, attempted = row["passed_samples"], row["total_attempted"]
-    return f"  passed {passed}{f' ({100 * passed / attempted:.1f}%)' if attempted else ''}"
+def _in_lettas_words(report: Report) -> bool:
+    """Return whether a run has the block of letta-evals' guide."""
+    headline = report.summary.get("headline")
+    return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
 
 
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
@@ -167,12 +148,12 @@ def _runs(runs: Mapping[str, Any] | None) -> list[str]:
 
 
 def spread_of_runs(average: Mapping[str, Any], uncertainty: Mapping[str, Any] | None) -> str:
-    """Return what the deviation over runs says, and what it does not: how sure the score is."""
+    """Return the spread over runs of the same tasks, and beside it the interval of the score."""
     ends = uncertainty or {}
     known = f"{ends['low']:.3f} to {ends['high']:.3f}" if ends.get("low") is not None else "not computed"
     why = f" ({ends['reason']})" if ends.get("reason") else ""
     spread = f"run to run {average['min']:.3f} to {average['max']:.3f} (sd {average['std']:.3f}), same tasks"
-    return f"{spread}; uncertainty of the score: {known}{why}"
+    return f"{spread}; 95% interval of the score: {known}{why}"
 
 
 def _bad_records(bad: Mapping[str, Any]) -> list[str]:
@@ -240,17 +221,12 @@ def number(value: Any) -> str:
 
 
 def block(report: Report) -> Iterator[str]:
-    """Yield the lines of the results block.
-
-    Suites of letta-evals, and the profile ``upstream``, have the block of its guide; all others what their headline
-    declares. Summaries of earlier versions have none.
-    """
+    """Yield the lines of the results block: that of letta-evals' guide, what the headline declares, or both."""
     found = report.summary.get("headline")
-    letta = found is None or found["letta"]
     yield "Results:"
-    if letta or report.header.get("profile") == "upstream":
-        yield from _letta(report, bands=letta and found is not None)
-    if found is not None and not letta:
+    if _in_lettas_words(report):
+        yield from _letta(report, bands=found is not None and found["letta"])
+    if found is not None and not found["letta"]:
         yield from _outcome(report.summary["outcome"])
         yield from _figures(found["figures"], Declarations(report.header))
 
@@ -343,7 +319,6 @@ def _words(interval: Mapping[str, Any]) -> str:
     return f"{interval['method'].replace('_', ' ')}, {tasks} tasks{times}"
 
 
-_WIDTH = 40
 _PLAIN_EVERY = 10.0
 """Seconds between progress lines when standard error is not a terminal."""
 _LIVE_EVERY = 0.1
@@ -358,7 +333,7 @@ def _duration(seconds: float) -> str:
 
 
 class Meter:
-    """Turns what is told of a run into a line of text."""
+    """Progress of a run as a line of text."""
 
     def __init__(self) -> None:
         self._begun = self._counted = time.monotonic()
@@ -401,10 +376,7 @@ class Meter:
 
 @contextmanager
 def shown() -> Iterator[ProgressCallback]:
-    """Show that work goes on; yield the function to call with the run's progress.
-
-    A live line on a terminal, a plain line every ten seconds elsewhere, both on standard error.
-    """
+    """Show progress on standard error, live on a terminal, a line every ten seconds elsewhere; yield what to call."""
     meter, state = Meter(), {"said": time.monotonic()}
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
 
@@ -420,7 +392,7 @@ def shown() -> Iterator[ProgressCallback]:
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bar  # noqa: PLC0415
 
-    columns = (SpinnerColumn(), BarColumn(_WIDTH), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), BarColumn(_BAR), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
 

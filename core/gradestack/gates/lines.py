@@ -40,10 +40,7 @@ def _actual(gate: Mapping[str, Any]) -> str:
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
-    """Return the interval of a gate's figure and whether the threshold lies within it: ``, 95% interval 0.61 to 0.81``.
-
-    "" where there is no interval; with ``confidence`` it is the bounds that decide.
-    """
+    """Return the interval of a gate's figure, or its deciding bounds, and whether the threshold lies within it."""
     interval = gate.get("interval") or {}
     if interval.get("low") is None or gate["actual"] is None:
         return ""

@@ -244,7 +244,7 @@ class Verdicts:
                 hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
                 self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
             success = Success(key, better=graders[key].component.better) if key in graders else None
-        brought = set(self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ())
+        brought = self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ()
         first = next((each for each in judging if each not in brought), key)
         if success is not None and success.rule is None and spec.outcome is None and first != key:
             whose = f"Outcome: the verdict of grader {key!r}, not of {first!r}, the first one named"
@@ -298,10 +298,10 @@ class Verdicts:
 
     def _label(self, grader: str, metric: str, name: str) -> str:
         """Return what an aggregator itself calls its figure, for a grader with other options than the stack's."""
-        components = [each.stage.component for each in self.metrics if (each.of, each.stage.key) == (grader, metric)]
-        figures = [each for component in components for each in component.figures]
         if metric == "mean":
             return str(self.graders[grader].component.label)
+        stages = (each.stage for each in self.metrics if (each.of, each.stage.key) == (grader, metric))
+        figures = (each for stage in stages for each in stage.component.figures)
         return next((each.label for each in figures if each.covers(name or metric)), "")
 
     def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:

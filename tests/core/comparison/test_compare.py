@@ -334,7 +334,7 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     gate = [f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))]
     with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
         gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
-    assert any("all ids were made up" in problem for problem in caught.value.problems)
+    assert any("the records have no ids" in problem for problem in caught.value.problems)
     assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
 
 

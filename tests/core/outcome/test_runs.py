@@ -181,10 +181,10 @@ def test_the_uncertainty_of_the_score_stands_beside_the_deviation_over_runs(run)
     found = report.summary["runs"]["uncertainty"]
     assert found == report.aggregates["quality"]["mean"]["mean_interval"]
     assert found["clusters"] == 2
-    words = f"uncertainty of the score: {found['low']:.3f} to {found['high']:.3f}"
+    words = f"95% interval of the score: {found['low']:.3f} to {found['high']:.3f}"
     assert f"  run to run 0.250 to 1.000 (sd 0.382), same tasks; {words}" in results(report).splitlines()
     without = results(run())
-    assert "same tasks; uncertainty of the score: not computed" in without
+    assert "same tasks; 95% interval of the score: not computed" in without
 
 
 HEADLINE = data(__file__, "headline.yaml")

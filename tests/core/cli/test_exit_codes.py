@@ -334,7 +334,7 @@ def test_a_baseline_gate_on_any_figure(run, what):
         name = what.get("figure", f"exact {what.get('metric')}")
         ends = " to ".join(f"{scale * end:.{digits}f}" for end in plain["bounds"])
         assert f"Gate ({name} not worse than before by {0.15 * scale:g}{unit}): " in said
-        assert f"(actual: {verdict['actual']:+.{digits}f}{unit}, {ends} with 95% confidence each" in said
+        assert f"(actual: {verdict['actual']:+.{digits}f}{unit}, one-sided 95% bounds {ends}" in said
     if "metric" in what:
         assert "0.05 is in percentage points here" in run(two_in_three, "low", gate | {"not_worse_than": 0.05})[1]
 

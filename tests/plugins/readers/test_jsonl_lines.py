@@ -14,6 +14,7 @@ from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.readers.jsonl import JsonLines
 from tests.conftest import examples
+from tests.core.outcomes import data
 
 READER = JsonLines()
 
@@ -257,33 +258,7 @@ def test_both_ways_give_one_result(place, records, escaped):
     agrees(place, *[encoded(record, escaped=escaped) for record in records])
 
 
-PIECES = [
-    b'\\"',
-    b"\\",
-    b"\xff",
-    b"\xed\xa0\x80",
-    b"NaN",
-    b"1e999",
-    b"null",
-    b"true",
-    b"1.0",
-    b"{",
-    b"]",
-    b"[",
-    b",",
-    b'"',
-]
-PIECES += [
-    b"\\ud800",
-    b"\x00",
-    b'"id":2,',
-    b'"name":1,',
-    b'"arguments":[],',
-    b'"calls":null,',
-    b" ",
-    b"\xc2\xa0",
-    b"-0",
-]
+PIECES = [piece.encode("latin-1") for piece in data(__file__, "pieces.yaml")]
 
 
 @settings(max_examples=examples(120), deadline=None)
@@ -302,81 +277,16 @@ def test_spoilt_lines_give_one_result(place, record, data):
 CALL = {"name": "f", "arguments": {"x": 1}}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"id": "a", "predicted": [{"name": "f", "junk": "\xff"}]}',
-        b'{"id": "a", "predicted": [{"name": "f", "\xff": 1}]}',
-        b'{"id": "a", "expected": [{"function": {"name": "f", "junk": "\xff"}}]}',
-        b'{"id": "a", "tools": [{"name": "f", "junk": "\xff"}]}',
-        b'{"id": "a", "messages": [{"role": "user", "junk": "\xff"}]}',
-        b'{"id": "a", "id": []}',
-        b'{"id": [], "id": "a"}',
-        b'{"id": "a", "expected": 1, "expected": [{"name": "f"}]}',
-        b'{"id": "a", "predicted": [{"name": "f", "name": 1}]}',
-        b'{"id": "a", "predicted": [{"name": "f", "arguments": "{", "arguments": {}}]}',
-        b'{"\\u0069d": "a", "expected": "x"}',
-        b'{"id": "a", "expected": "\xff", "expected": [{"name": "f"}]}',
-        b'{"id": "a", "tools": [{"name": "\xff"}], "tools": [{"name": "f"}]}',
-        b'{"id": "a", "recorded": {"\xc3\xa9": "\xe2\x82\xac"}}',
-        b'{"id": 1.0}',
-        b'{"id": 1e2}',
-        b'{"id": -0}',
-        b'{"id": 123456789012345678901234567890}',
-        b'{"id": true}',
-        b'{"id": "a", "version": 1.0}',
-        b'{"id": "a", "version": true}',
-        b'{"id": "a", "version": 2}',
-        b'{"id": "a", "version": 3}',
-        b'{"id": "a", "expected": [{"name": "f", "arguments": null}]}',
-        b'{"id": "a", "expected": [{"name": "f", "arguments": null}], "version": 2}',
-        b'{"id": "a", "version": 2, "expected": [{"function": {"name": "f", "arguments": null}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "raw_arguments": "{"}]}',
-        b'{"id": "a", "expected": [{"name": "f", "turn": 1.0, "group": 2e0}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"tolerance": 1, "any_of": [1.0, 1]}}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"compare": "fuzzy"}}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"\xff": 1}}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "turn": -1}]}',
-        b'{"id": "a", "expected": {"calls": [{"name": "f", "turn": -1}]}}',
-        b'{"id": "a", "expected": [{"name": "f", "turn": -1.0, "turn": 0}]}',
-        b'{"id": "a", "expected": [{"name": "f", "group": -1}]}',
-        b'{"id": "a", "expected": [{"name": "f", "requestor": "\\ud800"}]}',
-        b'{"id": "a", "expected": [{"name": "f", "names": ["\\ud800"]}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"\\ud800": {}}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"tolerance": 1e999}}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "optinal": true, "argments": {}}]}',
-        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"any_of": ' + b"[" * 3000 + b"]" * 3000 + b"}}}]}",
-        b'{"id": "a", "expected": {"calls": [], "alternatives": [[{"name": "f", "arguments": null}]]}, "version": 2}',
-        b'{"id": "a", "expected": {"name": "f", "state": 1, "alternatives": 5}}',
-        b'{"id": "a", "predicted": [{"name": "f", "function": null, "status": "ok"}]}',
-        b'{"id": "a", "predicted": [{"function": {"name": "f"}, "status": "completed"}]}',
-        b'{"id": "a", "predicted": [{"name": "f", "status": "completed", "seconds": 1}]}',
-        b'{"id": "a", "predicted": [{"name": "f", "status": "completed"}], "version": 2}',
-        b'{"id": "a", "usage": {"requests": 1.0, "cost_usd": 1, "input_tokens": 123456789012345678901234567890}}',
-        b'{"id": "a", "version": null}',
-        b'{"id": "a", "run": 1.0}',
-        b'{"id": "a", "run": true}',
-        b'{"id": "a", "usage": NaN, "facets": {"x": 1e999}}',
-        b'{"id": "a", "expected": {"text": []}, "predicted": {"text": ["a", "b"]}}',
-        b'{"id": "a", "predicted": {"text": []}}',
-        b'{"id": "a", "predicted": null, "messages": [{"role": "assistant", "content": "x"}]}',
-        b'{"id": "a", "turns": [], "messages": [{"role": "assistant", "content": "x"}]}',
-        b'{"id": "a", "turns": [[]], "messages": 1}',
-        b'{"id": "a", "predicted": [{"function": null, "name": "f"}]}',
-        b'{"id": "a", "predicted": [{"function": {"name": "g"}, "name": "f", "arguments": {"x": 1}}]}',
-        b'{"id": "a", "predicted": [{"function": "g", "name": "f"}]}',
-        b'{"id": "a", "predicted": {"name": "f"}}',
-        b'{"id": "a", "predicted": {"calls": [{"name": "f"}], "name": "f"}}',
-        b'{"id": "a"} ',
-        b'\t{"id": "a"}\r',
-        b"[]",
-        b"null",
-        b"{}",
-        b'{"id": "a"} x',
-        b'{"id": "a", "usage": ' + b"[" * 3000 + b"]" * 3000 + b"}",
-        b'{"id": "a", "predicted": [{"name": "f", "arguments": "' + b"[" * 3000 + b'"}]}',
-    ],
-)
+DEEP = b"[" * 3000 + b"]" * 3000
+BORDER = [
+    *(line.encode("latin-1") for line in data(__file__, "border.yaml")),
+    b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"any_of": ' + DEEP + b"}}}]}",
+    b'{"id": "a", "usage": ' + DEEP + b"}",
+    b'{"id": "a", "predicted": [{"name": "f", "arguments": "' + b"[" * 3000 + b'"}]}',
+]
+
+
+@pytest.mark.parametrize("line", BORDER)
 def test_lines_at_the_border_of_the_form_give_one_result(place, line):
     """What a typed decoder might read otherwise: repeated keys, numbers, bytes nobody looks at, short forms."""
     agrees(place, line)

@@ -7,21 +7,14 @@ import sys
 import pytest
 
 from gradestack_plugins.engines import machine
+from tests.core.outcomes import data
+
+DATA = data(__file__, "machine.yaml")
 
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [
-        ("1", 1),
-        ("500MB", 500 * 10**6),
-        ("2GiB", 2 * 2**30),
-        ("2 gib", 2 * 2**30),
-        ("1.5k", 1500),
-        ("3T", 3 * 10**12),
-        ("7B", 7),
-        ("none", None),
-        ("None", None),
-    ],
+    DATA["sizes"],
 )
 def test_sizes(text, size):
     assert machine.parse_size(text) == size

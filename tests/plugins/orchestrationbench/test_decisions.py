@@ -2,6 +2,11 @@
 
 import pytest
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "decisions.yaml")
+
+
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 
@@ -37,18 +42,7 @@ CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "
 
 @pytest.mark.parametrize(
     ("gold", "calls", "content", "documented", "upstream"),
-    [
-        (CALL, CALL, None, "fc_fc", "fc_fc"),
-        (CALL, [], AWAIT, "fc_reject", "fc_reject"),
-        (CALL, [], "hm", "fc_failed", "fc_fc"),
-        (AWAIT, CALL, None, "reject_fc", "reject_fc"),
-        (AWAIT, [], f"<status>{AWAIT}</status>", "reject_reject", "reject_reject"),
-        (VIOLATE, [], VIOLATE, "reject_reject", "reject_reject"),
-        (AWAIT, [], VIOLATE, "reject_reject mismatch", "reject_reject mismatch"),
-        ("I refuse", [], AWAIT, "reject_reject mismatch", "reject_reject mismatch"),
-        (AWAIT, [], "hm", "reject_failed", "reject_fc"),
-        ("I refuse", [], "", "reject_failed", "reject_fc"),
-    ],
+    DATA["counting_table"],
 )
 @pytest.mark.parametrize("profile", PROFILES)
 def test_counting_table(judge, turns, profile, gold, calls, content, documented, upstream):
@@ -64,7 +58,7 @@ def test_counting_table(judge, turns, profile, gold, calls, content, documented,
         "reject_failed": {"failed_generation", "true_negative_fc"},
     }[documented if profile == "documented" else upstream]
     assert counted(grade) == expected
-    assert sum(grade.counts[name] for name in ("fc_fc", "fc_reject", "fc_failed")) == (1 if gold is CALL else 0)
+    assert sum(grade.counts[name] for name in ("fc_fc", "fc_reject", "fc_failed")) == (1 if gold == CALL else 0)
     right = {"true_negative_reject", "true_positive_reject"} & expected
     assert grade.score == (1.0 if right else 0.0)
 

@@ -120,16 +120,9 @@ def test_a_long_cell_leaves_csv_as_it_was(read, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('id,label\na,x\nb,"y\nz\n', 'table.csv:3: the row that begins here has a quote (") that is never closed'),
-        ('id,label\na,"x"y\n', "table.csv:2: the row that begins here has text behind a closing quote"),
-        ("id,label,id\na,b,c\n", "table.csv:1: the column 'id' stands twice (as number 1 and 3)"),
+        *DATA["a_table_that_cannot_be_read_is_refused_with_its_place"],
         (b"id,label\na,caf\xe9\n", "table.csv:2: byte 0xe9 is not UTF-8"),
         ("id,label\n".encode("utf-16"), "table.csv:1: the table is written in UTF-16; save it as UTF-8"),
-        (
-            "what,who\na,b\n",
-            "table.csv:1: no column has a name that is recognised\n  - fields: what, who\n  - try: gradestack grade ",
-        ),
-        ("", "table.csv:1: the table is empty"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_with_its_place(read, content, message):

@@ -41,15 +41,7 @@ def test_an_index_beyond_the_names_is_invalid(names, index, label):
 
 @pytest.mark.parametrize(
     ("scores", "index"),
-    [
-        ([-3.0, -1.0, -2.0, -1.0], 1),
-        ([-math.inf] * 4, 0),
-        ([-math.inf, -5, -math.inf, -math.inf], 1),
-        ([], None),
-        (None, None),
-        ([-1.0, "x"], None),
-        ([True, False], None),
-    ],
+    DATA["the_best_score_is_the_first_highest"],
 )
 def test_the_best_score_is_the_first_highest(scores, index):
     """Ties go to the first; minus infinity is a score like any other."""

@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_288,
     "core": 19_117,
     "plugins": 37_177,
-    "tests": 47_008,
+    "tests": 46_888,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -127,7 +127,6 @@ class Bfcl(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range in order."""
         file = _below(shard.input, shard.extra)
         category = category_of(file.path)
         model = self.model or model_of(file.path)

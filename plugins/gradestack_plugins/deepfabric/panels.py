@@ -20,7 +20,6 @@ class Readiness(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         for held in about.aggregates.values():
             metrics = as_map(held.get("deepfabric"))
             if "overall_score" in metrics:

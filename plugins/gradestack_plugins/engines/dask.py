@@ -61,7 +61,6 @@ class Dask(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order."""
         if importlib.util.find_spec("distributed") is None:
             raise ConfigError(
                 "the engine `dask` needs dask.distributed, which is not installed",

@@ -19,7 +19,6 @@ class Serial(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order."""
         for shard in shards:
             yield apply(work, shard)
 

@@ -422,7 +422,6 @@ class Processes(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order."""
         shards = list(shards)
         if not shards:
             return

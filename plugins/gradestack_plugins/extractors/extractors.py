@@ -163,7 +163,6 @@ class Pattern(Extractor):
     search_all: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Check the pattern and the group."""
         try:
             groups = _compiled(self.pattern).groups
         except (re.error, OverflowError, RecursionError) as error:
@@ -202,7 +201,6 @@ class AfterMarker(Extractor):
     include_marker: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Check the marker."""
         if not self.marker:
             raise ValueError("marker is empty: name the text that stands before the answer")
 
@@ -276,7 +274,6 @@ class MemoryBlock(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        """Return the block's text."""
         for place in PLACES:
             blocks: JSON = sample.recorded
             for step in place:

@@ -207,7 +207,6 @@ class LettaDataset(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per row."""
         path, shown = shard.input.path, shard.input.shown
         lines: dict[str, int] = {}
         rows = _csv_rows(path, strict=self.profile == "documented") if _is_csv(path) else _json_rows(path)

@@ -332,7 +332,6 @@ class Letta(RecordReader):
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per result line."""
         given, extra = shard.input, shard.extra
         context = Context(
             run=extra["run"],

@@ -22,7 +22,6 @@ class Decisions(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         for held in about.aggregates.values():
             matrix = as_map(as_map(held.get("orchestration_decisions")).get("decision_matrix"))
             if matrix:
@@ -42,7 +41,6 @@ class Plans(blocks.Panel):
 
     @override
     def show(self, about: Mapping[str, Any]) -> Iterator[blocks.Block]:
-        """Yield its blocks."""
         found = 0
         for _, grade in sorted(as_map(about.get("grades")).items()):
             for item in map(as_map, as_list(as_map(grade).get("items"))):

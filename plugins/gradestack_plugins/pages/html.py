@@ -72,7 +72,6 @@ class HtmlReporter(Reporter):
     """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is added to ours."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no page can be made with."""
         check_limits(self)
         check_folder(self.templates)
         theme_css(self.theme)

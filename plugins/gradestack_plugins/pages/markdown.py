@@ -53,7 +53,6 @@ class MarkdownReporter(Reporter):
     """Folder with a ``report.md`` whose macros stand before ours, run in a sandbox."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what no page can be made with."""
         check_limits(self)
         check_folder(self.templates)
 

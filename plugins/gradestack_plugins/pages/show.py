@@ -344,12 +344,10 @@ class TextReporter(Reporter):
     """Whether lines have the colours of a terminal."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits."""
         check_limits(self)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the text into ``out`` and return its path."""
         index = index_of(report)
         chosen = worst(index.entries, self.max_samples)
         places = sorted(entry.position for entry in chosen)

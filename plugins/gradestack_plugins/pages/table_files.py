@@ -31,7 +31,6 @@ class CsvReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the files into ``out/tables`` and return their paths."""
         return _write(report, out, "csv", _CsvFile)
 
 
@@ -41,7 +40,6 @@ class JsonReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the files into ``out/tables`` and return their paths."""
         return _write(report, out, "json", _JsonFile)
 
 

@@ -270,7 +270,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     @override
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse what is no request to read."""
         code = 405 if code == 501 else code
         self.close_connection = True
         self._send(code, _text("only reading is possible here" if code == 405 else "not a request"))

@@ -34,21 +34,10 @@ class GithubReporter(Reporter):
     """Samples listed in the summary."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
-
-        Raises:
-            ValueError: A limit is negative.
-        """
         check_limits(self)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write both files into ``out`` and return their paths.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
         lines = [*_gates(report)][: self.max_annotations]
         lines += _samples(report, self.max_annotations - len(lines))
         annotations, summary = out / ANNOTATIONS, out / SUMMARY

@@ -47,21 +47,10 @@ class JunitReporter(Reporter):
     """Cases up to which the ones that passed are listed, too."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
-
-        Raises:
-            ValueError: A limit is negative.
-        """
         check_limits(self)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the file into ``out`` and return its path. The rows are read once for each grader and once to count.
-
-        Args:
-            report: The report of a finished run.
-            out: An existing directory.
-        """
         counts: dict[str, Counter[str]] = {str(key): Counter() for key in as_map(report.metrics.get("by_metric"))}
         for key, case in _cases(report) if report.has_rows else ():
             counts.setdefault(key, Counter())[case.result] += 1

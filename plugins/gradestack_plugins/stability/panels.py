@@ -34,7 +34,6 @@ class Stability(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         for held in about.aggregates.values():
             metrics = as_map(held.get("stability"))
             if as_number(metrics.get("mean_consistency_at_k")) is not None:

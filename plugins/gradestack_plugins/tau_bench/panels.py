@@ -20,7 +20,6 @@ class Reliability(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         grader = as_text(as_map(about.summary.get("outcome")).get("grader"))
         held = as_map(about.aggregates.get(grader))
         hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))

@@ -34,7 +34,6 @@ class ToolTerms:
     """What an argument that is not given stands for: given as this value, where it is not expected, it is no error."""
 
     def __attrs_post_init__(self) -> None:
-        """Check that the options agree."""
         if self.arguments == "ignore" and (self.keys is not None or self.ignore or self.defaults):
             raise ValueError("keys, ignore and defaults have no meaning beside arguments: ignore, which compares none")
         if self.keys is None:

@@ -111,7 +111,6 @@ class ToolCalls(Grader):
     _options: Options = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check the options."""
         if self.max_pairs < 1:
             raise ValueError(f"max_pairs must be at least 1, got {self.max_pairs}")
         names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]

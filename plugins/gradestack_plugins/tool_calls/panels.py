@@ -34,7 +34,6 @@ class OtherTools(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         presets = presets_of(about)
         if presets is None:
             return None

@@ -20,7 +20,6 @@ class Classes(blocks.Panel):
 
     @override
     def show(self, about: Report) -> Iterable[blocks.Block] | None:
-        """Return its blocks."""
         for held in about.aggregates.values():
             metrics = as_map(held.get("classification"))
             matrix, by_class = as_map(metrics.get("confusion_matrix")), as_map(metrics.get("per_class"))

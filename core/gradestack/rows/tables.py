@@ -166,7 +166,7 @@ def _calls(row: Row) -> Iterator[Line]:
 def _paired_items(row: Row, count: int) -> list[Mapping[str, Any]]:
     """Return the items, one per expected call, of the first grader that says which call answers which."""
     for grade in (as_map(row.get("grade")), *(grade for _, grade in sorted(_grades_of(row)))):
-        items = _items_of(grade)
+        items = [each for each in _items_of(grade) if not as_map(each.get("counts")).get("extra")]
         if count and len(items) == count and all("call" in as_map(item.get("metadata")) for item in items):
             return items
     return []

@@ -42,21 +42,22 @@ class Funnel(msgspec.Struct, frozen=True):
     @property
     def worst(self) -> Shape | None:
         """The shown tool that loses many calls and many of its own; None where nothing is lost."""
-        losing = [tool for tool in self.tools if tool.right < tool.expected and tool.expected > 1]
-        return max(losing, key=lambda each: (each.expected - each.right) ** 2 / each.expected, default=None)
+        losing = [tool for tool in self.tools if tool.lost and tool.expected + tool.extra > 1]
+        return max(losing, key=lambda each: each.lost**2 / (each.expected + each.extra), default=None)
 
 
 def funnel_of(index: RowIndex) -> Funnel | None:
     """Return what became of expected calls; None where no grader pairs calls."""
     tally = index.calls
-    if not tally.tools:
+    if not any(counts.expected for counts in tally.tools.values()):
         return None
-    ranked = sorted(tally.tools.items(), key=lambda each: (each[1].right - each[1].expected, each[0]))
+    ranked = sorted(tally.tools.items(), key=lambda each: (each[1].right - each[1].expected - each[1].extra, each[0]))
     tools = []
     for name, counts in ranked[:_MOST_LINES]:
         wrong, absent = counts.called - counts.right, counts.expected - counts.called
         parts = {"right": counts.right, "wrong": wrong, "absent": absent}
-        widths = {f"{part}_width": round(100 * count / counts.expected, 2) for part, count in parts.items()}
+        widths = {f"{part}_width": round(100 * n / max(1, counts.expected), 2) for part, n in parts.items()}
+        parts |= {"extra": counts.extra, "lost": counts.expected - counts.right + counts.extra}
         tools.append(Shape(name=name_of(name), expected=counts.expected, **parts, **widths))
     places = sorted(tally.arguments.items(), key=lambda each: (-each[1], each[0]))
     top = places[0][1] if places else 1

@@ -78,6 +78,8 @@ class CallCounts(Struct):
     expected: int = 0
     called: int = 0
     right: int = 0
+    extra: int = 0
+    """Calls made that none was expected for."""
 
 
 class ScoreMean(Struct):
@@ -136,6 +138,9 @@ class CallTally:
                 if not tool or (tool not in tools and len(tools) >= MOST_NAMES):
                     continue
                 counts = tools.setdefault(tool, CallCounts())
+            if item.gold is None:
+                counts.extra += 1
+                continue
             counts.expected += 1
             counts.right += score >= 1
             if call is not None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+import gradestack
 from gradestack import Declarations
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.figures import Success, confidence_of, rows_of, words_of
@@ -270,3 +271,18 @@ def test_the_funnel_ranks_tools_by_calls_lost():
     assert found.worst == found.tools[0]
     assert [(each.tool, each.name, each.samples) for each in found.arguments] == [("book", "day", 1)]
     assert funnel_of(index_of([])) is None
+
+
+def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
+    said = [{"name": "find", "arguments": {}}, {"name": "book", "arguments": {"day": 1}}]
+    record = {"id": "a", "expected": said, "predicted": [*said, said[1], {"name": "pay", "arguments": {}}]}
+    report = gradestack.grade([record], reports=["html"], output=str(tmp_path / "out"))
+    found = funnel_of(index_of(report.rows()))
+    assert [(tool.name, tool.expected, tool.right, tool.absent, tool.extra) for tool in found.tools] == [
+        ("book", 1, 1, 0, 1),
+        ("pay", 0, 0, 0, 1),
+        ("find", 1, 1, 0, 0),
+    ]
+    assert "<code>book</code>: 1 expected, 2 made, 1 right." in (tmp_path / "out" / "report.html").read_text()
+    calls = [(line["side"], line["matched"], line["score"]) for line in report.table("calls").rows()]
+    assert calls[:2] == [("expected", 0, 1.0), ("expected", 1, 1.0)]

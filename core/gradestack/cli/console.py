@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
-from gradestack.gates.lines import gate_line
+from gradestack.gates.lines import gate_line, notes, verdict_line
 from gradestack.output.terminal import terminal_line
 from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
@@ -118,9 +118,10 @@ def _models(report: Report) -> list[str]:
     lines = []
     for row in rows:
         attempted, passed, name = row["total_attempted"], row["passed_samples"], row["model_name"] or "unnamed"
-        line = f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {number(row['avg_score_attempted'])}"
+        average, rate = number(row["avg_score_attempted"]), f"{100 * passed / attempted:.1f}%" if attempted else "n/a"
+        line = f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {average}"
         if _in_lettas_words(report):
-            line += f"  passed {passed}{f' ({100 * passed / attempted:.1f}%)' if attempted else ''}"
+            line = f"  {name} - Avg: {average}, Pass: {rate}"
         elif counts:
             line += f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
         lines.append(line)
@@ -131,6 +132,12 @@ def _in_lettas_words(report: Report) -> bool:
     """Return whether a run has the block of letta-evals' guide."""
     headline = report.summary.get("headline")
     return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
+
+
+def _gates(report: Report) -> Iterator[str]:
+    """Yield the lines of the gates; in letta-evals' words what was compared stands below."""
+    for gate in report.gates:
+        yield from (verdict_line(gate), f"  {notes(gate)}") if _in_lettas_words(report) else (gate_line(gate),)
 
 
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
@@ -194,7 +201,7 @@ def results(report: Report) -> str:
     ]
     rest = [
         *_runs(report.summary.get("runs")),
-        *map(gate_line, report.gates),
+        *_gates(report),
         *_bad_records(report.summary["bad_records"]),
         *report.header.get("notes", []),
         *_warnings([*report.summary["warnings"], *report.header.get("warnings", [])]),

@@ -16,8 +16,17 @@ _LISTED = 3
 
 def gate_line(gate: Mapping[str, Any]) -> str:
     """Return the line of one verdict: ``Gate (quality >= 0.75): PASSED (actual: 0.80)``."""
-    notes = "; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)])
-    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]} ({terminal_line(notes)})"
+    return f"{verdict_line(gate)} ({notes(gate)})"
+
+
+def verdict_line(gate: Mapping[str, Any]) -> str:
+    """Return the verdict alone, as letta-evals' guide has it: ``Gate (quality >= 0.75): PASSED``."""
+    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}"
+
+
+def notes(gate: Mapping[str, Any]) -> str:
+    """Return what a gate compared, and what should be known of it."""
+    return terminal_line("; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)]))
 
 
 def _actual(gate: Mapping[str, Any]) -> str:

@@ -50,13 +50,11 @@ def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: An
     kinds = _tasks(reader, shards, index) if several else {}
     if not kinds:
         return index
-    groups = [(task, names) for task, several in kinds.items() for names in several]
-    ids = {(name, task): f"{names[0]}:{task}" for task, names in groups for name in names}
+    ids = {(name, task): f"{names[0]}:{task}" for task in kinds for names in kinds[task] for name in names}
     shown = ", ".join(each.shown for each in inputs.data if each.name in {name for name, _ in ids})
     stands, first = "id stands" if len(kinds) == 1 else "ids stand", next(iter(kinds))
     note = f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: tasks of their own"
-    named = dict.fromkeys(new for (_, task), new in ids.items() if task == first)
-    return Separated(index, ids, f"{note}, the first: {' and '.join(named)}")
+    return Separated(index, ids, f"{note}, the first: {' and '.join(f'{each[0]}:{first}' for each in kinds[first])}")
 
 
 def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, list[list[str]]]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
-from gradestack.gates.lines import gate_line, notes, verdict_line
+from gradestack.gates.lines import gate_lines
 from gradestack.output.terminal import terminal_line
 from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
@@ -134,12 +134,6 @@ def _in_lettas_words(report: Report) -> bool:
     return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
 
 
-def _gates(report: Report) -> Iterator[str]:
-    """Yield the lines of the gates; in letta-evals' words what was compared stands below."""
-    for gate in report.gates:
-        yield from (verdict_line(gate), f"  {notes(gate)}") if _in_lettas_words(report) else (gate_line(gate),)
-
-
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
     """Return the block over several runs."""
     if not runs:
@@ -201,7 +195,7 @@ def results(report: Report) -> str:
     ]
     rest = [
         *_runs(report.summary.get("runs")),
-        *_gates(report),
+        *[line for gate in report.gates for line in gate_lines(gate, apart=_in_lettas_words(report))],
         *_bad_records(report.summary["bad_records"]),
         *report.header.get("notes", []),
         *_warnings([*report.summary["warnings"], *report.header.get("warnings", [])]),

@@ -14,19 +14,11 @@ _WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecid
 _LISTED = 3
 
 
-def gate_line(gate: Mapping[str, Any]) -> str:
-    """Return the line of one verdict: ``Gate (quality >= 0.75): PASSED (actual: 0.80)``."""
-    return f"{verdict_line(gate)} ({notes(gate)})"
-
-
-def verdict_line(gate: Mapping[str, Any]) -> str:
-    """Return the verdict alone, as letta-evals' guide has it: ``Gate (quality >= 0.75): PASSED``."""
-    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}"
-
-
-def notes(gate: Mapping[str, Any]) -> str:
-    """Return what a gate compared, and what should be known of it."""
-    return terminal_line("; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)]))
+def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
+    """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide has it."""
+    verdict = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}"
+    notes = terminal_line("; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)]))
+    return (verdict, f"  {notes}") if apart else (f"{verdict} ({notes})",)
 
 
 def _actual(gate: Mapping[str, Any]) -> str:

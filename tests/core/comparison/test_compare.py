@@ -8,7 +8,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, compare
 from gradestack.comparison.compared import flipped
-from gradestack.gates.lines import gate_line
+from gradestack.gates.lines import gate_lines
 from tests.core.outcomes import data
 
 DATA = data(__file__, "compare.yaml")
@@ -309,7 +309,7 @@ def test_one_is_singular(made, command, tmp_path):
     found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
     assert "; 1 task only in c; 1 task only in d" in found.sentence
     gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
-    shown = gate_line(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
+    (shown,) = gate_lines(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
     assert "; 1 run fixed, 0 broken" in shown
     assert not re.search(r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown]))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import distinguishing_decimals
-from gradestack.gates.lines import gate_line
+from gradestack.gates.lines import gate_lines
 from gradestack.gates.paths import NoFigure, number_at, split_path
 from tests.core.outcomes import data
 
@@ -98,9 +98,9 @@ def test_digits_show_the_side(number, threshold, text):
 
 @pytest.mark.parametrize(("line", "gate"), data(__file__, "lines.yaml").items())
 def test_the_line(line, gate):
-    assert gate_line({"outcome": "failed"} | gate) == line
+    assert gate_lines({"outcome": "failed"} | gate)[0] == line
 
 
 def test_the_threshold_is_shown_whole(run_lines, record):
     report = run_lines([record("a", 0.12345678)], gate={"op": "lt", "value": 0.12345678})
-    assert gate_line(report.gates[0]) == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"
+    assert gate_lines(report.gates[0])[0] == "Gate (quality < 0.12345678): FAILED (actual: 0.12345678)"

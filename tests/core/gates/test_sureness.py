@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import Grade, Grader, figures, grade, skipped, t_quantile
 from gradestack.estimates.interval import again, ends
-from gradestack.gates.lines import gate_line
+from gradestack.gates.lines import gate_lines
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
 SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]
@@ -49,12 +49,12 @@ def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
         assert (gate["interval"]["n"], gate["interval"]["clusters"], gate["sure"]) == (12, 6, False)
     shown = f"95% interval {expected[0]:.2f} to {expected[1]:.2f}"
     assert (
-        gate_line(average)
+        gate_lines(average)[0]
         == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, but the threshold lies within it)"
     )
     assert (
         f", 95% interval {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, but the threshold lies within it"
-        in gate_line(accuracy)
+        in gate_lines(accuracy)[0]
     )
 
 
@@ -63,9 +63,9 @@ def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
         {"metric_key": "quality", "op": "gte", "value": 0.1}, {"metric_key": "quality", "op": "gte", "value": 0.8}
     ).gates
     assert (sure["passed"], sure["sure"]) == (True, True)
-    assert "sure" not in gate_line(sure)
+    assert "sure" not in gate_lines(sure)[0]
     assert (unsure["passed"], unsure["outcome"]) == (False, "failed")
-    assert gate_line(unsure).endswith(": fails, but the threshold lies within it)")
+    assert gate_lines(unsure)[0].endswith(": fails, but the threshold lies within it)")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_undecided_gate_that_passes_is_a_warning_when_asked_for(gates):
     gate = {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95, "on_undecided": "warn"}
     report = gates(gate)
     assert "gate quality >= 0.6: undecided" in report.summary["warnings"]
-    assert gate_line(report.gates[0]).startswith("Gate (quality >= 0.6): UNDECIDED (actual: 0.67, ")
+    assert gate_lines(report.gates[0])[0].startswith("Gate (quality >= 0.6): UNDECIDED (actual: 0.67, ")
 
 
 @attrs.frozen(kw_only=True)

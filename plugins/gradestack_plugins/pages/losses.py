@@ -40,6 +40,11 @@ class Funnel(msgspec.Struct, frozen=True):
     arguments_left_out: int
 
     @property
+    def extra(self) -> bool:
+        """Whether there are extra calls, of which not every grader speaks."""
+        return any(tool.extra for tool in self.tools)
+
+    @property
     def worst(self) -> Shape | None:
         """The shown tool that loses many calls and many of its own; None where nothing is lost."""
         losing = [tool for tool in self.tools if tool.lost and tool.expected + tool.extra > 1]

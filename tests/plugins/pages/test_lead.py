@@ -283,6 +283,9 @@ def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
         ("pay", 0, 0, 0, 1),
         ("find", 1, 1, 0, 0),
     ]
-    assert "<code>book</code>: 1 expected, 2 made, 1 right." in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<code>book</code>: 1 expected, 2 made, 1 right." in page and ">extra</th>" in page
+    gradestack.grade([record], "tau_partial", reports=["html"], output=str(tmp_path / "other"))
+    assert ">extra</th>" not in (tmp_path / "other" / "report.html").read_text()
     calls = [(line["side"], line["matched"], line["score"]) for line in report.table("calls").rows()]
     assert calls[:2] == [("expected", 0, 1.0), ("expected", 1, 1.0)]

@@ -284,7 +284,8 @@ def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
         ("find", 1, 1, 0, 0),
     ]
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "<code>book</code>: 1 expected, 2 made, 1 right." in page and ">extra</th>" in page
+    assert "<code>book</code>: 1 expected, 2 made, 1 right." in page
+    assert ">extra</th>" in page
     gradestack.grade([record], "tau_partial", reports=["html"], output=str(tmp_path / "other"))
     assert ">extra</th>" not in (tmp_path / "other" / "report.html").read_text()
     calls = [(line["side"], line["matched"], line["score"]) for line in report.table("calls").rows()]

@@ -107,7 +107,7 @@ class RecordReader(Reader):
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
         """Return how sure one record makes it that a file is of this format, 0 to 1; None where it tells nothing."""
-        return 0.9 if cls.keys and isinstance(record, dict) and cls.keys <= record.keys() else 0.0
+        return None if not cls.keys else 0.9 if isinstance(record, dict) and cls.keys <= record.keys() else 0.0
 
     @classmethod
     def begins_like(cls, text: bytes) -> float | None:

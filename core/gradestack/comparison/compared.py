@@ -25,7 +25,7 @@ from gradestack.comparison.paired import (
 from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
 from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
-from gradestack.jsonio.values import as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.model import JSON
 from gradestack.output.words import counted
 
@@ -79,6 +79,9 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if problems and not rules.force:
         _refuse(problems, {each.text for each in asked})
     remarks = [each.text for each in asked if not each.apart]
+    for side in sides:
+        lost = [each for each in as_list(side.report.summary.get("warnings")) if "to compare: --" in each]
+        remarks += [f"{side.name}: {each}" for each in lost]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         raise DataError("the runs cannot be compared: they have no grader in common")
@@ -253,11 +256,7 @@ _WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither"
 
 
 def _verdict(row: Mapping[str, Any], level: float) -> str:
-    """Return what a difference comes to: the one word that console, pages and comparison.json have for it.
-
-    ``better`` and ``worse`` by the declared direction, ``higher`` and ``lower`` where it has none, each only where the
-    Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
-    """
+    """Return what a difference comes to: the one word that console, pages and comparison.json have for it."""
     gap = row["difference"]
     if row["tasks"] and gap == 0 and not moved(row):
         return "same"
@@ -473,11 +472,7 @@ _MOST = 5
 
 
 def flipped(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the first tasks that changed, each with a trial that passed on one side and one that did not on the other.
-
-    Each has its ``task``, how many trials passed (``a`` and ``b``), and two ``sides`` with ``name``, ``passed``,
-    ``position`` and ``row``, without its trajectory. Trials of one number are preferred.
-    """
+    """Return the first tasks that changed, each with a trial that passed on one side alone and one of the other."""
     key, failed = comparison.data["headline"], comparison.data["failed"]
     sides = comparison.sides[:2]
     left, right = (side.trial_verdicts(key, failed) for side in sides)

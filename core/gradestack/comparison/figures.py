@@ -1,9 +1,4 @@
-"""Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family.
-
-They are computed again over the tasks that both sides have, and once more without each of these tasks. With D the
-difference over all T tasks and D(-t) that without task t, ``T D - (T - 1) D(-t)`` stands for the difference of task t:
-of a mean over tasks it is just that.
-"""
+"""Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family."""
 
 from __future__ import annotations
 

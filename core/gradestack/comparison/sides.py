@@ -107,11 +107,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.samples.table.grades(key), self.samples.table.verdicts[key].codes
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
-        """Return the score of every row.
-
-        A failed or missing one is the worst there can be with ``zero``, so that crashing more cannot win: a bound of
-        the scores. None where a grade has no part, as where scores have no such bound.
-        """
+        """Return the score of every row, with ``zero`` of a failed or missing one the worst there can be; or None."""
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
         worst = None if failed == "skip" else high if self.declared(key)["better_is"] == "lower" else low
         grades, codes = self._grades(key)

@@ -51,11 +51,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Scores:
-    """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples.
-
-    ``bounds`` are the least and the greatest score of each grader there can be; without them there are no intervals.
-    ``unreadable`` records count as failed samples, each a task of its own.
-    """
+    """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples."""
 
     def __init__(
         self,

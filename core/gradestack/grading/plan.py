@@ -84,6 +84,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Facets that gates group by."""
     table: bool = True
     """Whether the grades become columns; a caller who takes them one by one wants none."""
+    unused: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """Kind of expectation (``calls``, ``text``, ``label``) that no grader compares -> the one that would."""
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
 

@@ -147,11 +147,7 @@ def publish(out: Path, pages: Mapping[str, str]) -> None:
 
 
 def keep_foreign_comparison(out: Path) -> None:
-    """Refuse to write a comparison where a file of somebody else's stands.
-
-    What ``comparison.json`` says of itself goes for its pages; without it the HTML page is asked. Markdown says nothing
-    of itself: where it stands alone it is not one of ours.
-    """
+    """Refuse to write a comparison where a file of somebody else's stands."""
     data, page, text = (out / name for name in (COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT))
     keep_foreign(data if data.exists() else page)
     if text.exists() and not data.exists() and not page.exists():

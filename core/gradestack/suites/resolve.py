@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +84,6 @@ def resolve(
     resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
-    if dataset is not None and not any("expected" in stage.component.needs for stage in graders.values()):
-        resolver.warnings.append(f"{dataset.shown}: no grader compares with the dataset; to do so: --grader tool_calls")
     own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
     ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
     return Suite(
@@ -238,6 +236,9 @@ def parts_of(
         "facets": tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
         "max_failed": limit,
         "main": main,
+        "unused": _unused(
+            [getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()], reader
+        ),
         "success": success,
         "headline": headline,
         "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
@@ -247,6 +248,20 @@ def parts_of(
         "reports": tuple(stage for stage in reports if stage is not None),
         "engine": engine_stage(resolver, spec.engine, options.workers),
     }
+
+
+_GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}
+"""Kind of expectation -> a grader that compares it."""
+
+
+def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, str]:
+    """Return the kinds of expectations that no grader compares; of a benchmark's, whose own stack may, all or none."""
+    compared = set[str]()
+    for each in needs:  # who declares no field may read any
+        compared |= (each & _GRADERS.keys() or _GRADERS.keys()) if "expected" in each or not each else set()
+    own = reader is not None and reader.component.stack != "auto"
+    rated = any("recorded" in each for each in needs)
+    return {kind: each for kind, each in _GRADERS.items() if kind not in compared and not (own and (compared or rated))}
 
 
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:

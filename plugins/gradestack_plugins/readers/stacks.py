@@ -19,9 +19,8 @@ _STACKS: Final = {
     "verdict": "recorded",
 }
 """Stack by what is expected, the first that applies."""
-_WITHOUT: Final = (
-    "No expectations in the data: graded without a reference. To compare with expected calls: --dataset FILE"
-)
+_WITHOUT: Final = "graded without a reference. To compare with expected calls: --dataset FILE"
+_FIRST: Final = 1000
 
 
 def expectations(sample: Sample) -> set[str]:
@@ -48,19 +47,12 @@ def auto(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
 
     Without any of them it is ``trajectory``, which needs no reference.
     """
-    found = Counter(kind for sample in samples() for kind in expectations(sample))
-    of_calls = [kind for kind in ("calls", "tool", "no_call") if found[kind]]
-    kinds = [kind for kind in _STACKS if found[kind] and kind not in of_calls[1:]]
-    if not kinds:
-        return {"stack": "trajectory", "notes": [_WITHOUT]}
-    first, *others = kinds
-    warnings = [
-        f"some samples expect a {kind}, graded is what the others expect (--stack {_STACKS[first]}); "
-        f"for the {kind}: --stack {_STACKS[kind]}"
-        for kind in others
-        if kind != "verdict"
-    ]
-    return {"stack": _STACKS[first], "warnings": warnings}
+    found = Counter(kind for sample in samples() for kind in (*expectations(sample), "samples"))
+    kind = next((kind for kind in _STACKS if found[kind]), None)
+    if kind is not None:
+        return {"stack": _STACKS[kind]}
+    where = "the data" if found["samples"] < _FIRST else f"the first {_FIRST:,} records"
+    return {"stack": "trajectory", "notes": [f"No expectations in {where}: {_WITHOUT}"]}
 
 
 def exact_match() -> dict[str, Any]:

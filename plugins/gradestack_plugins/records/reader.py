@@ -225,6 +225,7 @@ class Records(RecordReader):
             return Guess(columns, names=names)
         fields = mapped(columns)
         lost = [each for each in fields if each.steps[0] not in names] if table else missing(fields, first)
+        lost = lost if table or len(first) < FIRST else []  # it may come later
         if lost:
             told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
             hint = suggest(lost[0].place, names)

@@ -212,6 +212,8 @@ class ToolPolicy(Grader):
 
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "expected"})
+    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
+    """Of what is expected it reads the forbidden tools alone."""
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

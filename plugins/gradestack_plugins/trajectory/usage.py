@@ -58,6 +58,8 @@ class RunUsage(Grader):
 
     version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
+    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
+    """What is expected is no reference for it: it counts the steps that would do."""
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     better = "neither"

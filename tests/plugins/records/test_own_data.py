@@ -31,8 +31,11 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     case = CASES[name]
     monkeypatch.chdir(tmp_path)
     ((file, content),) = case["file"].items()
-    (tmp_path / file).write_text(content)
-    code = ended("grade", file, "--output", "out")
+    many = (
+        "".join(case["behind"].replace("#", str(number)) + "\n" for number in range(1000)) if "behind" in case else ""
+    )
+    (tmp_path / file).write_text(many + content)
+    code = ended("grade", file, *case.get("options", ()), "--output", "out")
     told = "".join(capfd.readouterr())
     assert code == case.get("exit", 0), told
     assert [text for text in case["says"] if text not in told] == [], told
@@ -66,6 +69,24 @@ def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
         for each in (frame, frame[frame.columns[::-1]]):
             outcome = gradestack.grade(each).summary["outcome"]
             assert (outcome["passed"], outcome["failed"]) == (headline["passed"], headline["of"] - headline["passed"])
+
+
+@pytest.mark.parametrize("engine", ["serial", "threads", "processes"])
+def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engine):
+    """Behind the first 1,000 records, under a stack of one's own, and in compare: said with the option, on any engine."""
+    monkeypatch.chdir(tmp_path)
+    plain, due = {"predicted": [{"name": "f", "result": "ok"}]}, {"expected": [{"name": "f"}]}
+    rows = [{"id": f"t{number}", **plain, **(due if number > 1000 else {})} for number in range(1100)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert ended("grade", "log.jsonl", "--output", "out", "--engine", engine) == 0
+    told = "".join(capfd.readouterr())
+    lost = "not used: 99 expected calls, to compare: --grader tool_calls (first at log.jsonl:1002)"
+    assert f"Warning: {lost}" in told
+    assert "No expectations in the first 1,000 records" in told
+    assert ended("compare", "out", "log.jsonl") == 0
+    assert f"out: {lost}" in "".join(capfd.readouterr())
+    frame = gradestack.grade(rows[1000:], graders=["repeats"])
+    assert [each for each in frame.summary["warnings"] if "99 expected calls, to compare" in each]
 
 
 def test_every_result_is_an_error_or_not_as_published():

@@ -14,9 +14,17 @@ from gradestack import Message, ToolCall
 _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 
 
+_EXPECTED = re.compile("expected|gold|ground_?truth|reference", re.IGNORECASE)
+"""How the names of keys and columns begin that hold what was expected."""
+
+
 def kind_of(of: str, name: Any) -> str:
     """Return the kind of remark on something of a type or name that is not understood: ``part:input_audio``."""
-    return f"{of}:{name if isinstance(name, str) and _WORD.fullmatch(name) else 'other'}"
+    kind = f"{of}:{name if isinstance(name, str) and _WORD.fullmatch(name) else 'other'}"
+    if of not in ("key", "column") or not _EXPECTED.match(kind.removeprefix(f"{of}:")):
+        return kind
+    field, grader = ("calls", "tool_calls") if re.search("call|tool", kind) else ("text", "exact_match")
+    return f"{kind}, to compare: --map expected.{field}={name} --grader {grader}"
 
 
 def text_or_none(value: Any) -> str | None:

@@ -29,7 +29,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges, whole_lines
 from gradestack_plugins.readers.chat import dialect
-from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import Identity, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
 from gradestack_plugins.readers.chat.names import FIRST, Guess, guess, notes_on
@@ -234,7 +234,7 @@ class ChatLogs(RecordReader):
         if isinstance(found, BadRecord):
             yield replace(found, native=record)
             return
-        used = {f"key:{place}" for place in beside.values()}
+        used = {kind_of("key", place) for place in beside.values()}
         for sample in (each for each in samples if isinstance(each, Sample)):
             remarks = {kind: times for kind, times in sample.remarks.items() if kind not in used}
             changes: dict[str, Any] = {"expected": found.expected, "recorded": found.recorded, "remarks": remarks}

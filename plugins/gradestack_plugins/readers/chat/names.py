@@ -272,11 +272,6 @@ def guess(records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lamb
         for place in more
         if place not in used and _differ(columns, first, place)
     ]
-    doubts += [
-        f"not used: {name}; if it is what was expected: --map expected.text={name}"
-        for name in columns.names
-        if name not in used and plain_name(name).startswith(("expected", "gold", "groundtruth", "reference"))
-    ]
     return Guess(found, doubts, columns.names, columns.records)
 
 

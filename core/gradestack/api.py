@@ -256,6 +256,12 @@ class Figure(msgspec.Struct, frozen=True):
         return self.divisor if found is None else self.divisor.format(**found.groupdict())
 
 
+def declared_figure(figures: Iterable[Figure], aggregator: str, path: str, component: str = "") -> Figure | None:
+    """Return which of an aggregator's figures is the one at a path below it; None where it declares none such."""
+    names = (path, *(f"{each}.{path}" if path else each for each in (aggregator, component) if each))
+    return next((each for name in names for each in figures if each.covers(name)), None)
+
+
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
     parts = re.split(r"(\{\w+\})", name)

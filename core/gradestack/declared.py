@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import msgspec
 
-from gradestack.api import Direction, Figure, Unit
+from gradestack.api import Direction, Figure, Unit, declared_figure
 from gradestack.jsonio.values import as_list, as_map, as_text
 
 _MEAN = "mean"
@@ -53,12 +53,6 @@ class Declarations:
                 return self.figure(grader, aggregator, path[len(prefix) + 1 :])
         grader, _, name = path.rpartition(".")
         return self.figure(grader, "", name)
-
-
-def declared_figure(figures: Iterable[Figure], aggregator: str, path: str, component: str = "") -> Figure | None:
-    """Return which of an aggregator's figures is the one at a path below it; None where it declares none such."""
-    names = (path, *(f"{each}.{path}" if path else each for each in (aggregator, component) if each))
-    return next((each for name in names for each in figures if each.covers(name)), None)
 
 
 def _figure(entry: Mapping[str, Any]) -> Figure:

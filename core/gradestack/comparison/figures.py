@@ -12,10 +12,9 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.api import Aggregator
+from gradestack.api import Aggregator, declared_figure
 from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
-from gradestack.declared import declared_figure
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, number_at, split_path

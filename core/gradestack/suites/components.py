@@ -271,6 +271,6 @@ def graders_for(
         with guarded(name_of(reader)):
             notes, doubts = recognise(inputs)
         remarks += doubts
-        resolver.notes += notes
+        resolver.notes += [f"{each}{resolver.asked}" if each.startswith("The same as: ") else each for each in notes]
     resolver.finish()
     return stages, remarks

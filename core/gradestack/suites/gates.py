@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gradestack.api import Grader
-from gradestack.declared import declared_figure
+from gradestack.api import Grader, declared_figure
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.paths import split_path
 from gradestack.gates.rules import (

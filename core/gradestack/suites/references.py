@@ -48,6 +48,7 @@ class Resolver:
         self.broken: list[str] = []
         self.warnings: list[str] = []
         self.notes: list[str] = []  # what was decided by the data
+        self.asked = ""  # options for the stack or graders that were asked for, on a command line
         self.profile: Profile = "documented"
         self.code: dict[Path, None] = {}
         """Files of the user's own that are in use, in the order they were met."""

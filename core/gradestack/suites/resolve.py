@@ -169,6 +169,11 @@ def _lay_stack(
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
     known = isinstance(reader, str) and reader in registry.names("reader")
+    if isinstance(data.get("stack"), str):
+        resolver.asked = f" --stack {data['stack']}"
+    elif isinstance(graders := data.get("graders"), Mapping):
+        kinds = [each.get("kind") if isinstance(each, Mapping) else each for each in graders.values()]
+        resolver.asked = "".join(f" --grader {each}" for each in kinds)
     if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
         if not known:
             return  # said where the reader is resolved

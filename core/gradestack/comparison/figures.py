@@ -48,7 +48,6 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     aggregator: Aggregator
     """The one of the first side."""
     component: str = ""
-    """Its kind, where that is not its key."""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the figure of what the aggregator computed, and whether it is a share."""

@@ -255,8 +255,7 @@ def parts_of(
     }
 
 
-_GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}
-"""Kind of expectation -> a grader that compares it."""
+_GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}  # by kind of expectation
 
 
 def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, str]:
@@ -264,9 +263,11 @@ def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, 
     compared = set[str]()
     for each in needs:  # who declares no field may read any
         compared |= (each & _GRADERS.keys() or _GRADERS.keys()) if "expected" in each or not each else set()
+    if compared & {"text", "label"}:  # one word is both
+        compared |= {"text", "label"}
     own = reader is not None and reader.component.stack != "auto"
-    rated = any("recorded" in each for each in needs)
-    return {kind: each for kind, each in _GRADERS.items() if kind not in compared and not (own and (compared or rated))}
+    known = own and (compared or any("recorded" in each for each in needs))
+    return {} if known else {kind: each for kind, each in _GRADERS.items() if kind not in compared}
 
 
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:

@@ -219,10 +219,10 @@ class ShardGrader:
                 for kind, times in each.remarks.items():
                     result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
             for kind, grader in self._plan.unused.items():
-                what = f"expected {kind}, to compare: --grader {grader}"
-                for each in [sample for sample in block if getattr(sample.expected, kind) is not None]:
-                    if kind != "label" or each.expected.text is None:  # one word is both
-                        result.remarks.setdefault(what, [0, f"{each.source or each.id}"])[0] += 1
+                lost = [each for each in block if getattr(each.expected, kind) is not None]
+                if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
+                    what = f"expected {kind}, to compare: --grader {grader}"
+                    result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
             for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not Status.MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:

@@ -19,6 +19,7 @@ from gradestack import (
     Grade,
     Grader,
     Grades,
+    Message,
     Numbers,
     Reason,
     Sample,
@@ -56,7 +57,7 @@ class RunUsage(Grader):
             cache_write}}``.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """What is expected is no reference for it: it counts the steps that would do."""
@@ -92,7 +93,7 @@ class RunUsage(Grader):
         steps = sum([message.role == "assistant" for turn in turns for message in turn]) if turns else None
         parts: dict[str, float | None] = {
             "steps": steps or None,
-            "turns": len(turns) if steps else None,
+            "turns": _user_turns(turns) if steps else None,
             "calls": None if calls is None else len(calls),
             "executed_calls": _executed(sample),
         }
@@ -114,6 +115,12 @@ class RunUsage(Grader):
             told = skipped("usage_not_recorded", f"the recording does not say how many {self.score} the run took")
             return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
         return Grade(score=float(found), parts=parts, reasons=reasons)
+
+
+def _user_turns(turns: tuple[tuple[Message, ...], ...]) -> int:
+    """Return the number of user turns; of a conversation that is not cut into them, the messages of the user."""
+    users = sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0
+    return max(len(turns), users)
 
 
 def _executed(sample: Sample) -> int | None:

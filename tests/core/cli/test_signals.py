@@ -84,7 +84,7 @@ def test_a_grader_that_takes_no_notice(held, hanging):
     begun = time.monotonic()
     run.send_signal(signal.SIGTERM)
     _, said = run.communicate()
-    assert time.monotonic() - begun < 5.0
+    assert time.monotonic() - begun < 60
     assert run.returncode == 130
     assert said.startswith("interrupted: the run did not come to its end within 5 s and was ended")
     (held.place / "grader.py").write_text("def grade(sample, submission):\n    return 1.0\n")
@@ -151,13 +151,16 @@ commands.main()
 AT_THE_END = """
 import os
 import signal
+import sys
 import threading
 import time
 from gradestack.cli import commands
 
 def ends(*_, **__):
     def later():
-        time.sleep(0.3)
+        main = threading.main_thread().ident
+        while sys._current_frames()[main].f_code.co_name != "_shutdown":
+            time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.3)
     threading.Thread(target=later).start()

@@ -226,7 +226,7 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     """Also where the thread of a connection starts: an exception there would close the connection under it."""
     opened, folders, answers = [], [], []
     original, started = ServedRun.close, Server.process_request
-    ask = threading.Thread(target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=30).status))  # noqa: S310
+    ask = threading.Thread(target=lambda: answers.append(urlopen(f"{opened[0]}rows/1.json", timeout=300).status))  # noqa: S310
     monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), ask.start()))
     signalled = lambda *given: (signal.raise_signal(getattr(signal, name)), started(*given))  # noqa: E731
     monkeypatch.setattr(Server, "process_request", signalled)

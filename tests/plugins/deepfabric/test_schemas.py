@@ -278,13 +278,13 @@ HOSTILE = DATA["hostile"]
 def test_repeated_beginnings_take_time_in_proportion(piece, ending):
     """A text of nothing but beginnings is read in a few passes: 20,000 of them within seconds."""
     text = piece * 20_000 + ending
-    started = time.perf_counter()
+    started = time.process_time()
     for parser in ("qwen", "mistral", "llama"):
         try:
             text_calls(text, parser)
         except ReplyProblem:
             continue
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_calls_of_documented_text(df):

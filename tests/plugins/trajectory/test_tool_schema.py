@@ -94,9 +94,9 @@ def test_nothing_is_fetched_or_opened(tmp_path):
 def test_patterns_take_linear_time():
     """What takes others ages is told at once."""
     schema = {"properties": {"t": {"pattern": "^(a+)+$"}}}
-    began = time.perf_counter()
+    began = time.process_time()
     assert one(schema, {"t": "a" * 100_000 + "b"}).score == 0.0
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_presets_are_named_with_their_version_and_refuse_what_contradicts_them():

@@ -125,7 +125,7 @@ var gradestackSample = (function () {
         body.append(make("tr", each.status, scoped(make("th", "", make("code", "", each.key), each.status !== "same" && answer ? " " : null,
           each.status !== "same" && answer ? make("small", "", each.status) : null)),
         make("td", "", each.left || make("span", "soft", "not expected")),
-        make("td", "", each.right || (answer ? make("span", "soft", "not given") : null))));
+        make("td", "", each.right || (answer ? make("span", "soft", "missing") : null))));
       });
       held.append(make("table", "arguments", make("thead", "", heads(["Argument", "Expected", answer ? "Called with" : null])), body));
     }

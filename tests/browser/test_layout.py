@@ -32,7 +32,7 @@ def opened(tab, path, width):
 def test_the_axis_is_labelled_where_its_lines_are(tab, run, width):
     opened(tab, run / "report.html", width)
     labels, lines = tab.run(LABELS), tab.run(GRID)
-    assert len(labels) == len(lines) == 5
+    assert len(labels) == len(lines) == 10  # five of shares, five of scores
     assert labels == pytest.approx(lines, abs=1)
     assert tab.run("document.querySelector('.estimates').textContent.includes('1.000')")
     assert tab.run(CUT) == []

@@ -141,7 +141,7 @@ def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
     tab = opened(width=390)
     assert tab.run("document.documentElement.scrollWidth") <= 390
     tab = opened(scripts=False)
-    assert "The map of 816 trials is drawn by a script." in tab.run("document.getElementById('map').innerText")
+    assert "The map of 816 trials needs JavaScript." in tab.run("document.getElementById('map').innerText")
     assert tab.run(f"{MAP}.checkVisibility()") is False
 
 

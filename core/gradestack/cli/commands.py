@@ -24,13 +24,13 @@ debug_option = click.option("--debug", is_flag=True, expose_value=False, help="S
 """Read by :func:`main` from the arguments, so that it works in any place."""
 
 _remote_option = click.option(
-    "--allow-remote", is_flag=True, help="Open addresses that the suite names. Only if you trust it."
+    "--allow-remote", is_flag=True, help="Open URLs that the suite names. Only if you trust it."
 )
 _set_option = click.option(
     "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
 )
 _code_option = click.option(
-    "--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it."
+    "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
 )
 
 
@@ -41,22 +41,30 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--profile",
                 type=click.Choice(["documented", "upstream"]),
-                help="What the document defines, or the program does.",
+                help="Rules as documented [default], or as the original program computes them.",
             ),
             click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
             _set_option,
             _code_option,
             click.option(
-                "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
+                "--rows",
+                type=click.Choice(["full", "slim", "none"]),
+                help="Samples in results.jsonl: full, without conversations (slim), none [default: full].",
             ),
-            click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: as --rows none."),
-            click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write this native form."),
-            click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
+            click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
+            click.option(
+                "--export",
+                "exporters",
+                multiple=True,
+                metavar="NAME",
+                help="Also write native result files, by this exporter.",
+            ),
+            click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
-            click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
+            click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
             click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
-            click.option("--allow-all-failed", is_flag=True, help="Exit as the gates say even if nothing was graded."),
+            click.option("--allow-all-failed", is_flag=True, help="Exit code by the gates even if nothing was graded."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
             click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
             debug_option,
@@ -202,10 +210,16 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option(
     "--grader", "graders", multiple=True, metavar="NAME", help="Grader, or FILE.py:NAME; in place of a stack."
 )
-@click.option("--stack", metavar="NAME", help="Metric stack [default: by what the data expects, or the format's own].")
+@click.option(
+    "--stack", metavar="NAME", help="Metric stack [default: the format's own, or by the expectations in the data]."
+)
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option(
-    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or a path to it: id=$.log.id."
+    "--map",
+    "columns",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Column of a field, or its path in a record: id=$.log.id.",
 )
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
@@ -287,7 +301,7 @@ def report(
 
 @cli.group()
 def plugins() -> None:
-    """See what is installed."""
+    """List and describe installed components."""
 
 
 _SHOWN = {
@@ -378,7 +392,7 @@ def plugins_describe(name: str) -> None:
 
 @cli.group()
 def stacks() -> None:
-    """See the named metric stacks."""
+    """List and print the named metric stacks."""
 
 
 @stacks.command("list")

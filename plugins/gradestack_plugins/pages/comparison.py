@@ -177,23 +177,26 @@ def ends(value: list[float] | None) -> str:
 @click.option("-o", "--output", metavar="DIR", help="Write comparison.json and its pages into DIR.")
 @click.option("--baseline", metavar="MODEL", help="Model or run the others are compared with [default: the first].")
 @click.option(
-    "--match", type=click.Choice(["id", "input", "ordinal"]), default="id", help="What makes two samples one task."
+    "--match", type=click.Choice(["id", "input", "ordinal"]), default="id", help="How tasks of two runs are matched."
 )
 @click.option(
-    "--failed", type=click.Choice(["zero", "skip"]), default="zero", help="What failed trials count as [default: zero]."
+    "--failed",
+    type=click.Choice(["zero", "skip"]),
+    default="zero",
+    help="Failed trials count as the worst score, or are left out [default: zero].",
 )
-@click.option("--confidence", type=float, default=0.95, help="Of the intervals [default: 0.95].")
+@click.option("--confidence", type=float, default=0.95, help="Confidence level of intervals [default: 0.95].")
 @click.option("--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard.")
 @click.option(
     "--figure",
     "figures",
     multiple=True,
     metavar="PATH",
-    help="Figure that is no mean, such as label.classification.macro_f1; may be repeated [default: the headline's].",
+    help="Further figure, such as label.classification.macro_f1; may be repeated [default: the headline's].",
 )
-@click.option("--by", metavar="FACET", help="Differences within each value of a facet, the worst first.")
+@click.option("--by", metavar="FACET", help="Facet: differences within each of its values, the worst first.")
 @click.option("--allow-code", is_flag=True, help="Import Python files that the runs used. Only if you trust them.")
-@click.option("--force", is_flag=True, help="Compare runs whose graders, expectations or inputs differ all the same.")
+@click.option("--force", is_flag=True, help="Compare although graders, expectations or inputs differ.")
 def compare(runs: tuple[str, ...], **given: Any) -> None:
     """Compare two or more RUNs task by task: run directories, RUN::MODEL, or result files, which are graded first.
 

@@ -312,7 +312,7 @@ def gate_of(gate: Mapping[str, Any]) -> Gate:
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
     passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
     low, high = ends_of(gate.get("interval"))
-    unsure = "the threshold lies within the interval" if gate.get("sure") is False else ""
+    unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),

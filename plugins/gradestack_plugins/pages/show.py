@@ -231,7 +231,7 @@ def _differences(arguments: Iterable[Argument], *, answered: bool = True) -> Tab
     for each in arguments:
         cells = [Text(clean(each.name), overflow="fold"), _side(each.expected, "not expected", "bold blue")]
         if answered:
-            cells.append(_side(each.actual, "not given", "bold yellow"))
+            cells.append(_side(each.actual, "missing", "bold yellow"))
         table.add_row(*cells)
     return table
 
@@ -377,7 +377,7 @@ _WHOLE = 10**9
 @click.argument("task")
 @click.option("--model", metavar="NAME", help="Only samples of this model.")
 @click.option("--all", "every", is_flag=True, help="Show all trials of the task [default: list them].")
-@click.option("--full", is_flag=True, help="Cut no text.")
+@click.option("--full", is_flag=True, help="Do not shorten texts.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool) -> None:
     """Show a sample of RUN_DIR: its calls against the expected ones, grades, reasons and conversation.

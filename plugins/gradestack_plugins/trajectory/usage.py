@@ -112,7 +112,7 @@ class RunUsage(Grader):
         parts["step_ratio"] = _ratio(sample)
         found = parts[self.score]
         if found is None:
-            told = skipped("usage_not_recorded", f"the recording does not say how many {self.score} the run took")
+            told = skipped("usage_not_recorded", f"{self.score} not recorded")
             return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
         return Grade(score=float(found), parts=parts, reasons=reasons)
 

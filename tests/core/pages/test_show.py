@@ -61,7 +61,7 @@ def test_a_sample_is_shown_with_what_differs(show, runs):
     text = " ".join(said.out.split())
     for words in (
         'seat "12A" "12C"',
-        "bags 2 not given",
+        "bags 2 missing",
         "extra not expected true",
         "the same: day",
         'wrong_argument /seat: expected "12A", got "12C"',

@@ -123,7 +123,7 @@ def test_the_first_lines_are_the_comment(fake, markdown):
     page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
     first, _, rest = page.partition("<details>")
     assert len(first.splitlines()) <= 30
-    for part in ("✗ FAILED", "| `partial >= 0.9` |", "| Figure | Value | Interval |", "| Where points were lost |"):
+    for part in ("✗ FAILED", "| `partial >= 0.9` |", "| Figure | Value | Interval |", "| Most frequent reasons |"):
         assert part in first
     assert rest.count("<details>") + 1 == rest.count("</details>") == 6
     assert not re.search("^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE)

@@ -47,17 +47,11 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             _set_option,
             _code_option,
             click.option(
-                "--rows",
-                type=click.Choice(["full", "slim", "none"]),
-                help="Samples in results.jsonl: full, without conversations (slim), none [default: full].",
+                "--rows", type=click.Choice(["full", "slim", "none"]), help="Detail of results.jsonl [default: full]."
             ),
             click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
             click.option(
-                "--export",
-                "exporters",
-                multiple=True,
-                metavar="NAME",
-                help="Also write native result files, by this exporter.",
+                "--export", "exporters", multiple=True, metavar="NAME", help="Also write native result files."
             ),
             click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
@@ -210,16 +204,10 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option(
     "--grader", "graders", multiple=True, metavar="NAME", help="Grader, or FILE.py:NAME; in place of a stack."
 )
-@click.option(
-    "--stack", metavar="NAME", help="Metric stack [default: the format's own, or by the expectations in the data]."
-)
+@click.option("--stack", metavar="NAME", help="Metric stack [default: the format's, or by the data's expectations].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option(
-    "--map",
-    "columns",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Column of a field, or its path in a record: id=$.log.id.",
+    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or its path: id=$.log.id."
 )
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")

@@ -93,8 +93,7 @@ class _Commands(click.Group):
 
 def _offered(context: click.Context) -> dict[str, str]:
     """Return the summaries of the commands that plugins offer."""
-    found = _registry(context).components()
-    return {component.name: component.summary for component, _ in found if component.kind == "command"}
+    return {each.name: each.summary for each, _ in _registry(context).components() if each.kind == "command"}
 
 
 @click.group(context_settings=CONTEXT, cls=_Commands)

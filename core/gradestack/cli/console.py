@@ -141,20 +141,15 @@ def _runs(runs: Mapping[str, Any] | None) -> list[str]:
     of, average = len(runs["runs"]), runs["avg_score_attempted"]
     lines = [f"Runs: {of}", f"  Avg score: mean {number(average['mean'])}, std {number(average['std'])}"]
     if average["std"] is not None and of > 1:
-        lines.append(f"  {spread_of_runs(average, runs.get('uncertainty'))}")
+        ends = runs.get("uncertainty") or {}
+        known = f"{ends['low']:.3f} to {ends['high']:.3f}" if ends.get("low") is not None else "not computed"
+        why = f" ({ends['reason']})" if ends.get("reason") else ""
+        spread = f"run to run {average['min']:.3f} to {average['max']:.3f} (sd {average['std']:.3f}), same tasks"
+        lines.append(f"  {spread}; 95% interval of the score: {known}{why}")
     if "passed" in runs:
         rate = 100 * runs["passed"] / of
         lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({rate:.1f}%); rule: {runs['rule']}")
     return [*lines, ""]
-
-
-def spread_of_runs(average: Mapping[str, Any], uncertainty: Mapping[str, Any] | None) -> str:
-    """Return the spread over runs of the same tasks, and beside it the interval of the score."""
-    ends = uncertainty or {}
-    known = f"{ends['low']:.3f} to {ends['high']:.3f}" if ends.get("low") is not None else "not computed"
-    why = f" ({ends['reason']})" if ends.get("reason") else ""
-    spread = f"run to run {average['min']:.3f} to {average['max']:.3f} (sd {average['std']:.3f}), same tasks"
-    return f"{spread}; 95% interval of the score: {known}{why}"
 
 
 def _bad_records(bad: Mapping[str, Any]) -> list[str]:
@@ -339,8 +334,7 @@ class Meter:
     def __init__(self) -> None:
         self._begun = self._counted = time.monotonic()
         self._share: float | None = None
-        self._before = 0.0
-        """Share of the input earlier attempts had graded."""
+        self._before = 0.0  # share that earlier attempts had graded
 
     def note(self, progress: Progress) -> None:
         """Take note of the time at which a range was finished."""

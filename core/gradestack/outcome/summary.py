@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -19,6 +20,7 @@ from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict
 from gradestack.output.terminal import terminal_line
+from gradestack.output.words import counted
 from gradestack.report import Report
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken
@@ -215,7 +217,10 @@ def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
 def _remarks(merged: Merged) -> list[str]:
     """Return what readers remarked, in one line, and that ids were made up in another."""
     kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
-    named = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(kinds.items())[:_SHOWN]]
+    named = list[str]()
+    for kind, (times, place) in list(kinds.items())[:_SHOWN]:
+        what = re.sub(r":(?=\S)", " ", kind, count=1)  # column:latency
+        named.append(f"{what} ({counted(times, 'time')}, first at {place})")
     if len(kinds) > _SHOWN:
         named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
     lines = [f"not used: {', '.join(named)}"] if named else []

@@ -80,13 +80,17 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended("grade", "log.jsonl", "--output", "out", "--engine", engine) == 0
     told = "".join(capfd.readouterr())
-    lost = "not used: 99 expected calls, to compare: --grader tool_calls (first at log.jsonl:1002)"
+    lost = "not used: expected calls, to compare: --grader tool_calls (99 times, first at log.jsonl:1002)"
     assert f"Warning: {lost}" in told
     assert "No expectations in the first 1,000 records" in told
     main(["compare", "out", "log.jsonl"])
     assert f"out: {lost}" in "".join(capfd.readouterr())
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
-    assert [each for each in frame.summary["warnings"] if "99 expected calls, to compare" in each]
+    assert [
+        each
+        for each in frame.summary["warnings"]
+        if "expected calls, to compare: --grader tool_calls (99 times" in each
+    ]
 
 
 def test_every_result_is_an_error_or_not_as_published():

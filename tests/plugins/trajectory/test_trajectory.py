@@ -40,7 +40,7 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
     assert report.summary["remarks"][kind] == {"count": 2, "first": "log.jsonl:1"}
     assert report.summary["warnings"][:2] == [
         "2 tasks: no task ids found: records were numbered, repeated runs are not grouped (--id)",
-        f"not used: 2 {kind} (first at log.jsonl:1)",
+        f"not used: {kind.replace(':', ' ')} (2 times, first at log.jsonl:1)",
     ]
     assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2
 

@@ -199,7 +199,6 @@ class FigureSide(msgspec.Struct, frozen=True):
     left: Mapping[str, float | None] | None
     """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
     count: int
-    """Number of tasks."""
 
     def pseudo_value(self, task: str) -> float | None:
         """Return what stands for the figure of one task; None where it is undefined without it."""

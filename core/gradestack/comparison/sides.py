@@ -388,7 +388,6 @@ class AskedOtherwise(msgspec.Struct, frozen=True):
     """Tasks that were asked something else on each side."""
 
     text: str
-    """How many, and the first."""
     apart: bool
     """Whether ids do not stand for the same tasks."""
 

@@ -370,4 +370,6 @@ def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, record
         return None
     others = ", ".join(f"{number} {state}" for state, number in counts[key].states.items() if number)
     why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}"
+    compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
+    fix = "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{fix}"

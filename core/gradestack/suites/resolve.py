@@ -197,8 +197,8 @@ def _without_stack(reader: str, registry: Registry, files: Recognised | None) ->
     whose = f"{files.paths[0]}: " if files is not None else ""
     provides = registry.load("reader", reader).provides
     if provides and not _DONE & provides:
-        lacks = f"the format {reader!r} has no field for the agent's answer"
-        return f"{whose}{lacks}; grade the file of its runs, with this one as --dataset, or name another --reader"
+        lacks = f"no column for the agent's answer (read as {reader})"
+        return f"{whose}{lacks}: map one (--map text=COLUMN), or grade the file of its runs with this one as --dataset"
     known = ", ".join(registry.names("stack")) or "none"
     return f"{whose}the format {reader!r} has no default stack; name graders or a stack ({known})"
 

@@ -40,7 +40,7 @@ from gradestack_plugins.readers.chat.mapping import (
     reader_of,
     sample_of,
 )
-from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, guess, notes_on
+from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 
@@ -135,6 +135,8 @@ class Records(RecordReader):
             rows = _first_rows(tables.parquet_table, path) if tables.reads_parquet() else []
         elif is_json:
             rows = [each.value for each, _ in first_records(head, cls.sniffed) if isinstance(each.value, dict)]
+            with suppress(JsonProblem):
+                rows = rows or [whole] if isinstance(whole := loads(head), dict) else rows
         else:
             names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
             rows = _first_rows(tables.csv_table, path) or [dict.fromkeys(names)] if names else []
@@ -296,6 +298,9 @@ class Records(RecordReader):
         yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
 
 
+_LONG: Final = 500
+"""Characters from which on a text of several lines is taken for a conversation."""
+_CONVERT: Final = "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
 _ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
 """How columns are mapped in Python."""
 
@@ -340,14 +345,24 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
-    """Return which fields rows have, and what to type: question, answer and what was expected as they usually stand."""
+    """Return which fields rows have, and what to type: question, answer and what was expected as they usually stand.
+
+    Of records that hold lists, objects or whole conversations no column is an answer: they are to be converted.
+    """
     found = guess(rows, reader_of)
+    if not all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
+        return f"fields: {_listed(found.names)}", _CONVERT
     used = set(found.columns.values())
     left = [name for name in found.names if name not in used and any(isinstance(row.get(name), str) for row in rows)]
     fields = [each for each in ("input", "text", "expected.text") if each not in found.columns]
     fields = fields if len(left) > 1 or len(fields) == 1 else ["text"]
     mapping = [f"--map={field}={name}" for field, name in zip(fields, left or found.names, strict=False)]
     return f"fields: {_listed(found.names)}", f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
+
+
+def _is_plain(value: Any) -> bool:
+    value = decoded(value)
+    return not isinstance(value, list | dict) and not (isinstance(value, str) and len(value) > _LONG and "\n" in value)
 
 
 def _header(head: bytes) -> list[str]:

@@ -46,7 +46,7 @@ UNKNOWN = {
     "an empty object": (b"{}\n", "it is JSON Lines of empty objects; a record is"),
     "lists of lists": (b"[[1], [2]]", "it is a JSON list of lists; name"),
     "blanks": (b"\n \n", "it has blank lines only; a record is"),
-    "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a; name"),
+    "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a"),
     "a piece": (b'{"a": [1,\n', "it is not valid JSON ("),
     "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - try: "),
     "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),

@@ -121,7 +121,5 @@ def test_a_dataset_without_runs_is_refused_with_what_is_missing(tmp_path):
     path.write_text("input\nWhat is the capital?\n", encoding="utf-8")
     with pytest.raises(gradestack.ConfigError) as caught:
         gradestack.grade_files(path)
-    said = f"{path}: the format 'letta_dataset' has no field for the agent's answer"
-    assert f"{said}; grade the file of its runs, with this one as --dataset, or name another --reader" in str(
-        caught.value
-    )
+    said = f"{path}: no column for the agent's answer (read as letta_dataset): map one (--map text=COLUMN), or grade"
+    assert f"{said} the file of its runs with this one as --dataset" in str(caught.value)

@@ -9,7 +9,7 @@ import pytest
 
 import gradestack
 import gradestack_plugins.deepfabric as family
-from gradestack import DataError, Expectation, Fault, Message, Outcome, Sample, Status, ToolCall, ToolSpec, testing
+from gradestack import DataError, Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
@@ -30,26 +30,6 @@ SPECS = (
 
 def foreign(**fields):
     return Sample(id="s", **{"calls": (CALL,), "expected": Expectation(calls=(CALL,)), "tools": SPECS, **fields})
-
-
-@PROFILES
-@pytest.mark.parametrize(
-    ("fields", "outcome", "code"),
-    [
-        ({"expected": Expectation()}, Outcome.SKIPPED, "no_reference"),
-        ({"expected": Expectation(), "status": Status.FAILED}, Outcome.SKIPPED, "no_reference"),
-        ({"calls": None}, Outcome.SKIPPED, "calls_not_recorded"),
-        ({}, Outcome.GRADED, None),
-        ({"calls": (CALL, ToolCall(name="g"))}, Outcome.GRADED, None),
-        ({"expected": Expectation(calls=(CALL, ToolCall(name="g")))}, Outcome.GRADED, None),
-    ],
-)
-def test_samples_of_other_formats(df, profile, fields, outcome, code):
-    """The first calls and the tools suffice; without a reference or recorded calls the sample is skipped, never 0."""
-    grade = DeepFabric(profile=profile).grade(foreign(**fields))
-    assert grade.outcome is outcome
-    assert (grade.score, df.verdict(grade)) == ((None, None) if code else (1.0, (1, 1, 1)))
-    assert [reason.code for reason in grade.reasons] == ([code] if code else [])
 
 
 @PROFILES
@@ -226,31 +206,6 @@ def test_the_result_record(df, record):
     assert (shown.predicted_tool, shown.predicted_parameters, shown.predicted_answer) == ("add", A, "end")
     assert shown.response_score == 0.5
     assert grade.metadata == {"multi_turn": True, "max_turns": 10}
-
-
-def called(name, **arguments):
-    return ToolCall(name=name, arguments=arguments)
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_recorded_assistant_turns_of_other_formats(df, record, profile):
-    """The assistant messages of any sample are its turns; calls that no message holds are one reply."""
-    sample = df.sample(record, df.reply(), profile)
-    spoken = (
-        Message(role="assistant", tool_calls=(called("read", path="x"),)),
-        Message(role="tool", content="ok"),
-        Message(role="assistant", content="so", tool_calls=(called("add", a=1),)),
-        Message(role="assistant", content="end"),
-    )
-    calls = tuple(call for message in spoken for call in message.tool_calls)
-    common = {"id": "s", "tools": sample.tools, "expected": Expectation(calls=(called("read"), called("add", a=1)))}
-    grader = DeepFabric(profile=profile, multi_turn=True, max_turns=2)
-    talked = Sample(turns=(spoken,), calls=calls, **common)
-    assert verdict(df, grader.grade(talked)) == (1, 1, 1, 1.0)
-    assert grader.grade(Sample(calls=calls, text="end", **common)).passed is True
-    short = DeepFabric(profile=profile, multi_turn=True, max_turns=1)
-    assert verdict(df, short.grade(talked))[3] == 0.5
-    assert grader.grade(Sample(**common)).outcome is Outcome.SKIPPED
 
 
 @pytest.fixture

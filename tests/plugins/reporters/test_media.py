@@ -26,7 +26,7 @@ def run(capsys):
             code = main(list(map(str, arguments)))
         except SystemExit as ended:
             code = ended.code
-        assert code in (None, 0, 1)
+        assert code in (None, 0, 1, 3)
         return capsys.readouterr().out
 
     return printed
@@ -121,6 +121,26 @@ def test_all_media_of_a_run_agree(name, profile, tmp_path, run):
         assert f"{verdict[1]} {gate['text']}" in first
         assert re.search(rf"^\| {re.escape(gate['text'])} \|.*\| {verdict[1]}", markdown, re.MULTILINE)
         assert int(suites["gates"].get("failures")) == sum(not each["passed"] for each in summary["gates"])
+
+
+def test_nothing_graded_is_no_result_in_the_first_line_of_all_media(tmp_path, run):
+    """And what was recognised stands beside it; a policy of one's own has no label of the stack's policy."""
+    lines = [json.dumps({"question": "?", "tool_calls": [{"name": "f", "arguments": {}}]})] * 3
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    policy = ("--stack", "trajectory", "--set", "graders.tool_policy.deny=[g]", "--set", "reports=[html, markdown]")
+    console = run("grade", tmp_path / "log.jsonl", *policy, "-o", tmp_path / "out")
+    page, markdown = ((tmp_path / "out" / f"report.{each}").read_text() for each in ("html", "md"))
+    first = text_of(page[page.index('<section id="overview"') :].partition("</section>")[0])
+    assert "Without failed calls: no result\n" in console
+    assert "No result : none of 3 samples graded by tool_success" in first
+    assert markdown.startswith("# log: no result\n\n**No result**: none of 3 samples graded by tool")
+    for medium in (console, first, plain(markdown)):
+        assert "Recognised (own_data@1): calls = tool_calls, input = question" in medium
+        assert "The same as: gradestack grade " in medium
+        assert "log.jsonl --map calls=tool_calls" in medium
+    for medium in (console, text_of(page), markdown):
+        assert "Runs within the policy" in medium
+        assert "No tight repeats" not in medium
 
 
 def test_all_media_of_a_comparison_agree(tmp_path, run):

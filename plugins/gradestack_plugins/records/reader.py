@@ -367,8 +367,9 @@ def _is_plain(value: Any) -> bool:
 
 def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, csv.Error):
-        text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
-        return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+        first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 2)[:2]
+        text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
+        return [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
     return []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -71,19 +72,30 @@ class _Lines:
                     raise _said(self.file, number, what) from error
 
 
-def delimiter_of(header: str) -> str:
-    """Return what separates the cells of a header: a comma, or a tab or semicolon where it has no comma."""
-    return next((each for each in _DELIMITERS if each in header), ",")
+_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
+"""The line that spreadsheets may write first."""
+
+
+def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
+    """Return the line that names columns, what separates its cells, and how many lines stand before it.
+
+    That is said by a line before it, as spreadsheets write it; else it is a comma, or a tab or semicolon where the
+    header has no comma.
+    """
+    header = next(lines, "")
+    if said := _EXCEL.fullmatch(header):
+        return next(lines, ""), said[1], 1
+    return header, next((each for each in _DELIMITERS if each in header), ","), 0
 
 
 def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line and the cells of every row that is not blank."""
     lines = _Lines(file)
     text = lines.read()
-    header = next(text, "")
-    rows = csv.reader(chain([header] if header else [], text), delimiter=delimiter_of(header), strict=True)
+    header, delimiter, before = header_of(text)
+    rows = csv.reader(chain([header] if header else [], text), delimiter=delimiter, strict=True)
     while True:
-        lines.first, lines.held = rows.line_num + 1, 0
+        lines.first, lines.held = rows.line_num + before + 1, 0
         usual = csv.field_size_limit(_LARGEST_CELL)  # the process has one, which other readers go by
         try:
             cells = next(rows, None)

@@ -54,7 +54,7 @@ def _run(*arguments):
 
 
 def _again(given, options, place):
-    """Return what a run and its rows graded again come to; None where it was refused: the stack does not fit the file."""
+    """Return what a run and its rows graded again come to; None where it was refused, not fitting the file."""
     first, second, suite = place / "first", place / "second", place / "suite.yaml"
     code = _run("grade", given, *options, "--output", first)
     if not (first / "summary.json").exists():

@@ -18,12 +18,11 @@ _NAMES = {
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "hooks": "Component Kind hookimpl",
-    "grading.graders": "UNDER_WAY",
+    "interpreter": "Limits Looks UNDER_WAY time_limit_text",
     "progress": "Progress",
     "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
-    "output.markup": "ci_command xml_text",
     "output.sheet": "csv_line",
     "output.terminal": "terminal_line",
     "output.words": "distinguishing_decimals",

@@ -41,10 +41,13 @@ from gradestack.estimates.sums import TaskSums as TaskSums
 from gradestack.estimates.sums import WholeCell as WholeCell
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
-from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
 from gradestack.hooks import Component as Component
 from gradestack.hooks import Kind as Kind
 from gradestack.hooks import hookimpl as hookimpl
+from gradestack.interpreter import UNDER_WAY as UNDER_WAY
+from gradestack.interpreter import Limits as Limits
+from gradestack.interpreter import Looks as Looks
+from gradestack.interpreter import time_limit_text as time_limit_text
 from gradestack.model import ABSENT as ABSENT
 from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
@@ -72,8 +75,6 @@ from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
 from gradestack.outcome.pages import publish as publish
 from gradestack.outcome.trajectories import with_trajectories as with_trajectories
-from gradestack.output.markup import ci_command as ci_command
-from gradestack.output.markup import xml_text as xml_text
 from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
 from gradestack.output.words import distinguishing_decimals as distinguishing_decimals

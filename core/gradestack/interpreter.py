@@ -1,4 +1,4 @@
-"""The same room for recursion wherever a shard is worked on, and a collector that looks less often.
+"""What is in force while a shard is worked on: room for recursion, a collector that looks less often, limits.
 
 What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
 script, a worker process and a thread. So the limit is moved for the time of a shard, by what the stack holds already.
@@ -10,10 +10,17 @@ last of them leaves.
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+import msgspec
+
+from gradestack.errors import TimedOut
 
 ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
@@ -55,9 +62,119 @@ def collected_seldom() -> Iterator[None]:
         yield
 
 
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a grader may take for a sample, a record, and a silent scheduler; None: anything."""
+
+    seconds_per_grade: float | None = None
+    record_bytes: int | None = None
+    scheduler_seconds: float | None = None
+
+
+class InForce(msgspec.Struct):
+    """The limits in force, and how many records were refused for their time."""
+
+    limits: Limits = Limits()
+    timed_out: int = 0
+
+
+IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce())  # noqa: B039 - one for all that have none
+
+
 @contextmanager
-def for_a_shard() -> Iterator[None]:
-    """Leave the code inside the same room for recursion, however deep it is called, and collect garbage less often."""
-    with collected_seldom(), _restored(_limits, now := sys.getrecursionlimit(), sys.setrecursionlimit):
+def limited(limits: Limits) -> Iterator[InForce]:
+    """Have limits in force inside."""
+    token = IN_FORCE.set(found := InForce(limits))
+    try:
+        yield found
+    finally:
+        IN_FORCE.reset(token)
+
+
+@contextmanager
+def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 - is frozen
+    """Have room for recursion, however deep the code inside is called, limits, and garbage collected less often."""
+    with (
+        collected_seldom(),
+        _restored(_limits, now := sys.getrecursionlimit(), sys.setrecursionlimit),
+        limited(limits) as found,
+        time_limit(limits.seconds_per_grade),
+    ):
         sys.setrecursionlimit(now + ROOM - _room())
+        yield found
+
+
+UNDER_WAY: dict[int, list[Any]] = {}
+"""Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
+LOOKS = 8
+"""Looks in the time a grade may take; so it takes an eighth longer at most."""
+
+
+@contextmanager
+def under_way(made: list[Any]) -> Iterator[None]:
+    """Show what is being made to who keeps the time, unless it is a part of a grade."""
+    if (thread := threading.get_ident()) in UNDER_WAY:
+        yield
+        return
+    UNDER_WAY[thread] = made
+    try:
+        yield
+    finally:
+        del UNDER_WAY[thread]
+
+
+class Looks:
+    """How often in a row a thread was found at the same grade; not for how long: a machine that slept costs nothing."""
+
+    def __init__(self, thread: int) -> None:
+        self._thread, self.count = thread, 0
+        self._seen: tuple[list[Any] | None, int] = None, 0
+
+    def look(self) -> int:
+        """Look once more."""
+        made, (before, count) = UNDER_WAY.get(self._thread), self._seen
+        self._seen = made, len(made or ())
+        self.count = self.count + 1 if made is not None and made is before and len(made) == count else 0
+        return self.count
+
+
+def time_limit_text(seconds: float) -> str:
+    """Return what is said of what took too long."""
+    return f"took longer than {seconds:g} s (limits.seconds_per_grade)"
+
+
+@contextmanager
+def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
+    """Have a function called every so many seconds of the code inside, which it cuts by raising.
+
+    By a timer and its signal, which cuts Python code, waiting, and patterns that try without end. Needs the main
+    thread of a process, a system that has such timers, and nobody who uses this one; else nothing is done.
+    """
+    main = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL or signal.getitimer(signal.ITIMER_REAL)[0]:
+        yield
+        return
+    signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGALRM) is tick:  # else it is a grader's own by now
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise :class:`TimedOut` in what is :func:`under_way` for longer, where code can be cut."""
+    if seconds is None:
+        yield
+        return
+    looks = Looks(threading.get_ident())
+
+    def tick(*_: object) -> None:
+        if looks.look() >= LOOKS:
+            looks.count = 0  # one that takes no notice is told again when as much time has gone
+            raise TimedOut(time_limit_text(seconds))
+
+    with ticking(seconds / LOOKS, tick):
         yield

@@ -245,12 +245,20 @@ class RecordReader(Reader):
         return lambda record, source: self.identified(samples_of(record, source), record)
 
     def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a record with the ids that the option ``ids`` asks for."""
+        """Yield the samples of a record with the ids that the option ``ids`` asks for.
+
+        Where the path to them cannot be followed, they are bad records.
+        """
         for each in made:
-            if self.ids is not None and isinstance(each, Sample):
-                yield identified(each, record, self.ids)
-            else:
+            if self.ids is None or isinstance(each, BadRecord):
                 yield each
+                continue
+            try:
+                found: Sample | BadRecord = identified(each, record, self.ids)
+            except (ValueError, RecursionError) as error:
+                reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+                found = BadRecord(source=each.source or Source(file="", ordinal=0), reason=reason, native=record)
+            yield found
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""

@@ -22,7 +22,7 @@ from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, Confi
 from gradestack.estimates.grades import Grades
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
+from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
@@ -30,6 +30,7 @@ from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
 
+_NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -64,10 +65,6 @@ def damage(path: Path) -> str | None:
     except (OSError, JsonProblem) as error:
         return _unreadable(path / HEADER, error)
     return None
-
-
-def _damaged(path: Path, why: object) -> DataError:
-    return DataError(f"{path}: not the {path.stem} of a gradestack run: {why}; grade the files again")
 
 
 def _unreadable(path: Path, error: Exception) -> str:
@@ -259,7 +256,7 @@ class Report:
             DataError: It holds none.
         """
         try:
-            row = loads_long(line)
+            row = loads(line)
             if isinstance(row, dict):
                 return row
             problem: Any = f"expected an object, found {compact(row)[:60]}"
@@ -354,10 +351,11 @@ def load_report(path: str | Path) -> Report:
         try:
             msgspec.convert(read[name], form)
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a key may be half of a surrogate pair
-            raise _damaged(path / name, error) from error
+            raise DataError(f"{path / name}: {_NOT_OURS.format(Path(name).stem, error)}") from error
     known = {each["key"] for each in read[HEADER].get("components", []) if each["kind"] == "grader"}
     if unknown := read[SUMMARY]["metrics"]["states"].keys() - known:
-        raise _damaged(path / HEADER, f"no grader {min(unknown)!r} in components, of which {SUMMARY} has figures")
+        why = f"no grader {min(unknown)!r} in components, of which {SUMMARY} has figures"
+        raise DataError(f"{path / HEADER}: {_NOT_OURS.format('header', why)}")
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
         raise DataError(f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}")

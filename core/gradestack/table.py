@@ -85,12 +85,7 @@ class _Codes:
 
 
 class Columns:
-    """The table of one shard, while it is graded.
-
-    Args:
-        wanted: What figures need.
-        broken: Called with the name of a metric whose numbers raise, and the error; default: the error is raised.
-    """
+    """The table of one shard, while it is graded."""
 
     def __init__(self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None) -> None:
         self._wanted, self._broken = wanted, broken
@@ -102,13 +97,7 @@ class Columns:
         self._ran = bytearray()
 
     def add(self, places: Sequence[Place], grades: Mapping[str, Sequence[Grade]], ran: Iterable[bool]) -> None:
-        """Add a block of samples.
-
-        Args:
-            places: The samples, or their keys.
-            grades: Grader key -> their grades.
-            ran: Whether their recorded runs did not fail.
-        """
+        """Add a block of samples."""
         keys, facets = self._keys, self._wanted.facets
         keys["id"].extend([each.id for each in places])
         keys["cluster"].extend([each.cluster for each in places])
@@ -422,12 +411,7 @@ class Table:
 
 
 class Groups:
-    """Rows of each task: an array of all rows sorted by task, and where each task begins.
-
-    Args:
-        codes: The task of each row of the table.
-        rows: The rows.
-    """
+    """Rows of each task: an array of all rows sorted by task, and where each task begins."""
 
     def __init__(self, codes: Sequence[int], rows: Sequence[int]) -> None:
         self._rows = array(_CODES, sorted(rows, key=codes.__getitem__))

@@ -50,7 +50,6 @@ def protocol_of(text: str) -> str:
 
 
 def _refusal(protocol: str, text: str) -> str:
-    """Return why an address is not opened, by its form; "" where it may be."""
     absent = "" if "://" in text else ", and there is no file of this name"
     if "::" in text:
         return f"chained addresses (::) are not opened{absent}"

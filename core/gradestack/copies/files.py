@@ -46,7 +46,6 @@ _owner: list[int] = []
 
 
 def _new_folder() -> Path:
-    """Return a new directory for copies, below one that this process removes when it ends."""
     if not _folders:
         _folders.append(Path(tempfile.mkdtemp(prefix="gradestack-")).resolve())
         _owner.append(os.getpid())
@@ -62,14 +61,12 @@ def remove_copies() -> None:
 
 
 def _note(copy: Path, path: Path, state: FileState | None = None) -> Path:
-    """Remember the local file or directory that a copy is of, or what that one is a copy of; return the copy."""
     spelled = _origins[path].spelled if path in _origins else str(path)
     _origins[copy] = _Origin(_name(path) or str(path.absolute()), spelled, state)
     return copy
 
 
 def _note_address(copy: Path, address: str) -> Path:
-    """Remember the address that a copy is of, as it may be shown, or ``-`` for standard input; return the copy."""
     _origins[copy] = _Origin(address, address)
     return copy
 
@@ -115,7 +112,6 @@ def is_copy(path: Path) -> bool:
 
 
 def _name(path: Path) -> str | None:
-    """Return what a path is a copy of, also one below a directory that was copied."""
     for parent in (path, *path.parents) if _origins else ():
         if parent in _origins:
             name = _origins[parent].name
@@ -152,7 +148,6 @@ _like: dict[Path, Path] = {}
 
 
 def _free_place(path: Path, name: str) -> Path:
-    """Return a free path to unpack a file to as ``name``, with links to what stands around the packed file."""
     copy = _new_folder() / name if is_copy(path) else _folder_like(path.parent.resolve()) / name
     if copy.is_symlink() and name == path.name:
         copy.unlink()
@@ -213,14 +208,12 @@ def readable(path: Path) -> Path:
 
 
 def _packed(file: BinaryIO) -> str | None:
-    """Return how a file is packed, by its first bytes; it stands at its beginning afterwards."""
     head = file.read(4)
     file.seek(0)
     return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
 
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
-    """Write what a packed file holds to a new file, piece by piece; return the state of the packed file."""
     state = FileState.of(os.fstat(file.fileno()))
     library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
     reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
@@ -240,7 +233,6 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> FileState:
 
 
 def _directory(path: Path) -> Path:
-    """Return a directory itself, or where it holds packed files a copy with these unpacked and links to the others."""
     files = sorted(each for each in path.rglob("*") if each.is_file())
     if not any(each.suffix.lower() in SUFFIXES for each in files):
         return path
@@ -351,7 +343,6 @@ def _limits(protocol: str) -> dict[str, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """Return what went wrong as a sentence, addresses in it without what is secret."""
     if isinstance(error, TimeoutError):
         return "the server did not answer in time"
     if isinstance(error, FileNotFoundError):
@@ -362,7 +353,6 @@ def _reason(error: Exception) -> str:
 
 
 def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
-    """Yield what a place on a file system means, each with its address: itself, or what its pattern matches."""
     protocol = address.partition("://")[0]
     web = protocol in _WEB
     path = "".join(shown_address(address).split("/", 3)[3:]) if web else place  # a host may be [0:0:0:0:0:0:0:1]
@@ -377,7 +367,6 @@ def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
 
 
 def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web: bool) -> Path:
-    """Return a copy of a file, or of a directory of a bucket; on the web whatever has an address is a file."""
     if address in known:
         return known[address]
     shown = shown_address(address)
@@ -391,7 +380,6 @@ def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web:
 
 
 def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
-    """Copy the files below a place; what stands for a directory itself, as an empty file of its name, is none."""
     start = f"{place.rstrip('/')}/"
     copy.mkdir()
     for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
@@ -406,6 +394,5 @@ def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
 
 
 def _name_of(place: str) -> str:
-    """Return what the copy of a remote file is called: the last part of its name, which leads to no other folder."""
     name = _NO_NAME.sub("_", place.rpartition("/")[2])
     return name.encode(errors="replace")[-_LONGEST_NAME:].decode(errors="ignore")

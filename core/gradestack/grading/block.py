@@ -9,7 +9,6 @@ import json
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import partial
-from threading import get_ident
 from time import perf_counter
 from typing import Any, Self
 
@@ -18,7 +17,7 @@ import attrs
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import UNDER_WAY, Column, Graded, Graders
+from gradestack.grading.graders import Column, Graded, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import itemized, wanted
@@ -26,6 +25,7 @@ from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digest
+from gradestack.interpreter import under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
@@ -161,19 +161,13 @@ class ShardGrader:
         return sample
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
-        """Count a sample that ends every process that grades it."""
         recorded = self._piece.recorded([sample]) if self._rows else None
         grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
         self._count([sample], recorded, Graded(grades, grades, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
-        """Grade and count the samples taken since the last block.
-
-        Raises:
-            KeyboardInterrupt: A grader was interrupted.
-            PluginError: A component raised, and the run is strict.
-        """
+        """Grade and count the samples taken since the last block."""
         pending, self._pending, done = self._pending, [], 0
         while done < len(pending) and not (self._interruption.requested and len(pending) - done > self._size):
             block = pending[done : done + self._size]
@@ -204,11 +198,8 @@ class ShardGrader:
                     columns[key][place] = explained[key][place] = grade
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
-                UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
-                try:
+                with under_way([]):  # who keeps the time of grades keeps that of numbers, too
                     self._columns.add(kept, given, [sample.status is _OK for sample in block])
-                finally:
-                    del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)

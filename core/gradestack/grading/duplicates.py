@@ -70,7 +70,6 @@ class Identities:
         return count, first
 
     def _groups(self) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-        """Yield digests and their positions, equal digests always together."""
         if len(self.digests) <= _WHOLE:
             yield self.digests, range(len(self.digests))
             return
@@ -127,15 +126,7 @@ def places_in_input(
     wanted: Mapping[Span, Sequence[int]],
     takes: Callable[[Sample, tuple[int, int]], bool] | None,
 ) -> list[str]:
-    """Return the places of samples, by shard and position in it, from the input, read again.
-
-    Args:
-        reader: What reads it.
-        shards: All shards by ordinal.
-        index: The reader's index.
-        wanted: Positions among a shard's samples that are not missing and not left out.
-        takes: Says of a sample, by its shard and position, whether it counts; None: all do.
-    """
+    """Return the places of samples, by shard and position in it, from the input, read again."""
     found: list[str] = []
     for span, positions in wanted.items():
         samples = (each for each in records_of(reader, shards[span.ordinal], index) if isinstance(each, Sample))

@@ -12,6 +12,7 @@ from gradestack.errors import TimedOut
 from gradestack.grading.guarded import explained_grade, guarded_grades, raised_grade, unexplained
 from gradestack.grading.plan import Stage
 from gradestack.grading.turns import grade_sample
+from gradestack.interpreter import UNDER_WAY
 from gradestack.model import Grade, Outcome, Sample, Status
 
 _GRADED, _OK = Outcome.GRADED, Status.OK
@@ -30,21 +31,10 @@ class Graded(NamedTuple):
     """What graders of texts judged."""
 
 
-UNDER_WAY: dict[int, list[Grade]] = {}
-"""Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
-
-
 class Graders:
     """All graders of a plan.
 
-    Args:
-        stages: The graders.
-        explain: Keys of those whose grades are wanted with items and reasons.
-        strict: Raise instead of recording a failed grade.
-
     Attributes:
-        seconds: Time spent so far, by grader key.
-        timed_out: How many grades took too long.
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
     """
 
@@ -62,10 +52,6 @@ class Graders:
         """Return the grades of samples.
 
         After an interruption they are of the samples that every grader has judged, which may be none.
-
-        Raises:
-            KeyboardInterrupt: Interrupted again.
-            PluginError: A component raised or broke the contract, and the run is strict.
         """
         usual, thread = {_OK}.issuperset([sample.status for sample in samples]), get_ident()
         found = Graded({}, {}, {})
@@ -99,7 +85,6 @@ class Graders:
         return found
 
     def _explained(self, stage: Stage, samples: list[Sample], column: Column, shown: Column) -> None:
-        """Add grades with items and reasons; one that cannot be explained stays as it is, and says so."""
         for sample, grade in zip(samples, column, strict=False):
             if grade.outcome is not _GRADED and grade.numbers is None:
                 shown.append(grade)
@@ -113,7 +98,6 @@ class Graders:
     def _fill(
         self, stage: Stage, samples: list[Sample], column: Column, judged: list[str | None], *, usual: bool
     ) -> None:
-        """Add the grades of samples to a column; one that took too long fails, and the others have their turn."""
         while len(column) < len(samples):
             rest = samples[len(column) :] if column else samples
             try:

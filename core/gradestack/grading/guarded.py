@@ -65,7 +65,6 @@ def guarded_grades(
 
 
 def _plain(grades: Sequence[Grade]) -> bool:
-    """Return whether grades are right and of plain classes; that numbers are finite their sum says, all at once."""
     try:
         scores: list[Any] = [score for grade in grades if (score := grade.score) is not None]
         members: Any = [grade.parts for grade in grades] + [grade.counts for grade in grades]
@@ -85,7 +84,6 @@ def _plain(grades: Sequence[Grade]) -> bool:
 
 
 def _with_plain_numbers(grade: Grade) -> Grade:
-    """Return a grade whose numbers are ints and floats where they are of classes of their own, as numpy's are."""
 
     def plain(number: Any) -> Any:
         if number is None or type(number) in _NUMBERS:

@@ -76,6 +76,5 @@ class InputFiles:
             raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
 
     def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
-        """Return whether a file that has grown is as it was up to where all that is read of it ends."""
         ended = [shard.end is not None for shard in shards if shard.input.path == path]
         return bool(ended) and all(ended) and ends_of(path, 0, self.states[path].size) == self._ends.get(path)

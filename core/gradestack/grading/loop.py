@@ -20,6 +20,7 @@ from gradestack.grading.recording import Recorder
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
 from gradestack.grading.worker import Worker
+from gradestack.interpreter import limited
 from gradestack.model import Sample, Source
 
 _FAR = 1 << 62
@@ -93,7 +94,10 @@ class Loop:
 
     def open(self) -> Worker:
         """Plan the shards, take up what an earlier attempt has on record, and return what grades the others."""
-        plan = self.plan
+        with limited(self.plan.limits):
+            return self._open(self.plan)
+
+    def _open(self, plan: Plan) -> Worker:
         reader = plan.reader.component
         self.files = InputFiles(plan.inputs)
         self.shards, index = shards_of(reader, plan.inputs)
@@ -128,7 +132,6 @@ class Loop:
             self.progress.merged(shard, self.merged)
 
     def _unanswered(self, worker: Worker) -> list[Sample]:
-        """Return a missing sample for every dataset row no record answers; none where nothing was read at all."""
         if worker.dataset is None or not self.merged.samples:
             return []
         if not self.plan.max_samples:
@@ -136,7 +139,6 @@ class Loop:
         return list(unanswered(worker.dataset, self.merged.seen))
 
     def _list_duplicates(self) -> None:
-        """Count records that repeat an earlier one, and look up where the first of them stand."""
         count, first = self.merging.identities.repeated(LISTED)
         if count and self.plan.duplicates == "error":
             raise self.repeated()
@@ -159,7 +161,8 @@ class Loop:
             return found or []
         known = {shard.ordinal: shard for shard in self.shards}
         takes = None if worker.selection is None else worker.selection.takes
-        return places_in_input(worker.plan.reader.component, known, worker.index, wanted, takes)
+        with limited(self.plan.limits):
+            return places_in_input(worker.plan.reader.component, known, worker.index, wanted, takes)
 
     def nothing(self) -> DataError:
         """Return the error of an input in which nothing could be read, or of which nothing is left."""
@@ -176,7 +179,6 @@ class Loop:
 def _selection(
     plan: Plan, shards: Sequence[Shard], index: Any, dataset: Mapping[str, Sample] | None
 ) -> Selection | None:
-    """Return what limits the samples: max_samples, sample_tags, the last of several duplicates; None for no limit."""
     reader = plan.reader.component
     ids = None
     if plan.max_samples and dataset is not None:

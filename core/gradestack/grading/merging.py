@@ -49,12 +49,7 @@ class Merged(msgspec.Struct):
 
 
 class Merging:
-    """Takes in shard results one after the other, in shard order.
-
-    Attributes:
-        merged: What they have come to so far.
-        identities: Digests of all samples so far.
-    """
+    """Takes in shard results one after the other, in shard order."""
 
     def __init__(self, plan: Plan, *, strict: bool = False) -> None:
         self.plan, self.identities, self._strict = plan, Identities(), strict
@@ -87,11 +82,7 @@ class Merging:
             merged.timings[key] = merged.timings.get(key, 0.0) + seconds
 
     def figures(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Any]]:
-        """Return what the metrics make of grades: grader key -> metric key -> figures; a broken one says so.
-
-        Raises:
-            PluginError: A metric is broken, and the run is strict.
-        """
+        """Return what the metrics make of grades: grader key -> metric key -> figures; a broken one says so."""
         found: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
             name, aggregator = metric.name, metric.stage.component

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 import math
-import signal
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -19,6 +16,7 @@ from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Estimate, estimate, interval, total
 from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, Stage
+from gradestack.interpreter import ticking
 from gradestack.model import JSON
 from gradestack.table import Numbers, Table, Wanted, sound_numbers
 
@@ -58,7 +56,7 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
         return Grades(table, key, rows)
     if not aggregator.needs <= aggregator.keeps:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
-    with _time_limit(SECONDS):
+    with ticking(SECONDS, _too_long):
         values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
     return Grades(table, key, rows, (values, table.verdicts[key].codes))
 
@@ -69,7 +67,7 @@ SECONDS = 60.0
 
 def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     """Return everything a metric makes of grades, as it stands in summary.json; an error where it is not sound."""
-    with _time_limit(SECONDS):
+    with ticking(SECONDS, _too_long):
         found: dict[str, Any] = {}
         if type(aggregator).estimate is not Aggregator.estimate:
             found = estimated(aggregator, grades)
@@ -86,7 +84,6 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
 
 
 def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
-    """Cut the interval of every declared figure at its bounds; where there is none, say so in its place."""
     for path, value in [*_numbers(found)]:
         declared = next((each for each in figures if each.covers(".".join(path))), None)
         if declared is None:
@@ -105,7 +102,6 @@ def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
 
 
 def _numbers(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
-    """Yield what may be figures: numbers and null by path, intervals and models left out."""
     for name, value in found.items():
         if name.endswith("_interval") or (name == "models" and not above):
             continue
@@ -134,29 +130,8 @@ def _check_declared(declared: Figure, found: Any, *, optional: bool) -> None:
         raise ValueError(f"the figure {declared.name} is {found!r:.200}, not a finite number or None")
 
 
-@contextlib.contextmanager
-def _time_limit(seconds: float) -> Iterator[None]:
-    """Raise a TimeoutError in code that takes longer; on the main thread, where the system has such a timer."""
-    free = (
-        threading.current_thread() is threading.main_thread()
-        and hasattr(signal, "setitimer")
-        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
-        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    )
-    if not free:
-        yield
-        return
-
-    def tick(_number: int, _frame: object) -> None:
-        raise TimeoutError(f"took longer than {seconds:g} s")
-
-    signal.signal(signal.SIGALRM, tick)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+def _too_long(*_: object) -> None:
+    raise TimeoutError(f"took longer than {SECONDS:g} s")
 
 
 def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -254,7 +229,6 @@ class Estimates:
 
 
 def _needed(aggregator: Aggregator) -> set[str] | None:
-    """Return the names of the numbers that estimates and their intervals are made of; None for all there are."""
     parameters = inspect.signature(aggregator.estimate).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
@@ -280,7 +254,6 @@ def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> Tas
 
 
 def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
-    """Return what a task adds that several models have."""
     added: dict[str, float] = {}
     for name, number in chain.from_iterable(parts):
         added[name] = added.get(name, 0) + number
@@ -331,7 +304,6 @@ def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, 
 
 
 def _beside(declared: Figure, path: Path) -> Path:
-    """Return where the interval of a figure stands: beside it; of a map of figures a map beside that."""
     if declared.name.endswith("}") and len(path) > 1:
         return (*path[:-2], f"{path[-2]}_interval", path[-1])
     return (*path[:-1], f"{path[-1]}_interval")

@@ -9,6 +9,7 @@ import msgspec
 
 from gradestack.api import Inputs, Profile
 from gradestack.hooks import Kind
+from gradestack.interpreter import Limits
 
 Duplicates = Literal["keep", "last", "error"]
 
@@ -78,8 +79,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     num_runs: int | None = None
     max_samples: int = 0
     sample_tags: frozenset[str] = frozenset()
-    seconds_per_grade: float | None = None
-    """How long a grader may take for a sample; the engine keeps the time."""
+    limits: Limits = Limits()
+    """What records and graders may take."""
     facets: tuple[str, ...] = ()
     """Facets that gates group by."""
     table: bool = True

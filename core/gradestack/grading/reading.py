@@ -58,7 +58,6 @@ def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: An
 
 
 def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, list[list[str]]]:
-    """Return ids that stand for several tasks, with the names of the inputs by task."""
     found: dict[str, list[tuple[Any, ...]]] = {}  # an id's inputs, each with what _task says of it there
     for shard in shards:
         name = shard.input.name
@@ -73,7 +72,6 @@ def _tasks(reader: Reader, shards: Sequence[Shard], index: Any) -> dict[str, lis
 
 
 def _kinds(known: Sequence[tuple[Any, ...]]) -> list[list[str]]:
-    """Return the names of inputs by what an id stands for in them."""
     names, *parts = zip(*known, strict=True)
     telling = [part for part in parts if -1 not in part and len({*part} - {None}) > 1]
     kinds: dict[tuple[Any, ...], list[str]] = {}
@@ -83,12 +81,10 @@ def _kinds(known: Sequence[tuple[Any, ...]]) -> list[list[str]]:
 
 
 def _common(one: int | None, other: int | None) -> int | None:
-    """Return what two runs in one input have in common: -1 where they differ."""
     return one if other in (None, one) else other if one is None else -1
 
 
 def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
-    """Return the hashes of a sample's question, in words, and of its expectations; None where there are none."""
     asked, wanted = None if reader.simulated_users else sample.input, sample.expected
     words = None if asked is None else " ".join([asked] if isinstance(asked, str) else asked).split()
     try:

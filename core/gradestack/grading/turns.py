@@ -91,7 +91,6 @@ def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: 
 
 
 def _absent_turn(stage: Stage) -> Grade:
-    """Return the grade of a turn the recording lacks: a failure, in upstream a score of 0; no grader is asked."""
     message = "the recording lacks this turn"
     if stage.profile == "upstream":
         return Grade(score=0.0, rationale=message)

@@ -62,7 +62,11 @@ class Worker(Assignment):
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
         TRACEBACKS.clear()
-        with Interruption() as interruption, ShardGrader(self, shard, result, interruption) as grader, for_a_shard():
+        with (
+            Interruption() as interruption,
+            ShardGrader(self, shard, result, interruption) as grader,
+            for_a_shard(self.plan.limits) as found,
+        ):
             reported, progress = 0, self.progress
             try:
                 for block in blocks:
@@ -78,6 +82,7 @@ class Worker(Assignment):
                 result.interrupted = True
             grader.finish()
             result.interrupted |= interruption.requested
+            result.timed_out += found.timed_out
             result.tracebacks = dict(TRACEBACKS)
         if progress is not None:
             progress(result.samples - reported)

@@ -15,6 +15,8 @@ from typing import IO, BinaryIO
 import msgspec
 
 from gradestack.errors import DataError
+from gradestack.interpreter import IN_FORCE
+from gradestack.jsonio.values import TooLong
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOT_REGULAR = "not a regular file"
@@ -46,13 +48,15 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
 
 
 def read_regular(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return what a file holds; of one above ``limits.record_bytes`` what :func:`.loads` refuses with the reason.
 
     Raises:
         OSError: As of :func:`open_regular`.
     """
+    most = IN_FORCE.get().limits.record_bytes
     with open_regular(path) as file:
-        return file.read()
+        size = os.fstat(file.fileno()).st_size
+        return file.read() if most is None or size <= most else TooLong(b"", size)
 
 
 _LOOKED_AT = 64
@@ -158,9 +162,9 @@ def whole_line(file: IO[bytes]) -> bytes:
         start = file.tell() - _LONG
         del data
         _skip(file)
-        end = file.tell()
+        size = file.tell() - start
         file.seek(start)
-        data = file.read(end - start)
+        data = file.read(size)
     return data
 
 
@@ -170,11 +174,13 @@ def line_blocks(
     """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of a line.
 
     Lines come without their ends, blank ones too, about :data:`_BLOCK` bytes together. A byte-order mark is removed.
-    Lines added to the file behind the range are not looked at.
+    Lines added to the file behind the range are not looked at. In place of a line above ``limits.record_bytes`` there
+    is one that :func:`.loads` refuses with the reason.
 
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
     """
+    most = IN_FORCE.get().limits.record_bytes
     number, position = first_line, start
     last = sys.maxsize if end is None else end
     with path.open("rb", buffering=_PIECE) as file:
@@ -188,12 +194,11 @@ def line_blocks(
             rest = lines.pop()
             if rest and position < last:
                 begin = position - len(rest)
-                _skip(file)
+                ended = _skip(file)
                 position = file.tell()
-                file.seek(position - 1)
-                ended = file.read(1) == b"\n"
+                size = position - begin - ended
                 file.seek(begin)
-                rest = file.read(position - begin - ended)
+                rest = TooLong(rest, size) if most is not None and size > most else file.read(size)
                 file.seek(position)
             if rest:
                 lines.append(rest)

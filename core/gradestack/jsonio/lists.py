@@ -20,20 +20,25 @@ from typing import Any, BinaryIO
 import msgspec
 
 from gradestack.errors import DataError
+from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.files import SHARD_BYTES, require_text
-from gradestack.jsonio.values import MARKS, JsonProblem, decoded_at, loads
+from gradestack.jsonio.values import MARKS, JsonProblem, decoded_at, loads, too_long
 
 _PIECE = 1024 * 1024
 """Bytes read at once, at least."""
 _LONGEST_TOKEN = 16
 """No literal and no escape is longer."""
 _marks = re.compile(MARKS.encode(), re.DOTALL)
+_signs = re.compile(rb'["\[\]{}]')
+_inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_number = re.compile(rb"[-+.\deE]+")
 _space = re.compile(rb"[ \t\n\r]*")
 _escaped_byte = re.compile("[\udc80-\udcff]")
 _BRACKETS = {b"[", b"{"}
 _skim = msgspec.json.Decoder(msgspec.Raw).decode
 _TRAILING = "JSON is malformed: trailing characters (byte "
 """What msgspec says about text behind a value; the byte is the first one behind that is not white space, from 1."""
+_TOO_LONG = -1
 _TRUNCATED = "Input data was truncated"
 
 
@@ -68,12 +73,7 @@ def _for_msgspec(text: bytes) -> bytes:
 
 
 class Walk:
-    """A place in JSON text, which is read on as it is walked through.
-
-    Args:
-        file: Stands where the walk begins.
-        part: Of a file, what is walked through: nothing behind its end is read.
-    """
+    """A place in JSON text, which is read on as it is walked through."""
 
     def __init__(self, file: BinaryIO, part: Range | None = None) -> None:
         part = part or Range()
@@ -83,6 +83,7 @@ class Walk:
         self._line, self._counted = part.first_line, 0
         self.text = self._skimmed = b""
         self._odd = False
+        self._most = IN_FORCE.get().limits.record_bytes or sys.maxsize
         self.at = 0
         while len(self.text) < len(BOM_UTF8) and self.more():
             pass
@@ -135,8 +136,11 @@ class Walk:
         return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
 
     def end(self) -> int | None:
-        """Return the place behind the value here; None of what has no brackets and is no JSON, or is cut off."""
-        while len(self.text) - self.at < _LONGEST_TOKEN and self.more():
+        """Return the place behind the value here; None of what has no brackets and is no JSON, or is cut off.
+
+        Of one above ``limits.record_bytes`` no more is read: -1.
+        """
+        while (len(self.text) - self.at < _LONGEST_TOKEN or _number.fullmatch(self.text, self.at)) and self.more():
             pass
         while True:
             truncated = True
@@ -148,6 +152,8 @@ class Walk:
                 if words.startswith(_TRAILING) and place.isdecimal():
                     return self.at + int(place) - 1
                 truncated = words == _TRUNCATED
+            if truncated and len(self.text) - self.at > self._most:
+                return _TOO_LONG
             if truncated and self.more():
                 continue
             if not truncated and not self._odd:
@@ -159,7 +165,6 @@ class Walk:
                 return end
 
     def _closing(self) -> int | None:
-        """Return the place behind the bracket that closes the one here."""
         depth = 0
         for match in _marks.finditer(self.text, self.at):
             mark = match[0]
@@ -170,15 +175,41 @@ class Walk:
                 return match.end()
         return None
 
+    def _pass_over(self) -> bool:
+        """Move past a long value by its quotes and brackets alone; False where it has none, or is cut off."""
+        if self.text[self.at : self.at + 1] not in _BRACKETS:
+            return False
+        depth, quoted = 0, False
+        while True:
+            if quoted and (inside := _inside.match(self.text, self.at)):
+                self.at = inside.end()
+                quoted = self.text[self.at : self.at + 1] != b'"'
+                self.at += not quoted
+            elif sign := _signs.search(self.text, self.at):
+                self.at = sign.end()
+                quoted = sign[0] == b'"'
+                depth += (sign[0] in b"[{") - (sign[0] in b"]}")
+                if depth == 0:
+                    return True
+            else:
+                self.at = len(self.text)
+            if len(self.text) - self.at < _LONGEST_TOKEN and not self.more() and self.at == len(self.text):
+                return False
+
     def skip(self) -> bool:
-        """Move past a value; False, without moving, where that cannot be done."""
+        """Move past a value; False where that cannot be done."""
         end = self.end()
+        if end == _TOO_LONG:
+            return self._pass_over()
         self.at = self.at if end is None else end
         return end is not None
 
     def value(self) -> tuple[Any, str | None, bool]:
         """Return the value here, or None with the problem, and whether it was passed."""
         end = self.end()
+        if end == _TOO_LONG or (end is not None and end - self.at > self._most):
+            begin, passed = self.place, self._pass_over()
+            return None, too_long(max(self.place - begin, self._most)), passed
         if end is not None:
             text = self.text[self.at : end]
             try:
@@ -364,7 +395,6 @@ def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
 
 
 def _key(walk: Walk) -> str | None:
-    """Move past a key and its colon and return it; None where there is none."""
     if walk.peek() != b'"':
         return None
     key, problem, _ = walk.value()
@@ -372,7 +402,6 @@ def _key(walk: Walk) -> str | None:
 
 
 def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
-    """Yield the elements of the list here in ranges, moving past it; the last is open if it breaks."""
     walk.at += 1
     begin = Range(walk.place, None, walk.line)
     if walk.passes(b"]"):

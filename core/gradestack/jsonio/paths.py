@@ -10,8 +10,11 @@ import importlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from threading import get_ident
 from typing import Any, Final, TypeAlias
 
+from gradestack.errors import TimedOut
+from gradestack.interpreter import IN_FORCE, UNDER_WAY, time_limit, under_way
 from gradestack.jsonio.values import JsonProblem, loads
 
 _STEP: Final = re.compile(
@@ -27,17 +30,10 @@ _LONGEST: Final = 200
 
 
 class Query:
-    """The rest of a path that may lead to several places.
-
-    Args:
-        path: A JSONPath.
-        place: The whole path that it ends, for messages.
-
-    Raises:
-        ValueError: It is none, or python-jsonpath is not installed.
-    """
+    """The rest of a path (or a ValueError, if it is none) that may lead to several places; ``place``: all of it."""
 
     def __init__(self, path: str, place: str) -> None:
+        self._place = place[:_LONGEST]
         try:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
@@ -50,13 +46,20 @@ class Query:
             raise ValueError(_refusal(place, f"is no JSONPath: {said}")) from error
 
     def found(self, value: Any) -> list[Any]:
-        """Return what stands at the places it leads to, in order."""
+        """Return what stands at the places it leads to; a ValueError where it cannot be followed, or not in time."""
+        now, graded = IN_FORCE.get(), get_ident() in UNDER_WAY
         try:
-            return list(self._find(value)) if isinstance(value, list | Mapping) else []
+            with time_limit(now.limits.seconds_per_grade), under_way([]):
+                return list(self._find(value)) if isinstance(value, list | Mapping) else []
+        except TimedOut as error:
+            if graded:
+                raise
+            now.timed_out += 1
+            raise ValueError(f"the path {self._place!r} {error}") from error
         except RecursionError:
             raise
         except Exception as error:  # of the library: a filter that cannot be applied to what is there
-            raise ValueError(f"a path cannot be followed: {error}") from error
+            raise ValueError(f"the path {self._place!r} cannot be followed: {error}") from error
 
 
 Steps: TypeAlias = tuple[str | int | Query, ...]
@@ -94,7 +97,6 @@ def _refusal(place: str, problem: str) -> str:
 
 
 def _unclosed(path: str) -> str | None:
-    """Return which quote or bracket is opened and not closed, or closed and not opened."""
     bare = _QUOTED.sub("", path)
     for quote in ('"', "'"):
         if quote in bare:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -26,8 +26,7 @@ def _holds_list(path: Path, layout: Layout) -> bool:
     if layout != "either":
         return layout == "list"
     with path.open("rb") as file:
-        head = file.read(4096)
-    return _begins_list(head)
+        return _begins_list(file.read(4096))
 
 
 def _begins_list(head: bytes) -> bool:
@@ -125,9 +124,11 @@ def whole_lines(text: bytes) -> tuple[bytes, bytes]:
 class Beginnings:
     """First records of files, far into them: many readers look at the same, which is decoded once while ``shared``."""
 
-    def __init__(self) -> None:
-        self._shared = False
-        self._forget()
+    _shared = False
+    _state: object = None
+    _listed = False
+    _known: tuple[tuple[Element, bytes], ...] = ()
+    _rest: Iterator[tuple[Element, bytes]] = iter(())
 
     @contextmanager
     def shared(self) -> Iterator[None]:
@@ -136,29 +137,21 @@ class Beginnings:
         try:
             yield
         finally:
-            self._shared = False
-            self._forget()
+            self.__dict__.clear()
 
-    def _forget(self) -> None:
-        self._state: object = None
-        self._listed = False
-        self._known: list[tuple[Element, bytes]] = []
-        self._rest: Iterator[tuple[Element, bytes]] = iter(())
-
-    def records(self, path: Path, count: int, layout: Layout) -> list[tuple[Element, bytes]]:
+    def records(self, path: Path, count: int, layout: Layout) -> Sequence[tuple[Element, bytes]]:
         """Return what :func:`first_records` yields of the first 16 MB of a file."""
         about = path.stat()
         state = (path, about.st_size, about.st_mtime_ns)
         if self._state != state:
-            self._forget()
             with path.open("rb") as file:
                 text, more = file.read(_FAR), bool(file.read(1))
-            self._state, self._listed = state, _begins_list(text)
+            self._state, self._listed, self._known = state, _begins_list(text), ()
             self._rest = first_records(text, sys.maxsize, more=more)
-        self._known += islice(self._rest, max(count - len(self._known), 0))
-        records = [] if layout == ("lines" if self._listed else "list") else self._known[:count]
+        self._known = (*self._known, *islice(self._rest, max(count - len(self._known), 0)))
+        records = () if layout == ("lines" if self._listed else "list") else self._known[:count]
         if not self._shared:
-            self._forget()
+            self.__dict__.clear()
         return records
 
 

@@ -7,8 +7,6 @@ limit for both. Later ones count functions alone and read thousands of levels, h
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import enum
 import json
 import math
@@ -17,10 +15,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import attrs
 import msgspec
+
+from gradestack.interpreter import IN_FORCE
 
 TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 MARKS = rf'{TEXT}|["\[\]{{}}]'
@@ -66,7 +66,6 @@ def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> No
 
 
 def _room() -> int:
-    """Return how many functions could still be called where the check was."""
     used = -2  # this function and the check
     frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the one way to know
     while frame is not None:
@@ -120,10 +119,26 @@ class JsonProblem(ValueError):
     """Text that is not JSON, or too deeply nested to be read. The message says where and what."""
 
 
+class TooLong(bytes):
+    """In place of text that is longer than the limit: its first byte, and what makes it no JSON for anybody."""
+
+    size: int
+
+    def __new__(cls, first: bytes, size: int) -> Self:  # noqa: D102
+        text = super().__new__(cls, first[:1] + b"\0")
+        text.size = size
+        return text
+
+    def removeprefix(self, _: object) -> Self:  # noqa: D102
+        return self
+
+
+def too_long(size: int) -> str:
+    """Return what is said of a record of so many bytes."""
+    return f"{size:,} bytes long, more than {IN_FORCE.get().limits.record_bytes:,} (limits.record_bytes)"
+
+
 _decode = msgspec.json.Decoder().decode
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_PIECE = 1 << 18
 
 
 def loads(text: str | bytes) -> Any:
@@ -142,6 +157,8 @@ def loads(text: str | bytes) -> Any:
         pass
     else:
         return value
+    if isinstance(text, TooLong):
+        raise JsonProblem(too_long(text.size))
     try:
         return standard_loads(text)
     except json.JSONDecodeError as error:
@@ -154,46 +171,14 @@ def loads(text: str | bytes) -> Any:
         raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
-def loads_long(text: bytes) -> Any:
-    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object."""
-    if len(text) > _PIECE:
-        with contextlib.suppress(ValueError, RecursionError):  # the other way decides
-            return _shared(msgspec.Raw(text), [])
-    return loads(text)
-
-
-def _shared(raw: msgspec.Raw, texts: list[tuple[msgspec.Raw, str]]) -> Any:
-    """Return the value of a part of a text; long strings are taken from those met before, or added to them."""
-    view = memoryview(raw)
-    if len(view) <= _PIECE:
-        return _decode(raw)
-    if view[0] == ord("{"):
-        return {key: _shared(each, texts) for key, each in _members(raw).items()}
-    if view[0] == ord("["):
-        return [_shared(each, texts) for each in _elements(raw)]
-    for known, value in texts:
-        if known == raw:
-            return value
-    value = _decode(raw)
-    if isinstance(value, str):
-        texts.append((raw, value))
-    return value
-
-
 def check_utf8(data: bytes) -> None:
     """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise.
 
     Raises:
         UnicodeDecodeError: They are not.
     """
-    if len(data) <= _PIECE:
-        if not data.isascii():
-            data.decode()
-        return
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(data), _PIECE):  # the text of a long one takes up to four times its bytes
-        decoder.decode(data[start : start + _PIECE])
-    decoder.decode(b"", final=True)
+    if not data.isascii():
+        data.decode()
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})
@@ -205,7 +190,6 @@ def _refused(value: Any) -> Any:
 
 @cache
 def _defaults(kind: Any) -> dict[str, Any]:
-    """Return a struct's fields, each with the value that is left out when it is written."""
     if not kind.__struct_config__.omit_defaults:
         return dict.fromkeys(kind.__struct_fields__, msgspec.UNSET)
     empty: dict[Any, Any] = {dict: {}, list: []}

@@ -362,11 +362,7 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
     def lines(
         self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts
     ) -> tuple[list[bytes | memoryview], WrittenBlock]:
-        """Return the lines of a block in pieces, and what stands in them.
-
-        Raises:
-            PluginError: A grader has changed a sample or gave what is not JSON, and the run is strict.
-        """
+        """Return the lines of a block in pieces, and what stands in them."""
         if self.strict and self.recorded(samples).data != recorded.data:
             raise PluginError(
                 f"a grader has changed the sample at {samples[0].source or samples[0].id}",

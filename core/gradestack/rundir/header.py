@@ -43,7 +43,6 @@ def _stamps(path: Path) -> list[list[Any]]:
 
 
 def _named_files(value: Any) -> Iterator[Path]:
-    """Yield the paths among a component's options."""
     if isinstance(value, Path):
         yield value
         return
@@ -118,7 +117,6 @@ MADE = "id_made"
 
 
 def _checksum(path: Path, state: FileState) -> dict[str, Any]:
-    """Return path, size and SHA-256 of what was read of an input file, of a packed one as it is; None if it is gone."""
     local = original(path)
     name = name_of(path) if is_fetched(path) else str(local.resolve())
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
@@ -141,7 +139,6 @@ def _absolute(path: Any) -> str:
 
 
 def _recording(suite: Suite) -> dict[str, Any]:
-    """Return how the trajectories of a slim run are read again: by which reader, from which paths."""
     reader = suite.reader.component
     options = {
         field.name: json_data(getattr(reader, field.name), _absolute)
@@ -153,13 +150,11 @@ def _recording(suite: Suite) -> dict[str, Any]:
 
 
 def _bounds(stage: Stage) -> dict[str, JSON]:
-    """Return the bounds of a grader's scores where they are no shares; null for one that is infinite."""
     low, high = getattr(stage.component, "bounds", (0.0, 1.0)) if stage.kind == "grader" else (0.0, 1.0)
     return {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
 
 
 def _declared(stage: Stage) -> dict[str, JSON]:
-    """Return what a grader says of its score, or an aggregator of its figures: labels, directions, units."""
     component = stage.component
     if stage.kind == "grader":
         return {"label": component.label or stage.key, "better": component.better, "unit": component.score_unit}
@@ -211,10 +206,10 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
     loop.files.check(loop.shards)
     warnings = list(loop.files.grown.values())
     if merged.timed_out:  # figures with them are this machine's
-        many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
-        limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
+        many = "1 grade or record" if merged.timed_out == 1 else f"{merged.timed_out} grades or records"
+        limit = f"{suite.limits.seconds_per_grade:g} s (limits.seconds_per_grade)"
         what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
-        warnings.insert(0, f"{many} {limit} {what}")
+        warnings.insert(0, f"{many} took longer than {limit} {what}")
     return {
         "generator": GENERATOR,
         "suite_name": suite.name,

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.result import ShardResult
-from gradestack.jsonio.files import open_regular, read_regular
-from gradestack.run_files import HEADER, ROWS, is_run
+from gradestack.jsonio.files import open_regular
+from gradestack.run_files import ROWS, header_of
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import RowsFile, Staging, synchronise, write_all
@@ -99,7 +99,7 @@ class Journal:
         place = self._staging.place
         if (path := self._staging.path / ROWS).is_file():
             return path
-        committed = is_run(place) and json.loads(read_regular(place / HEADER)).get("timestamp") == self.started
+        committed = header_of(place).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
     def _cut(self, size: int) -> None:
@@ -164,7 +164,6 @@ class Journal:
         return self.recorded
 
     def _make_room(self) -> None:
-        """Remove from a full disk what is not finished."""
         if self._rows_file is not None:
             self._rows_file.trim()
         for path in self._staging.parts.glob("*.rows*"):
@@ -176,7 +175,6 @@ _HEAD = b'{"check":%d,'
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
-    """Return content as a line that starts with a checksum of the rest."""
     text = json.dumps(content, separators=(",", ":")).encode()
     return _HEAD % zlib.crc32(text[1:]) + text[1:] + b"\n"
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 import msgspec
 
@@ -54,13 +54,11 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
         return int(note.read_text(encoding="ascii")), time.time() - note.stat().st_mtime
 
 
-class FilePiece:
-    """Files of one shard; those of native chunks are opened when first written."""
+class RowLines:
+    """Writes the rows of blocks into a file; None keeps none."""
 
-    def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
-        self._name, self._writer = name, writer
-        self._rows = name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None
-        self._native: dict[str, tuple[Path, TextIO]] = {}
+    def __init__(self, writer: RowWriter, rows: IO[bytes] | None) -> None:
+        self._writer, self._rows = writer, rows
 
     def recorded(self, samples: Sequence[Sample]) -> Recorded:
         """Return what is recorded of samples, written."""
@@ -72,6 +70,15 @@ class FilePiece:
         if self._rows is not None:
             self._rows.writelines(lines)
         return kept
+
+
+class FilePiece(RowLines):
+    """Files of one shard; those of native chunks are opened when first written."""
+
+    def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
+        self._name = name
+        super().__init__(writer, name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None)
+        self._native: dict[str, tuple[Path, TextIO]] = {}
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Write one chunk of an exporter's file."""

@@ -8,7 +8,6 @@ link, a pipe or a device itself, never what it leads to.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -22,9 +21,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from gradestack.errors import ConfigError, DataError, storage_failed
-from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.values import dumps, loads
-from gradestack.run_files import HEADER, ROWS, is_run
+from gradestack.run_files import HEADER, ROWS, header_of, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
@@ -70,8 +68,7 @@ def _files(path: Path) -> set[str]:
 
 
 def _listed(path: Path) -> set[str] | None:
-    """Return the files that a run directory's header names; None where it names none, as earlier versions did."""
-    found = json.loads(read_regular(path / HEADER)).get("files") if is_run(path) else None
+    found = header_of(path).get("files")
     return set(map(str, found)) if isinstance(found, list) else None
 
 
@@ -85,8 +82,7 @@ def _foreign(path: Path) -> set[str]:
 
 
 def _list_files(place: Path, new: Path) -> None:
-    """Write the header of a run into ``new``, naming the files there, too."""
-    head = json.loads(read_regular(place / HEADER))
+    head = header_of(place)
     head["files"] = sorted({*(_listed(place) or ()), *_files(new), HEADER})
     (new / HEADER).write_text(dumps(head, indent=2) + "\n", encoding="utf-8", newline="\n")
 
@@ -249,17 +245,11 @@ class RowsFile:
 
     def __init__(self, path: Path, size: int = 0) -> None:
         self.path, self.size = path, size
-        self._to = self._open()
+        self._to = os.open(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         self.trim()
 
     def append(self, part: Path) -> int:
         """Move the content of a file to the end and return its size."""
-        if not self.size and os.name == "posix":  # elsewhere an open file cannot be replaced
-            part.replace(self.path)
-            os.close(self._to)
-            self._to = self._open()
-            self.size = os.lseek(self._to, 0, os.SEEK_END)
-            return self.size
         size = self.copy(part)
         part.unlink()
         return size
@@ -277,9 +267,6 @@ class RowsFile:
                 raise
         self.size += size
         return size
-
-    def _open(self) -> int:
-        return os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
 
     def trim(self) -> None:
         """Cut off what was not added to its end."""
@@ -325,7 +312,6 @@ class Staging:
             ) from error
 
     def _enter(self, *, resume: bool) -> None:
-        """Take the hidden directory for this run alone; keep in it what a resumed run needs."""
         if self.base.is_symlink():
             raise ConfigError(f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away")
         self.base.mkdir(exist_ok=True)

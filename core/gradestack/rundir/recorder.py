@@ -23,11 +23,11 @@ from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status
 from gradestack.progress import ProgressCount
-from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
+from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.run_files import ROWS
 from gradestack.rundir.header import fingerprint
 from gradestack.rundir.journal import Journal
-from gradestack.rundir.pieces import FilePieces
+from gradestack.rundir.pieces import FilePieces, RowLines
 from gradestack.rundir.place import RowsFile, Staging
 from gradestack.suites.spec import RECORDED, Suite
 
@@ -46,7 +46,6 @@ def _number(path: Path) -> int | None:
 
 
 def _lines(path: Path) -> dict[str, int]:
-    """Return ``name number`` lines, kilobytes as bytes."""
     found = {}
     with suppress(OSError, ValueError):
         for line in path.read_text(encoding="ascii", errors="replace").splitlines():
@@ -56,7 +55,6 @@ def _lines(path: Path) -> dict[str, int]:
 
 
 def _group() -> int | None:
-    """Return what the process's control group leaves, files it keeps for speed not counted; None without a limit."""
     places, entry = [_GROUPS], ""
     with suppress(OSError, IndexError):
         entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
@@ -154,23 +152,13 @@ LARGEST_IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory."""
 
 
-class MemoryRecorder(_InProcess):
+class MemoryRecorder(RowLines, _InProcess):
     """Takes the results of a run that writes nothing; its ``file`` holds rows as they would stand in results.jsonl."""
 
     def __init__(self, suite: Suite, *, strict: bool) -> None:
-        self._writer = RowWriter.of(suite, suite.success, strict=strict)
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
+        super().__init__(RowWriter.of(suite, suite.success, strict=strict), self.file)
         self._offset = 0
-
-    def recorded(self, samples: Sequence[Sample]) -> Recorded:
-        """Return what is recorded of samples, written."""
-        return self._writer.recorded(samples)
-
-    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> WrittenBlock:
-        """Keep the rows of a block; return it as it stands in them."""
-        lines, kept = self._writer.lines(samples, recorded, columns, texts)
-        self.file.writelines(lines)
-        return kept
 
     def lines(self) -> Iterator[bytes]:
         """Yield the rows of a run that has ended."""
@@ -246,7 +234,7 @@ def _graded(
     with ShardGrader(worker, shard, result) as grader:
         more = True
         while more:
-            with for_a_shard():
+            with for_a_shard(worker.plan.limits):
                 for block in blocks:
                     grader.take(block)
                     handed.bad += [record for record in block if isinstance(record, BadRecord)]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from gradestack.api import Grader, Inputs
 from gradestack.grading.plan import Stage
+from gradestack.interpreter import Limits, limited
 from gradestack.model import Sample
 from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
@@ -26,7 +30,7 @@ from gradestack.suites.components import (
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, config_snapshot
+from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot
 from gradestack.suites.strict import Place
 
 if TYPE_CHECKING:
@@ -34,8 +38,8 @@ if TYPE_CHECKING:
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
-_LEAST_SECONDS = 0.1
-_EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
+_LEAST_LIMITS = {"seconds_per_grade": 0.1, "record_bytes": 1024 * 1024, "scheduler_seconds": 1}
+_EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", "limits")
 """What decides on reader and stack."""
 
 
@@ -43,9 +47,18 @@ def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
     """Return the suite a document describes, which options and stack change; ``made`` are grader objects by key."""
+    resolver = resolver_of(document, options, base)
+    limits = LimitsSpec()
+    with suppress(msgspec.ValidationError):  # said with the other problems
+        limits = msgspec.convert(document.data.get("limits", {}), LimitsSpec)
+    with limited(_limits(limits)):
+        return _resolve(resolver, options, made or {})
+
+
+def _resolve(resolver: Resolver, options: RunOptions, made: Mapping[str, Grader]) -> Suite:
     from gradestack.suites.recognition import dataset_of, input_remarks, recognised  # noqa: PLC0415 - reads files
 
-    resolver = resolver_of(document, options, base)
+    document = resolver.document
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
@@ -64,7 +77,7 @@ def resolve(
     if kind is not None:
         written = reference if isinstance(reference, Mapping) else {}
         reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
-    graders = grader_stages(resolver, spec, made or {})
+    graders = grader_stages(resolver, spec, made)
     # whatever graders these would have brought
     unlaid = any(map(resolver.has_problem, (("stack",), reader_place, ("target", "paths"))))
     if not spec.graders and not document.data.get("graders") and not unlaid:
@@ -231,7 +244,7 @@ def parts_of(
     gates, main = verdicts.gates()
     limit = verdicts.limit()
     success, headline = verdicts.headline(gates, reader)
-    seconds = _check_numbers(resolver, spec)
+    _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     return {
         **{name: getattr(spec, name) for name in ("description", "profile", "allow_all_failed", "num_runs")},
@@ -249,7 +262,7 @@ def parts_of(
         "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         "max_samples": spec.max_samples or 0,
         "sample_tags": frozenset(spec.sample_tags),
-        "seconds_per_grade": seconds,
+        "limits": _limits(spec.limits),
         "reports": tuple(stage for stage in reports if stage is not None),
         "engine": engine_stage(resolver, spec.engine, options.workers),
     }
@@ -270,8 +283,12 @@ def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, 
     return {} if known else {kind: each for kind, each in _GRADERS.items() if kind not in compared}
 
 
-def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
-    """Check the suite's own numbers, and return how long a grader may take for a sample; None for any time."""
+def _limits(spec: LimitsSpec) -> Limits:
+    return Limits(**{name: None if (value := getattr(spec, name)) == "none" else value for name in _LEAST_LIMITS})
+
+
+def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
+    """Check the suite's own numbers."""
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
         value = getattr(spec, name)
         if isinstance(value, int) and value < least:
@@ -279,14 +296,13 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> float | None:
     if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
         why = f"{spec.runs_must_pass} of {spec.num_runs or 1} run(s) can never pass; see num_runs"
         resolver.add_problem(("runs_must_pass",), why)
-    seconds = spec.limits.seconds_per_grade if isinstance(spec.limits.seconds_per_grade, float) else None
-    if seconds is not None and seconds < _LEAST_SECONDS:
-        why = f"expected at least {_LEAST_SECONDS} s, or none for no limit; got {seconds:g}"
-        resolver.add_problem(("limits", "seconds_per_grade"), why)
+    for name, lowest in _LEAST_LIMITS.items():
+        given = getattr(spec.limits, name)
+        if isinstance(given, int | float) and given < lowest:
+            resolver.add_problem(("limits", name), f"expected at least {lowest}, or none for no limit; got {given:g}")
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warn((name,), "has no effect on recorded results")
-    return seconds
 
 
 def _check_needs(

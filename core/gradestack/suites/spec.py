@@ -126,6 +126,10 @@ class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     seconds_per_grade: float | Literal["none"] | None = 60.0
     """How long a grader may take for a sample, at least 0.1; after that the grade is failed. ``none``: any time."""
+    record_bytes: int | Literal["none"] | None = 64 * 1024 * 1024
+    """Largest size of a line, or of an element of a JSON list, at least 1048576; a larger one is a bad record."""
+    scheduler_seconds: float | Literal["none"] | None = 30.0
+    """How long the scheduler of a dask cluster may not answer, at least 1; after that the run ends."""
 
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):

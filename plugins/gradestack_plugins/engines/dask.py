@@ -15,6 +15,7 @@ from typing_extensions import override
 from gradestack import ConfigError, Engine, PluginError, ResultT, Shard, replace
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
 from gradestack_plugins.engines.processes import AHEAD, Raised, alone, uninterrupted
+from gradestack_plugins.engines.time_limit import limits_of
 
 _LEAST = 64 * 1024 * 1024
 """Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""
@@ -74,7 +75,8 @@ class Dask(Engine):
         try:
             place = _folder(work) or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
             workers = min(self.workers or usable_cores(), len(shards))
-            cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience))
+            silence = limits_of(work).scheduler_seconds
+            cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience, silence))
             yield from _Run(work, shards, cluster, place.absolute()).results()
         finally:
             with uninterrupted():

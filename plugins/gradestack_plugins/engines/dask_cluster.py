@@ -53,8 +53,11 @@ class Answer:
 class Cluster:
     """A connected cluster."""
 
-    def __init__(self, client: Client, local: LocalWorkers | None, patience: float, name: str) -> None:
+    def __init__(
+        self, client: Client, local: LocalWorkers | None, patience: float, silence: float | None, name: str
+    ) -> None:
         self._client, self._local, self._patience, self._name = client, local, patience, name
+        self._silence = silence if local is None else None  # a scheduler of this process stands still with it
         self._wake = threading.Event()
         self._threads = 0 if local is None else local.count
         self._looked = self._seen = time.monotonic()
@@ -117,7 +120,11 @@ class Cluster:
         if self._client.status not in ("running", "connecting"):
             raise self._gone()
         try:
-            self._threads = sum(self._client.nthreads().values())
+            found = self._client.sync(self._client.scheduler.ncores, workers=None, callback_timeout=self._silence)
+            self._threads = sum(found.values())
+        except TimeoutError as error:
+            what = f"has not answered for {self._silence:g} s (limits.scheduler_seconds)"
+            raise LostEngineError(f"the dask scheduler {self._name} {what}") from error
         except Exception as error:
             raise self._gone() from error
         if self._threads:
@@ -150,10 +157,13 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def connected(address: str | None, workers: int, memory: str | None, patience: float) -> Iterator[Cluster]:
+def connected(
+    address: str | None, workers: int, memory: str | None, patience: float, silence: float | None
+) -> Iterator[Cluster]:
     """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
 
-    The arguments are the engine's options; ``workers`` and ``memory`` are for a cluster on this machine.
+    The arguments are the engine's options; ``workers`` and ``memory`` are for a cluster on this machine; ``silence``:
+    seconds for which one at an address may not answer.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
@@ -165,18 +175,20 @@ def connected(address: str | None, workers: int, memory: str | None, patience: f
             local = LocalWorkers(address, workers, memory_share(memory, workers), place)
             stack.callback(local.close)
             local.tend()
-        client = _client(address, patience)
+        client = _client(address, patience, None if local else silence)
         stack.callback(client.close, _SECONDS_TO_CLOSE)
-        yield Cluster(client, local, patience, "of this run" if local else f"at {address}")
+        yield Cluster(client, local, patience, silence, "of this run" if local else f"at {address}")
 
 
-def _client(address: str, patience: float) -> Client:
+def _client(address: str, patience: float, silence: float | None) -> Client:
     try:
         # Before a client is made: one that is not finished waits and complains when it is thrown away.
         scheme, location = parse_address(address)
         get_backend(scheme).get_address_host(location)
         if scheme in _SOCKETS:
             _wait_for(address, parse_host_port(location), patience)
+        if scheme == "tcp" and silence is not None:
+            _check_alive(parse_host_port(location), silence)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)
@@ -200,6 +212,15 @@ def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
             time.sleep(_AGAIN)
         else:
             return
+
+
+def _check_alive(place: tuple[str, int], silence: float) -> None:
+    """Refuse a scheduler that accepts connections and says nothing, where a client would wait for minutes."""
+    with socket.create_connection(place, timeout=silence) as connection:
+        try:
+            connection.recv(1)  # the beginning of its greeting
+        except TimeoutError:
+            raise TimeoutError(f"it has said nothing for {silence:g} s (limits.scheduler_seconds)") from None
 
 
 @contextlib.contextmanager

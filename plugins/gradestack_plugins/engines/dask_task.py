@@ -18,7 +18,7 @@ import cloudpickle
 from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
 from gradestack_plugins.engines.local import apply
 from gradestack_plugins.engines.processes import Raised, caught
-from gradestack_plugins.engines.time_limit import process_limit, seconds_of
+from gradestack_plugins.engines.time_limit import limits_of, process_limit
 
 _HINT = "data and run directory must be on a path that all machines share, under the same name"
 VERSIONS = "the scheduler and all workers need the same versions of gradestack and its plugins"
@@ -102,7 +102,7 @@ class Task:
         """
         work = self.order.work()
         try:
-            with process_limit(seconds_of(work)):
+            with process_limit(limits_of(work).seconds_per_grade):
                 return apply(work, self.shard)
         except (GradestackError, OSError, KeyboardInterrupt) as error:
             return caught(error, self.shard)

@@ -10,7 +10,6 @@ from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, same_directory, usable_cores
-from gradestack_plugins.engines.time_limit import seconds_of, time_limit
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +25,7 @@ class Serial(Engine):
 def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
     """Return ``work(shard)``."""
     try:
-        with same_directory(), time_limit(seconds_of(work)):
+        with same_directory():
             return work(shard)
     except MemoryError as error:
         raise PluginError(f"{shard.input.shown}: not enough memory for the range from byte {shard.start}") from error

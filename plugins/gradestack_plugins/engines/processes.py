@@ -43,7 +43,7 @@ from gradestack_plugins.engines.machine import (
     threads,
     usable_cores,
 )
-from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME, GRACE, overdue, process_limit, seconds_of, time_limit
+from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME, GRACE, limits_of, overdue, process_limit
 
 TRIES = 2
 """How often a range may be lost before it is done alone."""
@@ -111,7 +111,7 @@ def _reached(watched: Any, shard: Shard) -> tuple[int | None, float]:
 
 def _fault(work: Any, seconds: float) -> Fault:
     """Return what the record a worker died at is reported with: the worker was ended for its time, or else died."""
-    limit = seconds_of(work)
+    limit = limits_of(work).seconds_per_grade
     return _KILLER if limit is None or seconds < limit + GRACE - _EARLY else overdue(limit)
 
 
@@ -291,7 +291,7 @@ def _serve(
     if memory is not None:
         limit_memory(memory)
         most = allocated() + memory // 2
-    with contextlib.suppress(EOFError, OSError), process_limit(seconds_of(work)):  # the run is gone
+    with contextlib.suppress(EOFError, OSError), process_limit(limits_of(work).seconds_per_grade):  # the run is gone
         line.send(None)
         while (place := line.recv()) is not None:
             line.send_bytes(_answer(work, shards[place]))
@@ -301,7 +301,7 @@ def _serve(
 
 def _answer(work: Any, shard: Shard) -> bytes:
     try:
-        with _printed(), same_directory(), time_limit(seconds_of(work)):
+        with _printed(), same_directory():
             result = work(shard)
         return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown

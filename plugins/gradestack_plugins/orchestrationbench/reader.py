@@ -339,10 +339,12 @@ class OrchestrationBenchReader(RecordReader):
                 yield replace(sample, source=Source(file=shown, ordinal=ordinal))
                 ordinal += 1
 
-    def _identified(self, samples: Sequence[Sample], data: JSON) -> Iterator[Sample]:
+    def _identified(self, samples: Sequence[Sample], data: JSON) -> Iterator[Sample | BadRecord]:
         """Yield a file's samples with the scenario's id from where the user says; a step's own stands behind it."""
         for given, found in zip(samples, self.identified(samples, data), strict=True):
-            if isinstance(found, Sample):
+            if isinstance(found, BadRecord):
+                yield found
+            else:
                 step = given.facets.get("step")
                 moved = self.unit == "step" and found.id != given.id
                 yield replace(found, id=f"{found.id}/{step}", cluster=found.id) if moved else found
@@ -350,7 +352,7 @@ class OrchestrationBenchReader(RecordReader):
     def _load(self, path: Path) -> tuple[JSON, str]:
         """Return (content, problem); a file that holds nothing (an empty object, null) cannot be read either."""
         try:
-            raw = path.read_bytes()
+            raw = read_regular(path)
             data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)
         except (OSError, JsonProblem, UnicodeDecodeError) as error:
             return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from gradestack import JSON, DataError
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads, read_regular
 
 Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
 
@@ -72,7 +72,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 def read_verdicts(path: Path) -> Verdicts:
     """Return the verdicts of a JSON file: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, ...}}}}}``."""
     try:
-        return msgspec.convert(loads(path.read_bytes()), Verdicts)
+        return msgspec.convert(loads(read_regular(path)), Verdicts)
     except (OSError, JsonProblem) as error:
         raise DataError(f"verdicts {path}: {error}") from error
     except msgspec.ValidationError as error:

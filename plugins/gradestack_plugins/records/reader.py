@@ -27,7 +27,7 @@ from gradestack import (
     read_records,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, path_steps, path_value
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, path_steps, path_value, read_regular
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
@@ -148,7 +148,7 @@ class Records(RecordReader):
             if not given.path.is_file():
                 what = "is a directory" if given.path.is_dir() else "no such file"
                 raise DataError(f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected")
-            form = _form_of(given.path)
+            form = _form_of(given.path, self.records)
             columns = self._guessed(given, form).columns
             extra = {"form": form, "stem": stem, "columns": columns}
             yield RecordFile(input=given, ranges=None if form == "records" else (Range(),), extra=extra)
@@ -171,7 +171,7 @@ class Records(RecordReader):
             DataError: Nothing in it says what an agent did.
         """
         for given in inputs.data[:1]:
-            found = self._guessed(given, form := _form_of(given.path))
+            found = self._guessed(given, form := _form_of(given.path, self.records))
             if not found.shows_a_run and not self.columns:
                 what = f"{given.shown}: no messages, calls or answer of an agent"
                 raise DataError(what, *_advice(found.rows, given.path))
@@ -204,7 +204,12 @@ class Records(RecordReader):
             DataError: Nobody can tell which list holds them.
         """
         if self.records is not None:
-            found = document if self.records == "$" else path_value(document, path_steps(self.records))
+            try:
+                found = document if self.records == "$" else path_value(document, path_steps(self.records))
+            except RecursionError:
+                raise DataError(f"{given.shown}: nested too deeply for {self.records[:_LONGEST_NAME]}") from None
+            except ValueError as error:
+                raise DataError(f"{given.shown}: {error}") from error
             if not isinstance(found, list | dict):
                 raise DataError(f"{given.shown}: there is no list of records at {self.records}")
             return found if isinstance(found, list) else [found]
@@ -318,7 +323,7 @@ def _is_of_another_form(record: dict[str, Any]) -> bool:
 
 
 def _content(given: Input) -> bytes:
-    return given.path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    return read_regular(given.path).removeprefix(b"\xef\xbb\xbf")
 
 
 def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
@@ -379,8 +384,11 @@ def _columns(head: bytes, least: int) -> list[str]:
     return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
 
 
-def _form_of(path: Path) -> Form:
-    """Return how a file is laid out: by its first bytes, and where it begins as no JSON does, CSV."""
+def _form_of(path: Path, place: str | None) -> Form:
+    """Return how a file is laid out: by its first bytes, and where it begins as no JSON does, CSV.
+
+    One JSON object is a document where a place in it is named, or it holds a list of records.
+    """
     with path.open("rb") as file:
         head = file.read(_HEAD)
         if head.startswith(tables.PARQUET):
@@ -393,7 +401,8 @@ def _form_of(path: Path) -> Form:
         try:
             line, _, rest = text.partition(b"\n")
             value = loads(line)
-            if not rest.strip() and any(_lists_of(value)) and not guess([value], reader_of).shows_a_run:
+            found = any(_lists_of(value)) and not guess([value], reader_of).shows_a_run
+            if not rest.strip() and (place is not None or found):
                 return "document"
         except JsonProblem:
             whole = head + file.read(_LARGEST_DOCUMENT)

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, ci_command
+from gradestack import Report, Reporter, terminal_line
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.pages.environment import check_limits
 from gradestack_plugins.pages.index import all_reasons, index_of, name_of, verdict, worst
@@ -69,3 +69,13 @@ def _why(grade: Mapping[str, Any]) -> str:
     found = as_text(fault.get("message")) or "; ".join(told[:3]) or as_text(grade.get("rationale"))
     score = f"score {grade.get('score')}" if state == "graded" else state
     return f"{score}: {found}" if found else score
+
+
+def ci_command(name: str, title: object, message: object) -> str:
+    r"""Return a workflow command of GitHub as one line: ``::error title=TITLE::MESSAGE``.
+
+    >>> print(ci_command("error", "a: b", "50%"))
+    ::error title=a%3A b::50%25
+    """
+    head, body = (terminal_line(each).replace("%", "%25") for each in (title, message))
+    return f"::{name} title={head.replace(':', '%3A').replace(',', '%2C')}::{body}"

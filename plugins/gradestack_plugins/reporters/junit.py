@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, xml_text
+from gradestack import Report, Reporter, terminal_line
 from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.pages.environment import check_limits
 from gradestack_plugins.pages.index import all_reasons
@@ -148,3 +149,16 @@ def _gate_suite(gates: list[Mapping[str, Any]]) -> Iterator[str]:
         actual = f"{as_text(gate.get('outcome'))}, actual: {gate.get('actual')}"
         yield _case(_GATES, _Case("passed" if passed else "failure", text, "", brief(actual, 300), ""))
     yield "</testsuite>\n"
+
+
+def xml_text(text: object) -> str:
+    r"""Return a text for the inside of an XML element or of an attribute in double quotes.
+
+    Each line is made safe as for a terminal, so that what XML cannot hold (control characters, lone surrogates) stands
+    escaped as in a Python string; markup is escaped. Line ends stay.
+
+    >>> print(xml_text('a < "b"'))
+    a &lt; &quot;b&quot;
+    """
+    lines = str(text).replace("\r\n", "\n").split("\n")
+    return escape("\n".join(map(terminal_line, lines)), {'"': "&quot;"})

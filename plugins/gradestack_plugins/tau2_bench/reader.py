@@ -24,6 +24,7 @@ from gradestack.jsonio import (
     iter_members,
     loads,
     open_regular,
+    read_regular,
 )
 from gradestack_plugins.tau2_bench.records import Setting, sample_of, setting_of
 
@@ -179,7 +180,7 @@ class Tau2(RecordReader):
             yield from super().elements(file, part)
             return
         try:
-            yield Element(0, 1, loads(file.path.read_bytes()))
+            yield Element(0, 1, loads(read_regular(file.path)))
         except JsonProblem as problem:
             yield Element(0, 1, problem=str(problem))
         except OSError as error:

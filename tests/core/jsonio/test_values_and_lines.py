@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
-from gradestack.jsonio.values import loads_long
 from tests.conftest import examples
 from tests.core.outcomes import data
 
@@ -172,37 +171,6 @@ def test_compact_keeps_the_order_and_never_raises():
     assert compact({"b": 1, "a": "é"}) == '{"b": 1, "a": "é"}'
     assert compact({1, 2}) == "{1, 2}"
     assert compact(loop) == "[[...]]"
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@settings(deadline=None)
-@given(VALUES, st.integers(1, 30), st.booleans())
-def test_long_texts_have_the_same_value(value, long, spaced):
-    text = (" " * spaced + json.dumps(value) + "\n").encode()
-    with patch("gradestack.jsonio.values._PIECE", long):
-        assert repr(loads_long(text)) == repr(loads(text))
-
-
-@pytest.mark.parametrize("text", [b'{"a": [1, "xxxxxxxx", }', b'{"a": "xxxxxxx\xff"}', b'["xxxxxxxxx"] 1'])
-def test_long_texts_are_refused_alike(text):
-    with pytest.raises(JsonProblem) as usual:
-        loads(text)
-    with patch("gradestack.jsonio.values._PIECE", 4), pytest.raises(JsonProblem) as long:
-        loads_long(text)
-    assert str(long.value) == str(usual.value)
-
-
-def test_a_long_text_that_is_there_twice_is_kept_once():
-    """An answer stands in its row up to three times."""
-    long = "ä" * 200_000
-    found = loads_long(json.dumps({"a": long, "b": {"c": [1, long]}, "d": f"{long}."}).encode())
-    assert found == {"a": long, "b": {"c": [1, long]}, "d": f"{long}."}
-    assert found["a"] is found["b"]["c"][1]
 
 
 def lines(path, **options):

@@ -16,9 +16,10 @@ import pytest
 import gradestack
 from gradestack import UNDER_WAY, Grade, Grader, Sample, TimedOut
 from gradestack.grading import block
+from gradestack.interpreter import LOOKS, Limits, time_limit
 from gradestack_plugins.engines import time_limit as module
 from gradestack_plugins.engines.processes import alone
-from gradestack_plugins.engines.time_limit import seconds_of, time_limit
+from gradestack_plugins.engines.time_limit import limits_of
 from tests.plugins.engines.test_recovery import SHARD, Work, attempt
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
@@ -76,7 +77,7 @@ def test_a_grade_that_takes_too_long_fails(how):
     assert report.header["timed_out"] == 2
     (warning,) = report.header["warnings"]
     assert warning.startswith(
-        "2 grades took longer than 0.2 s (limits.seconds_per_grade) and failed, or have no reasons:"
+        "2 grades or records took longer than 0.2 s (limits.seconds_per_grade) and failed, or have no reasons:"
     )
 
 
@@ -117,7 +118,7 @@ def test_there_may_be_no_limit(seconds):
     suite = gradestack.load_suite(
         {"target": {"paths": ["examples/quickstart/runs.jsonl"]}, "limits": {"seconds_per_grade": seconds}}
     )
-    assert suite.seconds_per_grade is None
+    assert suite.limits.seconds_per_grade is None
 
 
 def test_a_strict_run_ends_with_the_grade():
@@ -148,7 +149,7 @@ def test_whoever_uses_the_timer_keeps_it():
     before = signal.getsignal(signal.SIGALRM)
     assert before is signal.SIG_DFL
     with time_limit(60):
-        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / module.LOOKS
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / LOOKS
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
 
     def mine(*_):
@@ -192,12 +193,12 @@ def test_the_record_a_worker_was_ended_at():
         def plan(self):
             return self
 
-        seconds_per_grade: float = 60.0
+        limits = Limits(seconds_per_grade=60.0)
 
         def last_position(self, shard):
             return self.reached[-1], 71.0
 
-    assert seconds_of(Slow()) == 60.0
+    assert limits_of(Slow()).seconds_per_grade == 60.0
     work = Slow(frozenset({5}))
     assert alone(work, SHARD, attempt) == {(4, 5): "timed_out"}
     assert work.reached.count(5) == 2

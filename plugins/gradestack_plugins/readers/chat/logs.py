@@ -27,7 +27,17 @@ from gradestack import (
     read_records,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges, whole_lines
+from gradestack.jsonio import (
+    Element,
+    JsonProblem,
+    Range,
+    compact,
+    first_records,
+    loads,
+    read_regular,
+    record_ranges,
+    whole_lines,
+)
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import Identity, stems
@@ -169,7 +179,7 @@ class ChatLogs(RecordReader):
         """Return what stands beside the messages of the first records."""
         if form == "document":
             with suppress(JsonProblem, OSError):  # reading it will say so
-                value = loads(given.path.read_bytes().removeprefix(_BOM))
+                value = loads(read_regular(given.path).removeprefix(_BOM))
                 return guess(map(self._own_keys, _listed(value) or [value]))
         if form != "records":
             return Guess()
@@ -262,7 +272,7 @@ class ChatLogs(RecordReader):
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
         source = Source(file=shard.input.shown, line=1)
         try:
-            value = loads(shard.input.path.read_bytes().removeprefix(_BOM))
+            value = loads(read_regular(shard.input.path).removeprefix(_BOM))
         except JsonProblem as problem:
             yield BadRecord(source=source, reason=str(problem))
             return

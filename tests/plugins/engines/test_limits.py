@@ -1,0 +1,189 @@
+"""Records that are too long, and paths that are followed for too long: bad records on every engine, never the end."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import until
+
+ENGINES = ["serial", "processes", pytest.param("dask", marks=pytest.mark.faults)]
+MIB = 1024 * 1024
+GOOD = {"predicted": "x", "expected": "x"}
+
+
+def grade(place, *arguments, memory=None):
+    """Run the command; ``memory``: bytes of address space it has."""
+    command = [
+        str(Path(sys.executable).with_name("gradestack")),
+        "grade",
+        *arguments,
+        "-o",
+        "out",
+        "--set",
+        "reports=[]",
+    ]
+    limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, preexec_fn=limit, check=False)
+
+
+def ids(place):
+    return [json.loads(line)["sample"]["id"] for line in (place / "out/results.jsonl").read_text().splitlines()]
+
+
+def long_line(size, file, text, *, listed=False):
+    """Write three records, the second of which is so long by a text, piece by piece; as a list on request."""
+    with file.open("w") as to:
+        for number in range(3):
+            head, tail = json.dumps({"id": f"t{number}", **GOOD, "input": "?"})[:-1].split("?")
+            to.write(("[" if number == 0 else ",") * listed + head)
+            for _ in range(size // MIB if number == 1 else 0):
+                to.write('\\"[' * (MIB // 3))
+            to.write(tail + "}" + ("]" if number == 2 else "") * listed + "\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize(
+    ("reader", "engine"),
+    [("jsonl", "serial"), ("records", "processes"), pytest.param("list", "serial", marks=pytest.mark.faults)],
+)
+def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
+    """300 MB where 700 may be had: the decoder of JSON ended the process by a segmentation fault."""
+    long_line(300 * MIB, tmp_path / "runs.jsonl", "x", listed=reader == "list")
+    reader = "records" if reader == "list" else reader
+    found = grade(tmp_path, "runs.jsonl", "--reader", reader, "--engine", engine, memory=700 * MIB)
+    assert found.returncode == 0, found.stderr
+    assert "bytes long, more than 67,108,864 (limits.record_bytes)" in found.stdout
+    assert "1 bad record left out:\n  runs.jsonl:2: 31" in found.stdout
+    assert ids(tmp_path) == ["t0", "t2"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("listed", [False, True], ids=["lines", "list"])
+def test_the_limit_of_a_record(tmp_path, engine, listed):
+    long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
+    arguments = ["runs.json", "--reader", "records", "--engine", engine, "--set"]
+    assert "bad record" not in grade(tmp_path, *arguments, "limits.record_bytes=4194304").stdout
+    assert ids(tmp_path) == ["t0", "t1", "t2"]
+    found = grade(tmp_path, *arguments, "limits.record_bytes=2097152")
+    assert "more than 2,097,152 (limits.record_bytes)" in found.stdout
+    assert ids(tmp_path) == ["t0", "t2"]
+    assert found.returncode == 0
+    assert grade(tmp_path, *arguments, "limits.record_bytes=none").returncode == 0
+    assert ids(tmp_path) == ["t0", "t1", "t2"]
+
+
+def test_one_document_above_the_limit(tmp_path):
+    """A chat log that is one object is one record."""
+    talk = [{"role": "user", "content": "x" * 2 * MIB}, {"role": "assistant", "content": "x"}]
+    (tmp_path / "log.json").write_text(json.dumps({"id": "a", "messages": talk}, indent=1))
+    found = grade(tmp_path, "log.json", "--reader", "openai", "--set", "limits.record_bytes=1048576")
+    assert found.returncode == 3
+    assert "log.json:1: 2,097,2" in found.stderr
+    assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
+
+
+PATHS = {
+    "wildcards": "$.facets.tree..*..*..*..*..*",
+    "pattern": "$.facets.tree[?search(@.text, '^(a+)+$')]",
+}
+
+
+def tree():
+    found = {"text": "a" * 40 + "!"}
+    for number in range(40):
+        found = {"a": found, "b": [1, 2, {"x": number}]}
+    return [{"text": "a" * 40 + "!"}, found, found]
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl"])
+def test_a_path_without_end(tmp_path, engine, path, how):
+    """Followed for longer than a grade may take, also while columns and the stack are looked for: a bad record."""
+    rows = [{"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}} for n in range(3)]
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    options = {
+        "mapped": ["--reader=records", "--map=id=id", "--map=text=predicted", f"--map=facets.z={path}"],
+        "id of records": ["--reader=records", "--id", path, "--grader=exact_match"],
+        "id of jsonl": ["--reader=jsonl", "--id", path, "--grader=exact_match"],
+    }[how]
+    limit = "limits.seconds_per_grade=0.3"
+    found = grade(tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit)
+    assert found.returncode == 0, found.stderr
+    assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in found.stdout
+    assert "runs.jsonl:2: the path" in found.stdout
+    assert "1 grade or record took longer than 0.3 s" in found.stdout
+    assert len(ids(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"])
+def test_a_path_to_the_records(tmp_path, records):
+    (tmp_path / "runs.json").write_text(json.dumps({"runs": [{"id": "a", "predicted": "x", "t": tree()}]}))
+    limit = "limits.seconds_per_grade=0.3"
+    found = grade(tmp_path, "runs.json", "--reader", "records", "--records", records, "--set", limit)
+    assert found.returncode == 3, found.stderr
+    assert found.stderr.startswith("error: runs.json: ")
+    assert ("took longer than 0.3 s" if len(records) < 100 else "nested too deeply") in found.stderr
+
+
+SCHEDULER = """
+import asyncio
+from distributed import Scheduler, Worker
+
+async def serve():
+    async with Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
+        async with Worker(scheduler.address, nthreads=1, memory_limit=0, dashboard=False, host="127.0.0.1"):
+            print(scheduler.address, flush=True)
+            await scheduler.finished()
+
+asyncio.run(serve())
+"""
+GRADER = """
+import time
+from pathlib import Path
+
+def slow(sample):
+    Path("begun").touch()
+    time.sleep(0.3)
+    return 1.0
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
+@pytest.mark.parametrize("when", ["before it begins", "at work"])
+def test_a_scheduler_that_is_stopped(tmp_path, when):
+    """It holds its connections open and answers nothing: the run ends after the limit, with exit code 2."""
+    pytest.importorskip("distributed")
+    (tmp_path / "slow.py").write_text(GRADER)
+    for number in range(40):
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps({"id": f"t{number}", "predicted": "x"}) + "\n")
+    with subprocess.Popen(
+        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as cluster:
+        address = cluster.stdout.readline().strip()
+        if when == "before it begins":
+            cluster.send_signal(signal.SIGSTOP)
+        options = ["--grader", "slow.py:slow", "--allow-code", "--engine", "dask", "--set", f"engine.address={address}"]
+        files = [str(path) for path in tmp_path.glob("*.jsonl")]
+        limit = ["--set", "limits.scheduler_seconds=2", "--set", "reports=[]", "-o", "out"]
+        command = [Path(sys.executable).with_name("gradestack"), "grade", *files, *options, *limit]
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
+            until((tmp_path / "begun").exists if when == "at work" else lambda: True)
+            cluster.send_signal(signal.SIGSTOP)
+            try:
+                found = run.communicate(timeout=60)[1].decode()
+            finally:
+                run.kill()
+                cluster.kill()
+    assert "Traceback" not in found
+    assert run.returncode == 2
+    if when == "at work":
+        assert f"the dask scheduler at {address} has not answered for 2 s (limits.scheduler_seconds)" in found
+    else:
+        assert f"no dask scheduler answers at {address}" in found
+        assert "it has said nothing for 2 s (limits.scheduler_seconds)" in found

@@ -30,7 +30,7 @@ from gradestack_plugins.pages.index import Lost, RowIndex, index_of, lost
 from gradestack_plugins.pages.jsonview import Line, lines
 from gradestack_plugins.pages.losses import agreement_of, funnel_of, loss_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
-from gradestack_plugins.pages.tasks import Reliability, passes_of, reliability_of
+from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
 
 STATES = ("graded", "skipped", "failed", "missing")
@@ -225,7 +225,6 @@ def _lead(
         findings=findings(summary, index, success, own, reliable.noun, aside),
         opposed=opposed(index, main, words, main) if success is not None and main != own else None,
         about_tasks=reliable.about,
-        passes=passes_of(reliable, words["passed"]),
         funnel=funnel_of(index),
     )
 

@@ -8,7 +8,6 @@ from itertools import accumulate, pairwise
 
 import msgspec
 
-from gradestack_plugins.pages.draw import Shape, bars
 from gradestack_plugins.pages.index import RowEntry, RowIndex
 from gradestack_plugins.pages.text import counted, number
 
@@ -74,13 +73,3 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
     (trials,) = sizes
     passes = {passed: times for (_, passed), times in sorted(found.items())} if outcome else {}
     return Reliability(tasks, trials, passes, len(models))
-
-
-def passes_of(reliable: Reliability, word: str) -> Shape | None:
-    """Return tasks by how many of their trials are a success; None where trials differ, are one, or nobody judged."""
-    most = reliable.trials or 1
-    if most < 2 or not reliable.passes:
-        return None
-    counts = [reliable.passes.get(passed, 0) for passed in range(most + 1)]
-    heading = f"Tasks by number of “{word}” trials, of {most}"
-    return bars(heading, list(map(str, range(most + 1))), counts, [passed / most for passed in range(most + 1)])

@@ -12,7 +12,7 @@ from gradestack_plugins.pages.index import (
     verdict,
 )
 from gradestack_plugins.pages.markdown import table
-from gradestack_plugins.pages.tasks import passes_of, reliability_of
+from gradestack_plugins.pages.tasks import reliability_of
 from tests.core.outcomes import data
 
 DATA = data(__file__, "tasks.yaml")
@@ -131,13 +131,13 @@ def test_large_tables_are_cut_and_counted():
 
 
 @pytest.mark.parametrize(
-    ("passed", "counts"), [([(0, 1), (1, 1)], [0, 1, 1]), ([(1,), (0,)], None), ([(1, 1), (0,)], None), ([], None)]
+    ("passed", "counts"),
+    [([(0, 1), (1, 1)], {1: 1, 2: 1}), ([(1,), (0,)], {0: 1, 1: 1}), ([(1, 1), (0,)], {}), ([], {})],
 )
 def test_tasks_are_counted_by_their_successes(passed, counts):
     rows = [row(f"t{n}", run, float(each)) for n, own in enumerate(passed) for run, each in enumerate(own)]
-    found = passes_of(reliability_of(index(*rows), outcome=True), "solved")
-    assert (None if found is None else [bar.count for bar in found.bars]) == counts
-    assert passes_of(reliability_of(index(*rows), outcome=False), "") is None
+    assert reliability_of(index(*rows), outcome=True).passes == counts
+    assert reliability_of(index(*rows), outcome=False).passes == {}
 
 
 def test_the_state_of_a_sample_is_that_of_its_outcome():

@@ -83,7 +83,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/letta": 1_728,
     "plugins/gradestack_plugins/openai_logs": 314,
     "plugins/gradestack_plugins/orchestrationbench": 3_610,
-    "plugins/gradestack_plugins/pages": 6_901,
+    "plugins/gradestack_plugins/pages": 6_889,
     "plugins/gradestack_plugins/readers": 3_362,
     "plugins/gradestack_plugins/records": 688,
     "plugins/gradestack_plugins/reporters": 323,
@@ -96,7 +96,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_103,
     "plugins/gradestack_plugins/when2call": 1_287,
     "core": 19_121,
-    "plugins": 37_182,
+    "plugins": 37_170,
     "tests": 47_114,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -85,8 +85,8 @@ def _common(one: int | None, other: int | None) -> int | None:
 
 
 def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
-    asked, wanted = None if reader.simulated_users else sample.input, sample.expected
-    words = None if asked is None else " ".join([asked] if isinstance(asked, str) else asked).split()
+    asked, wanted = None if reader.simulated_users else sample.input or None, sample.expected
+    words = None if asked is None else (asked if isinstance(asked, str) else asked[0]).split()
     try:
         text: Any = msgspec.json.encode(wanted, order="deterministic")
     except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON

@@ -168,17 +168,27 @@ def test_a_file_that_changes_while_it_is_graded_is_refused(command, tmp_path, ch
     assert not (tmp_path / "out").exists()
 
 
+FILES = {
+    "jsonl": ("".join(f'{{"id": "t{number}", "predicted": "x"}}\n' for number in range(5)), 5),
+    "openai": ('{"role": "user", "content": "q"}\n{"role": "assistant", "content": "a"}\n', 1),
+    "when2call": ("".join(f'{{"uuid": "t{number}", "predicted_label": "tool_call"}}\n' for number in range(5)), 5),
+}
+
+
+@pytest.mark.parametrize("reader", FILES)
 @pytest.mark.parametrize("engine", ["serial", "processes"])
-def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, engine):
-    """The header's checksum is of the lines that were read."""
-    text = (tmp_path / "runs.jsonl").read_bytes()
-    done = command(APPEND, engine)
+def test_appended_lines_are_not_graded_and_a_warning_says_so(command, tmp_path, engine, reader):
+    """The header's checksum is of the lines that were read; a chat log is one sample, of the lines there were."""
+    text, samples = FILES[reader]
+    (tmp_path / "runs.jsonl").write_text(text)
+    done = command(APPEND, engine, "runs.jsonl", "--reader", reader)
     assert done.returncode == 0, done.stderr
     assert "Warning: runs.jsonl: 39 bytes were appended while it was read and are not graded" in done.stdout
     report = gradestack.load_report(tmp_path / "out")
     (entry,) = report.header["inputs"]
-    assert (entry["bytes"], entry["sha256"]) == (len(text), hashlib.sha256(text).hexdigest())
-    assert (report.metrics["total"], report.summary["bad_records"]["count"]) == (5, 0)
+    assert (entry["bytes"], entry["sha256"]) == (len(text), hashlib.sha256(text.encode()).hexdigest())
+    assert report.metrics["total"] == samples
+    assert report.summary["bad_records"]["count"] == 0
 
 
 def test_a_packed_file_that_is_replaced_after_it_was_unpacked_is_refused(command, tmp_path):

@@ -171,7 +171,6 @@ def _folder_like(folder: Path) -> Path:
 
 
 def _link(folder: Path, place: Path, left_out: str) -> None:
-    """Put links to the entries of a directory into another; none where they are many, and none to packed files."""
     with os.scandir(folder) as found:
         entries = list(islice(found, _MOST + 1))
     for each in entries if len(entries) <= _MOST else ():

@@ -76,5 +76,6 @@ class InputFiles:
             raise DataError(f"{shown}: {what}; grade it again when nothing writes to it")
 
     def _appended(self, path: Path, shards: Iterable[Shard]) -> bool:
-        ended = [shard.end is not None for shard in shards if shard.input.path == path]
-        return bool(ended) and all(ended) and ends_of(path, 0, self.states[path].size) == self._ends.get(path)
+        size = self.states[path].size
+        ended = [shard.end is not None and shard.end <= size for shard in shards if shard.input.path == path]
+        return bool(ended) and all(ended) and ends_of(path, 0, size) == self._ends.get(path)

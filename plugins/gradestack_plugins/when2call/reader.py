@@ -175,7 +175,7 @@ class When2CallReader(RecordReader):
         for given in inputs.data:
             if inputs.dataset is not None:
                 yield RecordFile(input=given, file=inputs.dataset, extra="dataset")
-            yield RecordFile(input=given, ranges=(Range(),))
+            yield RecordFile(input=given, ranges=(Range(end=given.path.stat().st_size),))
 
     @override
     def read(self, shard: Shard, index: When2CallIndex) -> Iterator[Sample | BadRecord]:

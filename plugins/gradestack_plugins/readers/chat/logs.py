@@ -170,6 +170,8 @@ class ChatLogs(RecordReader):
                     raise DataError(f"{given.shown}: {what}; a file of chat logs is expected")
                 form = _form_of_file(given.path)
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
+            if form == "entries":
+                ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
             extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}

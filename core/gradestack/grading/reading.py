@@ -46,12 +46,12 @@ def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: An
     Questions that differ between the runs of one input, as those of simulated users do, say nothing. With a dataset, an
     id stands for its row.
     """
-    several = len(inputs.data) > 1 and inputs.dataset is None
-    kinds = _tasks(reader, shards, index) if several else {}
+    kinds = _tasks(reader, shards, index) if len(inputs.data) > 1 and inputs.dataset is None else {}
     if not kinds:
         return index
     ids = {(name, task): f"{names[0]}:{task}" for task in kinds for names in kinds[task] for name in names}
-    shown = ", ".join(each.shown for each in inputs.data if each.name in {name for name, _ in ids})
+    names = {name for name, _ in ids}
+    shown = ", ".join(each.shown for each in inputs.data if each.name in names)
     stands, first = "id stands" if len(kinds) == 1 else "ids stand", next(iter(kinds))
     note = f"{len(kinds):,} {stands} for other questions or expectations in each of {shown}: tasks of their own"
     return Separated(index, ids, f"{note}, the first: {' and '.join(f'{each[0]}:{first}' for each in kinds[first])}")
@@ -86,7 +86,7 @@ def _common(one: int | None, other: int | None) -> int | None:
 
 def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
     asked, wanted = None if reader.simulated_users else sample.input or None, sample.expected
-    words = None if asked is None else (asked if isinstance(asked, str) else asked[0]).split()
+    words = None if asked is None else str(asked if isinstance(asked, str) else asked[0]).split()
     try:
         text: Any = msgspec.json.encode(wanted, order="deterministic")
     except (TypeError, ValueError, OverflowError, RecursionError):  # not all of it is JSON

@@ -118,11 +118,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return [values[code] for code in codes]
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
-        """Return whether each row passes, None where it has no part.
-
-        By the run's verdict for the outcome grader; else by the grade's own, or of shares by the score: 1 and more,
-        where lower is better 0 and less, and where neither is, nobody knows.
-        """
+        """Return whether each row passes, None where it has no part."""
         better: Any = self.declared(key)["better_is"] if self.share(key) else "neither"
         success, lost = Success(key, better=better), None if failed == "skip" else False
         grades, codes = self._grades(key)

@@ -23,7 +23,6 @@ class Located(NamedTuple):
     path: str
     """The whole path below the aggregator."""
     reason: Any = None
-    """What stands beside it under ``NAME_reason``."""
     interval: Any = None
     """What stands beside it under ``NAME_interval``, or for it in that of the map it is in; for a mean in ``ci95``."""
 

@@ -157,11 +157,7 @@ class Scores:
         return found
 
     def groups(self, per: str) -> dict[str, Scores]:
-        """Return group name -> scores, by model or by a facet, in order of first appearance.
-
-        A facet that no sample has gives no groups, so that a mistyped one does not pass for a group of everything. A
-        group in which nothing could be graded is there too, with no scores: a gate has no data about it.
-        """
+        """Return group name -> scores, by model or by a facet, in order of first appearance."""
         column = self.table.keys["model" if per == "model" else "facets"]
         values = (
             [each or None for each in column.values]

@@ -133,7 +133,8 @@ def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[st
 
 def _first_reason(recorded: Report, key: str) -> str:
     """Return why the first sample has no grade of a grader, on one line."""
-    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in recorded.rows()), {})
+    grades = (row["grades"].get(key) or {} for row in recorded.rows())
+    grade: Mapping[str, Any] = next((each for each in grades if each.get("state") != Outcome.GRADED), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
     said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
     return terminal_line(" ".join(str(said).split())[:_LONGEST])
@@ -156,6 +157,10 @@ def _warnings(
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
     found += [*_remarks(merged), *_unmatched(suite, merged)]
+    key = "" if suite.success is None or suite.reader.component.stack != "auto" else suite.success.grader
+    if key in counts and counts[key].graded and (skipped := counts[key].states[Outcome.SKIPPED]):
+        why = "" if suite.rows == "none" else f", the first: {_first_reason(recorded, key)}"
+        found.append(f"{skipped} of {merged.samples} samples are in no rate of {key!r}{why}{_fix(suite, key)}")
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         states, lost = count.states, count.lost
@@ -370,6 +375,10 @@ def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, record
         return None
     others = ", ".join(f"{number} {state}" for state, number in counts[key].states.items() if number)
     why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{_fix(suite, key)}"
+
+
+def _fix(suite: Suite, key: str) -> str:
+    """Return what to do where a grader lacks what it compares with; nothing where it does not or has a dataset."""
     compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
-    fix = "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{fix}"
+    return "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""

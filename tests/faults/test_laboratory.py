@@ -210,6 +210,31 @@ def test_a_full_disk(laboratory, expected, small_disk, engine, marked):
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("kib", [4, 16, 40])
+def test_a_full_disk_under_a_comparison(laboratory, small_disk, kib):
+    """One message and exit 3, whether the pages or the data lack room; no page is left half written."""
+    assert laboratory.run(laboratory.place / "out", "serial").returncode == 0
+    place = small_disk(f"size={kib}k")
+    command = [sys.executable, "-m", "gradestack.cli", "compare", "out", "out", "-o", str(place / "compared")]
+    done = subprocess.run(
+        command, cwd=laboratory.place, capture_output=True, text=True, check=False, timeout=60, env={**os.environ}
+    )
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(place.glob("compared/*"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is always full")  # noqa: PTH110
+def test_an_error_that_cannot_be_written_either(tmp_path):
+    """Standard error on a full disk: the exit code is not that of a failed gate."""
+    command = [sys.executable, "-m", "gradestack.cli", "compare", "none", "none"]
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=full, check=False)
+    assert done.returncode == 3
+
+
+@pytest.mark.faults
 def test_an_output_that_is_read_only(laboratory, small_disk):
     """Exit 2 before any work is done, with the place."""
     place = small_disk("size=1m,ro")

@@ -444,6 +444,8 @@ def main(arguments: list[str] | None = None) -> None:
         code = _exit_code(given)
     except KeyboardInterrupt:  # one more, while the first was dealt with
         code = EXIT_INTERRUPTED
+    except OSError:  # the error cannot be written either
+        code = DataError.exit_code
     if arguments is None:
         ignore_sigint_at_exit()
         gc.freeze()  # what lives now goes with the process: looking through it once more takes a tenth of a short run

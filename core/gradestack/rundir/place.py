@@ -73,7 +73,6 @@ def _listed(path: Path) -> set[str] | None:
 
 
 def _foreign(path: Path) -> set[str]:
-    """Return the files of a run directory that neither the run nor a later report wrote."""
     if (own := _listed(path)) is None:
         return set()
     for run in [PurePath(each).parent for each in own if each.endswith(f"/{HEADER}")]:
@@ -390,7 +389,6 @@ class Staging:
 
 
 def _own(path: Path) -> bool:
-    """Return whether a path is a directory, or a file of no other name."""
     found = path.lstat()
     return stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink < 2)
 

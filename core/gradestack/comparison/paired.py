@@ -43,7 +43,6 @@ class Difference(msgspec.Struct, frozen=True):
     worse: int
     same: int
     reason: str = ""
-    """Why figures are None."""
 
 
 def difference(

@@ -131,10 +131,10 @@ def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[st
     }
 
 
-def _first_reason(recorded: Report, key: str) -> str:
+def _first_reason(recorded: Report, key: str, *states: str) -> str:
     """Return why the first sample has no grade of a grader, on one line."""
     grades = (row["grades"].get(key) or {} for row in recorded.rows())
-    grade: Mapping[str, Any] = next((each for each in grades if each.get("state") != Outcome.GRADED), {})
+    grade: Mapping[str, Any] = next((each for each in grades if not states or each.get("state") in states), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
     said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
     return terminal_line(" ".join(str(said).split())[:_LONGEST])
@@ -157,9 +157,10 @@ def _warnings(
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
     found += [*_remarks(merged), *_unmatched(suite, merged)]
-    key = "" if suite.success is None or suite.reader.component.stack != "auto" else suite.success.grader
+    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
+    key = suite.success.grader if own_data and suite.success is not None else ""
     if key in counts and counts[key].graded and (skipped := counts[key].states[Outcome.SKIPPED]):
-        why = "" if suite.rows == "none" else f", the first: {_first_reason(recorded, key)}"
+        why = "" if suite.rows == "none" else f", the first: {_first_reason(recorded, key, Outcome.SKIPPED)}"
         found.append(f"{skipped} of {merged.samples} samples are in no rate of {key!r}{why}{_fix(suite, key)}")
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():

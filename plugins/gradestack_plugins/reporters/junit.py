@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, terminal_line
+from gradestack import Declarations, Report, Reporter, terminal_line
 from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.pages.environment import check_limits
 from gradestack_plugins.pages.index import all_reasons
@@ -40,8 +40,9 @@ class JunitReporter(Reporter):
     """Writes ``junit.xml``, which GitLab, Jenkins and others read: a suite of tests per grader, and one of the gates.
 
     A test case is one run of one task. It fails when it does not pass by the grader's verdict (its own, else a score of
-    1 or more), with the reasons; a failed or missing grade is an error, a skipped one is skipped. Properties of a suite
-    are the grader's figures. Of more than ``max_cases`` only those that did not pass are listed, and how many did.
+    1 or more, or of 0 and less where lower ones are better; where neither are, it passes), with the reasons; a failed
+    or missing grade is an error, a skipped one is skipped. Properties of a suite are the grader's figures. Of more than
+    ``max_cases`` only those that did not pass are listed, and how many did.
     """
 
     max_cases: int = 20_000
@@ -78,16 +79,17 @@ class JunitReporter(Reporter):
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
     """Yield grader key and case of every grade, in the order of the rows."""
-    decides = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    decides, declared = as_text(as_map(report.summary.get("outcome")).get("grader")), Declarations(report.header)
     for row in report.rows():
         sample, run, model = as_map(row.get("sample")), row.get("run"), as_text(row.get("model_name"))
         name = str(sample.get("id"))
         for key, grade in as_map(row.get("grades")).items():
-            verdict = row.get("passed") if key == decides else None
-            yield str(key), _judged(name if run is None else f"{name} run {run}", model, as_map(grade), verdict)
+            verdict, means = row.get("passed") if key == decides else None, declared.score(str(key))
+            case = name if run is None else f"{name} run {run}"
+            yield str(key), _judged(case, model, as_map(grade), verdict, "higher" if means is None else means.better)
 
 
-def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object) -> _Case:
+def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, better: str) -> _Case:
     state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
     fault = as_map(grade.get("fault"))
     told = [f"{as_text(each.get('code'))}: {as_text(each.get('message'))}" for each in all_reasons(grade)]
@@ -97,7 +99,9 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object) ->
     else:
         own = grade.get("passed") if verdict is None else verdict
         score = as_number(grade.get("score"))
-        passed = own is True or (own is None and score is not None and score >= 1)
+        if own is None and score is not None:
+            own = better == "neither" or (score <= 0 if better == "lower" else score >= 1)
+        passed = own is True
         result, short = "passed" if passed else "failure", f"score {score}: {short}" if short else f"score {score}"
     return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
 

@@ -62,6 +62,7 @@ class TauBench(RecordReader):
     sniffed: ClassVar[int] = 5
     behind_others: ClassVar[float] = 1.0
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
+    simulated_users: ClassVar[bool] = True
 
     model: str | None = None
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import gradestack
+from gradestack import Grade, Grader
 from gradestack.cli.commands import main
 from gradestack_plugins.reporters.github import GithubReporter
 from gradestack_plugins.reporters.junit import JunitReporter
@@ -107,6 +108,30 @@ def test_junit_of_the_command_line_has_the_form_that_jenkins_checks(tmp_path):
     assert [each.get("name") for each in root] == ["g", "gates"]
     states = json.loads((tmp_path / "out" / "summary.json").read_text())["metrics"]["states"]["g"]
     assert (int(root[0].get("errors")), int(root[0].get("skipped"))) == (states["failed"], states["skipped"])
+
+
+class Misses(Grader):
+    """Letters that differ."""
+
+    better = "lower"
+
+    def grade(self, sample):
+        return Grade(score=float(sample.text != "x"))
+
+
+class Letters(Misses):
+    """Letters."""
+
+    better = "neither"
+
+
+@pytest.mark.parametrize(("grader", "failures"), [(Misses, 1), (Letters, 0)])
+def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
+    records = [{"id": each, "expected": "x", "predicted": each} for each in "xxy"]
+    gradestack.grade(records, ["exact_match", grader], reports=["junit"], output=str(tmp_path))
+    root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - a file of our own
+    found = {suite.get("name"): int(suite.get("failures")) for suite in root}
+    assert found == {"exact_match": 1, grader.__name__.lower(): failures}
 
 
 def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):

@@ -131,7 +131,7 @@ def test_junit_goes_by_what_a_grader_calls_better(tmp_path, grader, failures):
     gradestack.grade(records, ["exact_match", grader], reports=["junit"], output=str(tmp_path))
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - a file of our own
     found = {suite.get("name"): int(suite.get("failures")) for suite in root}
-    assert found == {"exact_match": 1, grader.__name__.lower(): failures}
+    assert found == {"exact_match": 1, grader.__name__: failures}
 
 
 def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):

@@ -140,5 +140,5 @@ def test_a_packed_file_for_an_exporter_is_said_before_anything_is_graded(tmp_pat
     audit = tmp_path / "audit_fallbacks.jsonl"
     audit.write_bytes(gzip.compress(audit.read_bytes()))
     assert code_of("run", "suite.yaml", "--output", "out") == 3
-    assert "audit_fallbacks.jsonl: is compressed (gzip)" in capsys.readouterr().err
+    assert "audit_fallbacks.jsonl: is a gzip archive" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -16,9 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from gradestack.errors import TimedOut
 
@@ -62,7 +60,7 @@ def collected_seldom() -> Iterator[None]:
         yield
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(NamedTuple):
     """What a grader may take for a sample, a record, and a silent scheduler; None: anything."""
 
     seconds_per_grade: float | None = None
@@ -70,14 +68,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     scheduler_seconds: float | None = None
 
 
-class InForce(msgspec.Struct):
+class InForce:
     """The limits in force, and how many records were refused for their time."""
 
-    limits: Limits = Limits()
-    timed_out: int = 0
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.timed_out = limits, 0
 
 
-IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce())  # noqa: B039 - one for all that have none
+IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits()))  # noqa: B039 - one for all that have none
 
 
 @contextmanager

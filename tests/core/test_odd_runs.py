@@ -68,3 +68,20 @@ def test_what_is_wrong_is_named_with_its_place(sound, tmp_path):
         load_report(tmp_path / "bad")
     said = "not the header of a gradestack run: Expected `array`, got `null` - at `$.components`; grade the files again"
     assert str(caught.value) == f"{path}: {said}"
+
+
+@pytest.mark.parametrize("key", ["model_name", "run", "sample", "source"])
+@pytest.mark.parametrize("value", ["gone", None, 3, [], {}])
+def test_an_odd_row_of_a_slim_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, key, value):
+    """Its conversation is looked for in the input, by what the row says of its place."""
+    shutil.copy(sound / "r.jsonl", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert command("grade", "r.jsonl", "--rows", "slim", "-o", "slim", "--set", "reports=[]").code == 0
+    path = tmp_path / "slim/results.jsonl"
+    first, *rest = map(json.loads, path.read_text().splitlines())
+    first = {name: each for name, each in first.items() if name != key} | ({} if value == "gone" else {key: value})
+    path.write_text("".join(json.dumps(row) + "\n" for row in (first, *rest)))
+    for arguments in (("report", "slim", "-o", "pages"), ("show", "slim", "0")):
+        said = command(*arguments)
+        assert said.code in (0, 3), (arguments, said)
+        assert "bug" not in said.err

@@ -18,7 +18,7 @@ from gradestack.copies.files import original, readable
 from gradestack.errors import DataError, GradestackError
 from gradestack.grading.reading import records_of, separated, shards_of
 from gradestack.jsonio.files import open_regular
-from gradestack.jsonio.values import json_data, loads
+from gradestack.jsonio.values import as_map, json_data, loads
 from gradestack.model import Sample, Source, Status
 from gradestack.registry import Registry
 from gradestack.report import Report
@@ -187,12 +187,12 @@ def _lies_in(file: str, shown: str) -> bool:
 
 
 def _place_of(row: Row) -> _Place | None:
-    """Return the place of a row's sample; None when the row has no place in its input."""
+    found = (row.get("source"), as_map(row.get("sample")).get("id"), row.get("model_name"), row.get("run"))
     try:
-        source = msgspec.convert(row.get("source"), Source)
-    except msgspec.ValidationError:
+        source, name, model, run = msgspec.convert(found, tuple[Source, str | int, str | None, int | str | None])
+    except msgspec.ValidationError:  # the row has no place in its input
         return None
-    return _Place((source.file, source.ordinal, source.line), str(row["sample"]["id"]), row["model_name"], row["run"])
+    return _Place((source.file, source.ordinal, source.line), str(name), model, run)
 
 
 def _place(sample: Sample) -> _Place:

@@ -159,7 +159,9 @@ def reads_parquet() -> bool:
 def _readable_parquet(file: Input) -> Iterator[None]:
     try:
         yield
-    except ValueError as error:  # of pyarrow's own kind
+    except (ValueError, OSError) as error:  # of pyarrow's own kind
+        if getattr(error, "errno", None) is not None:  # of the system
+            raise
         raise DataError(f"{file.shown}: no Parquet file that can be read: {error}") from error
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import BadRecord, DataError, Inputs, discover
+from gradestack.cli import commands
 from gradestack.jsonio import path_steps, path_value
 from gradestack.suites.inputs import name_inputs
 from gradestack.suites.recognition import recognise
@@ -245,3 +246,13 @@ def test_a_path_into_cells_that_finds_nothing_is_refused(read):
     first, second, third = read(f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
     assert (first.calls, second.calls, third.calls) == (None, (), None)
     assert [each.id for each in read("id,log\na,\nb,\n", columns)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("footer", [b"\x0f" * 8, b"\x15\x04\x19\x4c", b"\x1c" * 40])
+def test_a_broken_footer_of_parquet_is_an_unusable_input(tmp_path, footer, capsys):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    for options in ([], ["--map=text=a"]):
+        with pytest.raises(SystemExit) as ended:
+            commands.main(["grade", str(tmp_path / "t.parquet"), "--reader", "records", *options])
+        assert ended.value.code == 3
+        assert "t.parquet: no Parquet file that can be read: " in capsys.readouterr().err

@@ -235,7 +235,7 @@ def test_what_dask_itself_raises_is_no_disk_error(error):
         def result(self, timeout):
             raise error
 
-    answer = Cluster(None, LocalWorkers("", 1, None, Path()), 1.0, "x").answer(Broken())
+    answer = Cluster(None, LocalWorkers("", 1, None, Path()), 1.0, None, "x").answer(Broken())
     with pytest.raises(PluginError, match=f"a dask worker raised {type(error).__name__}"):
         raise answer.value.again()
 

@@ -22,7 +22,7 @@ from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, Confi
 from gradestack.estimates.grades import Grades
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, compact, loads
+from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
@@ -256,7 +256,10 @@ class Report:
             DataError: It holds none.
         """
         try:
-            row = loads(line)
+            try:
+                row = loads_long(line, [])
+            except (ValueError, RecursionError):  # the other way decides
+                row = loads(line)
             if isinstance(row, dict):
                 return row
             problem: Any = f"expected an object, found {compact(row)[:60]}"

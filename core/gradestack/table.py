@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
@@ -408,21 +408,3 @@ class Table:
             if each == name:
                 found.extend(range(start, end))
         return found
-
-
-class Groups:
-    """Rows of each task: an array of all rows sorted by task, and where each task begins."""
-
-    def __init__(self, codes: Sequence[int], rows: Sequence[int]) -> None:
-        self._rows = array(_CODES, sorted(rows, key=codes.__getitem__))
-        self._starts = array(_CODES)
-        last = None
-        for place, row in enumerate(self._rows):
-            if codes[row] != last:
-                last = codes[row]
-                self._starts.append(place)
-
-    def __iter__(self) -> Iterator[Sequence[int]]:
-        ends = [*self._starts[1:], len(self._rows)]
-        for start, end in zip(self._starts, ends, strict=False):  # of no rows there is one end too many
-            yield self._rows[start:end]

@@ -35,7 +35,6 @@ _code_option = click.option(
 
 
 def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options every grading command has."""
     for option in reversed(
         [
             click.option(

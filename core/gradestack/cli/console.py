@@ -135,7 +135,6 @@ def _in_lettas_words(report: Report) -> bool:
 
 
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
-    """Return the block over several runs."""
     if not runs:
         return []
     of, average = len(runs["runs"]), runs["avg_score_attempted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
@@ -25,7 +26,7 @@ from gradestack.plugin_errors import error_text
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, table_of
 from gradestack.rows.success import Success
-from gradestack.table import Groups, Table
+from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
@@ -235,9 +236,9 @@ def sides_of(
     """Return a run's models as sides, in input order; with what graders gave as reasons, where it is asked for."""
     samples = _samples(report, name, match, metrics, by, reasons=reasons)
     codes, models = samples.table.keys["id"].codes, samples.table.keys["model"]
-    rows_of: dict[str, list[int]] = {}
+    rows_of: dict[str, dict[int, array[int]]] = {}
     for row, code in enumerate(models.codes):
-        rows_of.setdefault(models.values[code] or "", []).append(row)
+        rows_of.setdefault(models.values[code] or "", {}).setdefault(codes[row], array("I")).append(row)
     if model is not None and model not in rows_of:
         known = ", ".join(each or "(unnamed)" for each in rows_of)
         raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
@@ -248,7 +249,7 @@ def sides_of(
             each,
             report,
             samples,
-            {ids[codes[of[0]]]: of for of in sorted(Groups(codes, rows), key=lambda of: of[0])},
+            {ids[code]: of for code, of in rows.items()},
             match,
             known_metrics,
         )

@@ -40,7 +40,6 @@ class Grades:
         return len(self.table) if self._rows is None else len(self._rows)
 
     def _of(self, codes: Codes) -> Codes:
-        """Return the codes of these rows."""
         return codes if self._rows is None else array("I", [codes[row] for row in self._rows])
 
     @property
@@ -167,7 +166,6 @@ class Grades:
         return self._packing[0].added(self._of(cells.codes), rows, len(cells.tasks))
 
     def _by_task(self, sums: Sequence[int]) -> list[int]:
-        """Return sums by cell as sums by task."""
         cells = self.table.cells()
         if len(cells.models) == 1:
             return list(sums)

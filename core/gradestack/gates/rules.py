@@ -28,7 +28,6 @@ Over = Literal["total", "graded"]
 
 
 def _check_confidence(confidence: float | None) -> None:
-    """Refuse a confidence that is none."""
     if confidence is not None and not 0.5 < confidence < 1:
         raise ValueError(f"confidence must be between 0.5 and 1, got {confidence}")
 

@@ -7,6 +7,7 @@ limit for both. Later ones count functions alone and read thousands of levels, h
 
 from __future__ import annotations
 
+import codecs
 import enum
 import json
 import math
@@ -139,6 +140,7 @@ def too_long(size: int) -> str:
 
 
 _decode = msgspec.json.Decoder().decode
+_LONG = 1 << 18
 
 
 def loads(text: str | bytes) -> Any:
@@ -171,14 +173,36 @@ def loads(text: str | bytes) -> Any:
         raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
+_PARTS: Any = {ord("{"): dict[str, msgspec.Raw], ord("["): list[msgspec.Raw]}
+
+
+def loads_long(text: Any, known: list[tuple[Any, Any]]) -> Any:
+    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object."""
+    view = memoryview(text)
+    if len(view) <= _LONG:
+        return loads(bytes(view))
+    if view[0] in _PARTS:
+        parts = msgspec.json.decode(text, type=_PARTS[view[0]])
+        if isinstance(parts, dict):
+            return {key: loads_long(each, known) for key, each in parts.items()}
+        return [loads_long(each, known) for each in parts]
+    value = next((value for other, value in known if other == text), None)
+    if value is None:
+        known.append((text, value := _decode(text)))
+    return value
+
+
 def check_utf8(data: bytes) -> None:
     """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise.
 
     Raises:
         UnicodeDecodeError: They are not.
     """
-    if not data.isascii():
-        data.decode()
+    if not data.isascii():  # the text of a long one would take up to four times its bytes
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for start in range(0, len(data), _LONG):
+            decoder.decode(data[start : start + _LONG])
+        decoder.decode(b"", final=True)
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})

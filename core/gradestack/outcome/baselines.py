@@ -77,7 +77,6 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
 
 
 def _unusable(report: Report) -> str | None:
-    """Return why a run is no baseline."""
     why = next((str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))), None)
     return why if why or report.has_rows else "the run keeps no rows (rows: none)"
 

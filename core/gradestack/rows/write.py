@@ -418,7 +418,6 @@ class RowWriter(msgspec.Struct, frozen=True, kw_only=True):
             yield _Verdict(passed, main[at].outcome, text, judged or None)
 
     def _line(self, sample: Sample, recorded: bytes, columns: Columns, texts: Texts) -> list[bytes | memoryview]:
-        """Return the line of one sample."""
         with suppress(TypeError, ValueError):  # as what is recorded: the standard library decides
             return self._lines([sample], [recorded], columns, texts)
         grades = {key: json_data(_grade(column[0], [])) for key, column in columns.items()}

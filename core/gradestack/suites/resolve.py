@@ -288,7 +288,6 @@ def _limits(spec: LimitsSpec) -> Limits:
 
 
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
-    """Check the suite's own numbers."""
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
         value = getattr(spec, name)
         if isinstance(value, int) and value < least:

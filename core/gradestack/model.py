@@ -293,7 +293,7 @@ def native_of(sample: Sample, kind: type[NativeT]) -> NativeT | None:
     if isinstance(found, dict):
         try:
             return msgspec.convert(found, kind)
-        except msgspec.ValidationError:
+        except ValueError:  # of msgspec's own kind, or a lone surrogate
             return None
     return found if isinstance(found, kind) else None
 

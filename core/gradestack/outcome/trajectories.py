@@ -55,7 +55,7 @@ class Trajectories:
     """What a slim run left out; nothing fails for it: a row that cannot be completed says why."""
 
     def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
-        self._files = [(Path(each["path"]), each["sha256"]) for each in header["inputs"]]
+        self._files = [(Path(each["path"]), each["sha256"]) for each in header.get("inputs", ())]
         self._recording, self._made, self._say = header["recording"], made, say
         self._inputs = [_input(each) for each in self._recording["inputs"]]
         dataset = self._recording["dataset"]

@@ -75,7 +75,7 @@ def read_verdicts(path: Path) -> Verdicts:
         return msgspec.convert(loads(read_regular(path)), Verdicts)
     except (OSError, JsonProblem) as error:
         raise DataError(f"verdicts {path}: {error}") from error
-    except msgspec.ValidationError as error:
+    except ValueError as error:  # of msgspec's own kind, or a lone surrogate
         expected = "expected file -> trial -> step -> argument -> counts, none negative"
         raise DataError(f"verdicts {path}: {expected}", str(error)) from error
 

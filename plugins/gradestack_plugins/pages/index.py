@@ -200,7 +200,7 @@ class RowIndex:
             except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
                 try:
                     found = _converted(loads(number, line))
-                except (msgspec.ValidationError, RecursionError) as error:
+                except (ValueError, RecursionError) as error:
                     raise DataError(f"{where}:{number}: {error}") from error
             index._places.append(place)
             rows.append(found)

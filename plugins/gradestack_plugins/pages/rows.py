@@ -50,7 +50,7 @@ def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -
         except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
             try:
                 row = msgspec.convert(report.row(number, line), _Named)
-            except msgspec.ValidationError as error:
+            except ValueError as error:  # of msgspec's own kind, or a lone surrogate
                 raise DataError(f"{report.path or 'a run'}: row {number}: {error}") from error
         names = ("" if each is None else str(each) for each in (row.sample.id, row.model_name, row.run))
         yield RowName(position if places is None else number - 1, place, *names)

@@ -16,7 +16,7 @@ from gradestack_plugins.pages.index import name_of
 from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
 from gradestack_plugins.pages.prose import bar, code, prose
 from gradestack_plugins.pages.sample import gist
-from gradestack_plugins.pages.text import UNDEFINED, capital, number
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
@@ -135,6 +135,15 @@ def changed(data: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], tup
     return lost, tuple(each for each in tasks if _trials(each["b"]) >= _trials(each["a"]))
 
 
+def moved(data: Mapping[str, Any]) -> str:
+    """Return how many trials pass on one side alone: of two models who fails them, else that they changed."""
+    trials, broken = _counted(data["flips"]["fixed"], "trial"), number(data["flips"]["broken"])
+    a, b = (brief(run["model"] or "", 60) for run in data["runs"][:2])
+    if not a or not b or a == b:
+        return f"{trials} fixed, {broken} broken"
+    return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
+
+
 def _trials(text: str) -> float:
     passed, _, of = text.partition("/")
     return int(passed) / int(of) if passed.isdecimal() and of.isdecimal() and int(of) else 0.0
@@ -150,6 +159,7 @@ def _context(data: Mapping[str, Any]) -> dict[str, Any]:
         "sentence": capital(data["sentence"]),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],
         "changed": changed(data),
+        "moved": moved(data),
         "what": [(title, rows[:_MOST_CHANGES]) for kind, title in _KINDS.items() if (rows := data["changed"][kind])],
         "pairs": pairs,
         "by": data.get("by"),
@@ -234,7 +244,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
             found.append("")
     flips = data["flips"]
     if flips["count"]:
-        found.append(f"{_counted(flips['fixed'], 'trial')} fixed, {flips['broken']} broken; tasks that changed most:")
+        found.append(f"{moved(data)}; tasks that changed most:")
         found += [f"  {each['task']}: {each['a']} -> {each['b']}" for each in flips["tasks"][:_MOST_CHANGES]]
         if flips["count"] > _MOST_CHANGES:
             found.append(f"  and {flips['count'] - _MOST_CHANGES} more")

@@ -76,6 +76,13 @@ def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
 
 
+def test_two_models_are_named_where_one_passes_what_the_other_fails(made, command, tmp_path):
+    run = made("run", None, models={"m": BEFORE, "n": AFTER})
+    said = "n passes 15 trials that m fails, and fails 0 that it passes"
+    assert said in command("compare", f"{run}::m", f"{run}::n", "-o", str(tmp_path / "out")).out
+    assert all(said in (tmp_path / "out" / name).read_text() for name in ("comparison.html", "comparison.md"))
+
+
 def test_several_models_on_both_sides_pair_by_name(made):
     """A model that only one run has takes no part."""
     a = made("a", None, models={"m": BEFORE, "n": BEFORE})

@@ -138,7 +138,7 @@ def changed(data: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], tup
 def moved(data: Mapping[str, Any]) -> str:
     """Return how many trials pass on one side alone: of two models who fails them, else that they changed."""
     trials, broken = _counted(data["flips"]["fixed"], "trial"), number(data["flips"]["broken"])
-    a, b = (brief(run["model"] or "", 60) for run in data["runs"][:2])
+    a, b = (brief(run.get("model") or "", 60) for run in data["runs"][:2])
     if not a or not b or a == b:
         return f"{trials} fixed, {broken} broken"
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"

@@ -256,10 +256,7 @@ class Report:
             DataError: It holds none.
         """
         try:
-            try:
-                row = loads_long(line, [])
-            except (ValueError, RecursionError):  # the other way decides
-                row = loads(line)
+            row = loads_long(line)
             if isinstance(row, dict):
                 return row
             problem: Any = f"expected an object, found {compact(row)[:60]}"

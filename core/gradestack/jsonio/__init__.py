@@ -34,7 +34,6 @@ from gradestack.jsonio.values import as_text as as_text
 from gradestack.jsonio.values import check_depth as check_depth
 from gradestack.jsonio.values import check_utf8 as check_utf8
 from gradestack.jsonio.values import compact as compact
-from gradestack.jsonio.values import decoded_at as decoded_at
 from gradestack.jsonio.values import dumps as dumps
 from gradestack.jsonio.values import is_number as is_number
 from gradestack.jsonio.values import loads as loads

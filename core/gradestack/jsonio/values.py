@@ -8,6 +8,7 @@ limit for both. Later ones count functions alone and read thousands of levels, h
 from __future__ import annotations
 
 import codecs
+import contextlib
 import enum
 import json
 import math
@@ -173,19 +174,23 @@ def loads(text: str | bytes) -> Any:
         raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
-_PARTS: Any = {ord("{"): dict[str, msgspec.Raw], ord("["): list[msgspec.Raw]}
-
-
-def loads_long(text: Any, known: list[tuple[Any, Any]]) -> Any:
+def loads_long(text: bytes) -> Any:
     """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object."""
+    if len(text) > _LONG:
+        with contextlib.suppress(ValueError, RecursionError):  # the other way decides
+            return _shared(text, [])
+    return loads(text)
+
+
+def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
     view = memoryview(text)
     if len(view) <= _LONG:
-        return loads(bytes(view))
-    if view[0] in _PARTS:
-        parts = msgspec.json.decode(text, type=_PARTS[view[0]])
-        if isinstance(parts, dict):
-            return {key: loads_long(each, known) for key, each in parts.items()}
-        return [loads_long(each, known) for each in parts]
+        return _decode(text)
+    if view[0] == ord("["):
+        return [_shared(each, known) for each in msgspec.json.decode(text, type=list[msgspec.Raw])]
+    if view[0] == ord("{"):
+        parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        return {key: _shared(each, known) for key, each in parts.items()}
     value = next((value for other, value in known if other == text), None)
     if value is None:
         known.append((text, value := _decode(text)))

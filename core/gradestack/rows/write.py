@@ -274,11 +274,10 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
         values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
         if item.reasons:
             reasons += item.reasons
-    if reasons:
-        if not _REASON.issuperset(map(type, reasons)):
-            raise TypeError("what stands among its reasons is none")
-        for reason in reasons:
-            values += (reason.expected, reason.actual)
+    if not _REASON.issuperset(map(type, reasons)):
+        raise TypeError("what stands among its reasons is none")
+    for reason in reasons:
+        values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
         grade.rationale,

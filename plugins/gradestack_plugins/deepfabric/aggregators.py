@@ -20,10 +20,10 @@ from gradestack import (
     Outcome,
     Profile,
     ratio,
-    ratio_interval,
     valid_confidence,
 )
 from gradestack_plugins.deepfabric.samples import RUN_STOPS
+from gradestack_plugins.statistics.mean import unbounded_intervals
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -32,6 +32,11 @@ RATES: Final = {
 }
 """Figure -> the count it is the share of."""
 FIGURES: Final = (*RATES, "response_quality", "overall_score")
+_UNBOUNDED: Final = {
+    "overall_score": ("applicable", "overall_score"),
+    "overall_score_attempted": ("processed", "overall_score"),
+}
+"""Means of scores that weights can take out of [0, 1]: divisor and dividend."""
 LABELS: Final = {
     "tool_selection_accuracy": "Tool selection",
     "parameter_accuracy": "Parameters",
@@ -163,7 +168,7 @@ class DeepFabricMetrics(Aggregator):
             "samples_skipped": len(grades) - total,
         }
         if not sums["undefined"] and any(not 0 <= (grade.score or 0) <= 1 for grade, _ in grades.counted):
-            metrics |= self._unbounded(grades)
+            metrics |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         metrics["interpretation"] = interpretation(metrics, errors=int(sums["errors"]))
         metrics["undefined"] = undefined
         if sums["errors"]:
@@ -176,19 +181,6 @@ class DeepFabricMetrics(Aggregator):
             gone = [model for model, cells in models.items() if all(cell[0] == cell[1] for cell in cells)]
             metrics["models"] |= dict.fromkeys(gone, _nothing(self.figures))
         return metrics
-
-    def _unbounded(self, grades: Grades) -> dict[str, Any]:
-        """Return the intervals of sample scores that are not bound to [0, 1], which weights can give."""
-        found: dict[str, Any] = {}
-        for name, below in {"overall_score": "applicable", "overall_score_attempted": "processed"}.items():
-            every, models = grades.sums(below, "overall_score").rounded
-            places: list[tuple[dict[str, Any], Any]] = [(found, every)]
-            if len(models) > 1:
-                of_models = found.setdefault("models", {})
-                places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
-            for place, tasks in places:
-                place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=False)}
-        return found
 
     def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:

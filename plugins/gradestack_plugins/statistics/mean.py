@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
@@ -21,6 +21,7 @@ from gradestack import (
     WholeCell,
     interval,
     jackknife,
+    ratio_interval,
     replace,
     t_quantile,
     valid_confidence,
@@ -111,3 +112,23 @@ def _exactly(cells: Mapping[WholeCell, int], unit: int) -> tuple[int, float | No
         return n, mean, None
     spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
     return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
+
+
+def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float) -> dict[str, Any]:
+    """Return the intervals of ratios of sums that are not bound to [0, 1]; of several models ``models`` has each one's.
+
+    Args:
+        grades: What they are of.
+        of: Figure -> the number it is divided by, and the one that is divided.
+        confidence: Of the intervals.
+    """
+    found: dict[str, Any] = {}
+    for name, numbers in of.items():
+        every, models = grades.sums(*numbers).rounded
+        places: list[tuple[dict[str, Any], Any]] = [(found, every)]
+        if len(models) > 1:
+            of_models = found.setdefault("models", {})
+            places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
+        for place, tasks in places:
+            place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=confidence, share=False)}
+    return found

@@ -16,6 +16,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Aggregator, Figure, Grade, Grades, Outcome, ratio, ratio_interval, valid_confidence
+from gradestack_plugins.statistics.mean import unbounded_intervals
 from gradestack_plugins.tau_bench.grader import finite_number, reward_of
 
 SUCCESS_ABOVE: Final = 0.9
@@ -31,6 +32,9 @@ _NO_GRADE: Final = "no sample was graded"
 _NO_REWARD: Final = "no graded sample has a recorded reward"
 _NO_CALL: Final = "no call is expected in any graded sample"
 _NOT_CALLED: Final = "no expected tool was called"
+
+_UNBOUNDED: Final = {"average": ("graded", "score"), "average_over_total": ("applicable", "score")}
+"""Averages of scores that need not be shares: divisor and dividend."""
 
 _of_graded = partial(Figure, divisor="graded", undefined=_NO_GRADE)
 _of_all = partial(Figure, divisor="applicable", undefined=_NO_GRADE)
@@ -81,19 +85,6 @@ class _Averages(Aggregator):
         if grade.outcome is Outcome.SKIPPED:
             return None
         return {"applicable": 1} | ({} if grade.score is None else {"graded": 1, "score": float(grade.score)})
-
-    def unbounded_averages(self, grades: Grades) -> dict[str, Any]:
-        """Return the intervals of averages of scores that are not bound to [0, 1]."""
-        found: dict[str, Any] = {}
-        for name, below in {"average": "graded", "average_over_total": "applicable"}.items():
-            every, models = grades.sums(below, "score").rounded
-            places: list[tuple[dict[str, Any], Any]] = [(found, every)]
-            if len(models) > 1:
-                of_models = found.setdefault("models", {})
-                places += [(of_models.setdefault(model, {}), tasks) for model, tasks in models.items()]
-            for place, tasks in places:
-                place[f"{name}_interval"] = {**ratio_interval(tasks, confidence=self.confidence, share=False)}
-        return found
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
@@ -164,7 +155,7 @@ class Binary(_Averages):
             "successes": int(grades.totals.get("successes", 0)),
             "n": int(graded),
             "total": len(grades),
-            **({} if share else self.unbounded_averages(grades)),
+            **({} if share else unbounded_intervals(grades, _UNBOUNDED, self.confidence)),
             **({} if graded else _undefined([each.name for each in self.figures], _NO_GRADE)),
         }
 
@@ -271,7 +262,7 @@ class PartialStatistics(_Averages):
             "interpretation": {"bands": _bands(scores)},
         }
         if not share:
-            figures |= self.unbounded_averages(grades)
+            figures |= unbounded_intervals(grades, _UNBOUNDED, self.confidence)
         if not scores:
             figures |= _undefined(("average", "average_over_total", "min", "max"), _NO_GRADE)
         if not totals.get("expected"):

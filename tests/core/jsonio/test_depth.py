@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.jsonio import JsonProblem, check_depth, compact, decoded_at, iter_list, loads, standard_loads, values
+from gradestack.jsonio import JsonProblem, check_depth, compact, iter_list, loads, standard_loads, values
 from tests.core.outcomes import data
 
 DATA = data(__file__, "depth.yaml")
@@ -43,7 +43,7 @@ READERS = {
     "bytes": lambda text, _: loads(text.encode()),
     "what msgspec refuses": lambda text, _: loads(text.replace("[]", "[NaN]")),
     "the standard library": lambda text, _: standard_loads(text),
-    "at a place": lambda text, _: decoded_at(f"  {text} x", 2),
+    "at a place": lambda text, _: values.decoded_at(f"  {text} x", 2),
     "an element of a list": listed,
 }
 
@@ -98,5 +98,5 @@ def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, m
 
     monkeypatch.setattr(values, "_raw_decode", newer)
     with pytest.raises(json.JSONDecodeError) as caught:
-        decoded_at(text)
+        values.decoded_at(text)
     assert f"{caught.value.msg} at character {caught.value.pos}" == said

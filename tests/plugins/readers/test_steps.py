@@ -1,0 +1,50 @@
+"""Single model calls with their history become conversations."""
+
+import pytest
+
+from gradestack import Message, ToolCall
+from gradestack_plugins.readers.chat.steps import joined, step
+from tests.core.outcomes import data
+
+CASES = data(__file__, "steps.yaml")
+ROLES = {"u": "user", "v": "user", "w": "user", "t": "tool", "s": "system"}
+
+
+def messages(letters):
+    return [Message(role=ROLES.get(each, "assistant"), content=each) for each in letters]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_are_put_together(name):
+    case = CASES[name]
+    steps = [step(messages(history), messages(answer), group) for group, history, answer in case["steps"]]
+    assert [[list(run.steps), run.shared] for run in joined(steps)] == case["runs"]
+
+
+def calling(*calls, **more):
+    return Message(role="assistant", tool_calls=calls, **more)
+
+
+CALL = ToolCall(name="f", arguments={"a": 1, "b": [2]}, raw_arguments='{"a":1,"b":[2]}', id="c1")
+
+
+@pytest.mark.parametrize(
+    ("other", "equal"),
+    [
+        (calling(CALL, content=""), True),
+        (calling(ToolCall(name="f", arguments={"b": [2], "a": 1}, id="c1"), reasoning="thought"), True),
+        (calling(CALL, content=[]), True),
+        (calling(CALL, content=[{"type": "text", "text": ""}]), True),
+        (calling(CALL, content="I look."), False),
+        (calling(ToolCall(name="f", arguments={"a": 1, "b": [3]}, id="c1")), False),
+        (calling(ToolCall(name="f", arguments={"a": 1, "b": [2]}, id="c2")), False),
+        (calling(ToolCall(name="g", arguments={"a": 1, "b": [2]}, id="c1")), False),
+        (calling(CALL, CALL), False),
+        (Message(role="tool", content="ok", tool_call_id="c1"), False),
+    ],
+)
+def test_what_makes_messages_equal(other, equal):
+    """Role, text, ids, names and parsed arguments of calls."""
+    asked = Message(role="user", content="hi")
+    steps = [step([asked], [calling(CALL)]), step([asked, other], [Message(role="assistant", content="done")])]
+    assert len(joined(steps)) == (1 if equal else 2)

@@ -91,13 +91,18 @@ class Columns:
         self._wanted, self._broken = wanted, broken
         self._keys = {name: _Codes() for name in _KEYS}
         self._verdicts = {key: _Codes() for key in wanted.parts}
-        self._of_grade = {key: _getter(parts) for key, parts in wanted.parts.items()}
         self._numbers = {name: _Codes() for name in wanted.numbers}
         self._of_verdict: dict[str, dict[int, bytes]] = {name: {} for name in wanted.numbers}
         self._ran = bytearray()
 
-    def add(self, places: Sequence[Place], grades: Mapping[str, Sequence[Grade]], ran: Iterable[bool]) -> None:
-        """Add a block of samples."""
+    def add(
+        self,
+        places: Sequence[Place],
+        grades: Mapping[str, Sequence[Grade]],
+        ran: Iterable[bool],
+        verdicts: Mapping[str, Sequence[bytes]] | None = None,
+    ) -> None:
+        """Add a block of samples; ``verdicts`` are those of some graders, where they are known."""
         keys, facets = self._keys, self._wanted.facets
         keys["id"].extend([each.id for each in places])
         keys["cluster"].extend([each.cluster for each in places])
@@ -110,8 +115,9 @@ class Columns:
         else:
             keys["facets"].extend([b""] * len(places))
         self._ran.extend(ran)
+        known, parts = verdicts or {}, self._wanted.parts
         codes = {
-            key: column.extend(_all_packed(map(self._of_grade[key], grades[key])))
+            key: column.extend(known[key] if key in known else packed_verdicts(grades[key], parts[key]))
             for key, column in self._verdicts.items()
         }
         for name in list(self._numbers):
@@ -180,17 +186,27 @@ def _unpacked(data: bytes) -> Any:
     return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
 
 
-def _all_packed(values: Iterable[Any]) -> list[bytes]:
-    """Return tuples as bytes, equal ones as equal bytes: as MessagePack, or else as JSON, which begins with ``[``."""
-    values = list(values)
-    try:
-        return list(map(_pack, values))
-    except (TypeError, ValueError, OverflowError):
-        return [_packed(value)[1:] for value in values]
-
-
 _VERDICT: Final = ("outcome", "score", "passed", "label", "gold", "counts", "parts", "numbers")
 """What figures may need of any grade; what else some ask for follows."""
+
+
+def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
+    """Return what figures may need of any grade, and parts of it, as bytes: equal ones as equal bytes.
+
+    Raises:
+        TypeError: One has numbers or texts of other classes, or what MessagePack lacks.
+        ValueError: One has a lone surrogate.
+        OverflowError: One has a whole number beyond 64 bits.
+    """
+    return list(map(_pack, map(_getter(parts), grades)))
+
+
+def packed_verdicts(grades: Sequence[Grade], parts: Sequence[str] = ()) -> list[bytes]:
+    """Return the same; as JSON, which begins with ``[``, where MessagePack has no form for it."""
+    try:
+        return verdicts_of(grades, parts)
+    except (TypeError, ValueError, OverflowError):
+        return [_packed(value)[1:] for value in map(_getter(parts), grades)]
 
 
 def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:

@@ -24,7 +24,7 @@ from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
-from gradestack.grading.selection import Selection, digest
+from gradestack.grading.selection import Selection, digests
 from gradestack.interpreter import under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
@@ -84,7 +84,7 @@ class ShardGrader:
         needs = wanted(keys, plan.metrics, plan.facets)
         self._itemized = itemized(plan.graders, needs)
         explain = keys if self._rows or plan.exporters else self._itemized
-        self._graders = Graders(plan.graders, explain, strict=assignment.strict)
+        self._graders = Graders(plan.graders, explain, needs.parts, strict=assignment.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -163,7 +163,7 @@ class ShardGrader:
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         recorded = self._piece.recorded([sample]) if self._rows else None
         grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
-        self._count([sample], recorded, Graded(grades, grades, {}))
+        self._count([sample], recorded, Graded(grades, grades, {}, {}))
         self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
@@ -196,10 +196,11 @@ class ShardGrader:
                 kept, mended = self._piece.add_rows(block, recorded, explained, graded.texts)
                 for (key, place), grade in mended.items():
                     columns[key][place] = explained[key][place] = grade
+                    graded.verdicts.pop(key, None)
             if self._columns is not None:
                 given = {**columns, **{key: explained[key] for key in self._itemized}}
                 with under_way([]):  # who keeps the time of grades keeps that of numbers, too
-                    self._columns.add(kept, given, [sample.status is _OK for sample in block])
+                    self._columns.add(kept, given, [sample.status is _OK for sample in block], graded.verdicts)
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)
@@ -218,7 +219,7 @@ class ShardGrader:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
-            result.keys += array("Q", [digest(each) for each in block if each.status is not Status.MISSING]).tobytes()
+            result.keys += array("Q", digests([each for each in block if each.status is not Status.MISSING])).tobytes()
             self.torn = False
 
     def _bad(self, record: BadRecord) -> None:

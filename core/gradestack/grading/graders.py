@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import get_ident
 from time import perf_counter
 from typing import NamedTuple
 
 from gradestack.api import Grader
 from gradestack.errors import TimedOut
-from gradestack.grading.guarded import explained_grade, guarded_grades, raised_grade, unexplained
+from gradestack.grading.guarded import check_grades, explained_grade, guarded_grades, raised_grade, unexplained
 from gradestack.grading.plan import Stage
 from gradestack.grading.turns import grade_sample
 from gradestack.interpreter import UNDER_WAY
@@ -29,6 +30,8 @@ class Graded(NamedTuple):
     """The same with items and reasons, where these were asked for."""
     texts: dict[str, list[str | None]]
     """What graders of texts judged."""
+    verdicts: dict[str, list[bytes]]
+    """What figures need of the grades, as bytes; not where they need what is explained."""
 
 
 class Graders:
@@ -38,13 +41,16 @@ class Graders:
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
     """
 
-    def __init__(self, stages: tuple[Stage, ...], explain: Container[str], *, strict: bool) -> None:
-        self._stages, self._strict = stages, strict
+    def __init__(
+        self, stages: tuple[Stage, ...], explain: Container[str], parts: Mapping[str, Sequence[str]], *, strict: bool
+    ) -> None:
+        self._stages, self._parts, self._strict = stages, parts, strict
         self._explain = [
             stage.key
             for stage in stages
             if stage.key in explain and type(stage.component).explain is not Grader.explain and stage.extractor is None
         ]
+        self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
         self.interrupted, self.timed_out = False, 0
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
@@ -54,35 +60,44 @@ class Graders:
         After an interruption they are of the samples that every grader has judged, which may be none.
         """
         usual, thread = {_OK}.issuperset([sample.status for sample in samples]), get_ident()
-        found = Graded({}, {}, {})
+        found = Graded({}, {}, {}, {})
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
-            try:
-                UNDER_WAY[thread] = column
+            with self._interruptible(thread, column):
                 self._fill(stage, samples, column, judged, usual=usual)
-                found.explained[stage.key] = column
-                if stage.key in self._explain:
-                    shown: Column = []
-                    found.explained[stage.key] = UNDER_WAY[thread] = shown
+            explain, parts = stage.key in self._explain, self._parts[stage.key]
+            sound = self._sound[stage.key]
+            verdicts = check_grades(stage, samples, column, () if explain else parts, sound, strict=self._strict)
+            if not (explain and parts):
+                found.verdicts[stage.key] = verdicts
+            found.columns[stage.key] = found.explained[stage.key] = column
+            if explain:
+                found.explained[stage.key] = shown = []
+                with self._interruptible(thread, shown):
                     self._explained(stage, samples, column, shown)
-            except KeyboardInterrupt:
-                if self.interrupted:
-                    raise
-                self.interrupted = True
-                samples = samples[: len(found.explained.get(stage.key, column))]
-            finally:
-                UNDER_WAY.pop(thread, None)
-            found.columns[stage.key] = column
-            found.explained.setdefault(stage.key, column)
+            samples = samples[: len(found.explained[stage.key])]
             if stage.extractor is not None:
                 found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
         if self.interrupted:
-            for columns in (found.columns, found.explained):
-                columns |= {key: column[: len(samples)] for key, column in columns.items()}
+            for columns in (found.columns, found.explained, found.verdicts):
+                columns |= {key: column[: len(samples)] for key, column in columns.items()}  # type: ignore[attr-defined]
         return found
+
+    @contextmanager
+    def _interruptible(self, thread: int, column: Column) -> Generator[None]:
+        """Time what fills a column, grade by grade; the first interruption ends it."""
+        UNDER_WAY[thread] = column
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.interrupted:
+                raise
+            self.interrupted = True
+        finally:
+            UNDER_WAY.pop(thread, None)
 
     def _explained(self, stage: Stage, samples: list[Sample], column: Column, shown: Column) -> None:
         for sample, grade in zip(samples, column, strict=False):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from itertools import chain
-from math import isfinite
 from typing import Any
 
 from gradestack.errors import DataError, PluginError, TimedOut
 from gradestack.grading.plan import Stage
-from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Sample, Status, check_grade, failed, replace
+from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed, replace
 from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
+from gradestack.table import packed_verdicts, verdicts_of
 
-_GRADED, _VERDICTS = Outcome.GRADED, frozenset({bool, type(None)})
-_NUMBERS, _LABELS = frozenset({bool, int, float}), frozenset({str, type(None)})
+_NUMBERS = frozenset({bool, int, float})
 TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
 
@@ -30,57 +28,71 @@ begin_grading = _forked.clear
 def guarded_grades(
     method: Callable[[Sample], Grade], stage: Stage, samples: Sequence[Sample], into: list[Grade], *, strict: bool
 ) -> None:
-    """Add what a grader's method says about each sample; a failed grade that names it, whatever it raises.
+    """Add what a grader's method says about each sample, still unchecked; a failed grade that names it where it raises.
 
     A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
     """
-    begin, add, forked = len(into), into.append, _forked
-    try:
-        for sample in samples:
-            try:
-                grade = method(sample)
-                if forked:
-                    os._exit(0)
-                if type(grade) is Grade and grade.outcome is _GRADED and grade.score is not None:
-                    add(grade)  # what is in it is looked at all at once
-                    continue
-                flaw = (
-                    check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-                )
-            except BaseException as error:
-                if forked:
-                    os._exit(0)
-                if isinstance(error, KeyboardInterrupt | TimedOut | DataError):  # DataError: its options end the run
-                    raise
-                into.append(raised_grade(stage, sample, error, strict=strict))
+    add, forked = into.append, _forked
+    for sample in samples:
+        try:
+            grade = method(sample)
+            if forked:
+                os._exit(0)
+            if type(grade) is Grade and type(grade.outcome) is Outcome:
+                add(grade)
                 continue
-            into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
-    finally:
-        if not _plain(into[begin:] if begin else into):
-            for at, sample in zip(range(begin, len(into)), samples, strict=False):
-                flaw = check_grade(into[at])
-                into[at] = (
-                    _with_plain_numbers(into[at]) if flaw is None else _unsound(stage, sample, flaw, strict=strict)
-                )
+            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+        except BaseException as error:
+            if forked:
+                os._exit(0)
+            if isinstance(error, KeyboardInterrupt | TimedOut | DataError):  # DataError: its options end the run
+                raise
+            into.append(raised_grade(stage, sample, error, strict=strict))
+            continue
+        into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
 
 
-def _plain(grades: Sequence[Grade]) -> bool:
+def check_grades(
+    stage: Stage,
+    samples: Sequence[Sample],
+    grades: list[Grade],
+    parts: Sequence[str] = (),
+    sound: set[bytes] | None = None,
+    *,
+    strict: bool,
+) -> list[bytes]:
+    """Put failed grades in place of those that break the contract, and return the verdicts.
+
+    Args:
+        stage: Whose grades they are.
+        samples: The samples they are of.
+        grades: May be fewer.
+        parts: What else verdicts hold.
+        sound: Verdicts that were looked at before; grades of equal verdicts are equally sound.
+        strict: Raise at the first one.
+
+    Raises:
+        PluginError: One breaks the contract, and strict.
+    """
+    sound = set() if sound is None else sound
     try:
-        scores: list[Any] = [score for grade in grades if (score := grade.score) is not None]
-        members: Any = [grade.parts for grade in grades] + [grade.counts for grade in grades]
-        numbers: list[Any] = list(chain.from_iterable(map(dict.values, members)))
-        return (
-            set(map(type, scores)) <= {float}
-            and max(scores, default=0.0) <= LARGEST_SCORE
-            and min(scores, default=0.0) >= -LARGEST_SCORE
-            and _VERDICTS.issuperset([type(grade.passed) for grade in grades])
-            and _LABELS.issuperset([type(grade.label) for grade in grades])
-            and _LABELS.issuperset([type(grade.gold) for grade in grades])
-            and _NUMBERS.issuperset(map(type, numbers))
-            and isfinite(sum(numbers) + sum(scores))
-        )
-    except (TypeError, OverflowError):  # a part that is None, a whole number beyond floats, or no mapping
-        return False
+        verdicts, odd = verdicts_of(grades, parts), False
+    except (TypeError, ValueError, OverflowError, RecursionError):  # numbers of other classes, a lone surrogate, sets
+        verdicts, odd = [b""] * len(grades), True
+    if sound.issuperset(verdicts):
+        return verdicts
+    changed = odd
+    for at, verdict in enumerate(verdicts):
+        if verdict in sound:
+            continue
+        flaw = check_grade(grades[at])
+        if flaw is not None:
+            grades[at], changed = _unsound(stage, samples[at], flaw, strict=strict), True
+        elif odd:
+            grades[at] = _with_plain_numbers(grades[at])
+        else:
+            sound.add(verdict)
+    return packed_verdicts(grades, parts) if changed else verdicts
 
 
 def _with_plain_numbers(grade: Grade) -> Grade:
@@ -96,9 +108,10 @@ def _with_plain_numbers(grade: Grade) -> Grade:
 
 
 def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
-    """Return one grade, made likewise."""
+    """Return one grade, made likewise and checked."""
     found: list[Grade] = []
     guarded_grades(stage.component.grade, stage, [sample], found, strict=strict)
+    check_grades(stage, [sample], found, strict=strict)
     return found[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -20,11 +20,13 @@ _encode = msgspec.json.Encoder().encode
 _MASK, _HALF, _STEP = (1 << 64) - 1, 1 << 63, 0x9E3779B97F4A7C15
 
 
-def digest(sample: Sample) -> int:
-    """Return 64 bits of a sample's identity (id, model, run): those of its task, and a step for each trial."""
-    mark, run = _mark((sample.id, sample.model)), sample.run
-    step = run * _STEP if type(run) is int and -_HALF <= run < _HALF else _mark((run,))
-    return (mark + step) & _MASK
+def digests(samples: Sequence[Sample]) -> list[int]:
+    """Return 64 bits of each sample's identity (id, model, run): those of its task, and a step for each trial."""
+    marks = map(_mark, [(sample.id, sample.model) for sample in samples])
+    return [
+        (mark + (run * _STEP if type(run) is int and -_HALF <= run < _HALF else _mark((run,)))) & _MASK
+        for mark, run in zip(marks, [sample.run for sample in samples], strict=True)
+    ]
 
 
 @lru_cache(1 << 16)  # a task has several trials
@@ -54,7 +56,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     def superseded(self, sample: Sample, place: tuple[int, int]) -> bool:
         """Return whether a later record of the same (id, model, run) takes this one's place."""
-        return self.last is not None and self.last.get(digest(sample)) not in (None, place)
+        return self.last is not None and self.last.get(*digests([sample])) not in (None, place)
 
 
 def tags_of(sample: Sample) -> set[str]:
@@ -86,6 +88,6 @@ def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[int, 
     """Return where the last record of every repeated (id, model, run) stands: a first pass over all inputs."""
     found = Identities()
     for shard in shards:
-        keys = array("Q", (digest(sample) for _, sample in _samples(reader, [shard], index)))
+        keys = array("Q", (digests([sample])[0] for _, sample in _samples(reader, [shard], index)))
         found.add(keys.tobytes(), shard.ordinal)
     return found.last_of_repeated()

@@ -203,7 +203,11 @@ def check_utf8(data: bytes) -> None:
     Raises:
         UnicodeDecodeError: They are not.
     """
-    if not data.isascii():  # the text of a long one would take up to four times its bytes
+    if data.isascii():
+        return
+    if len(data) <= _LONG:
+        data.decode()
+    else:  # the text of a long one would take up to four times its bytes
         decoder = codecs.getincrementaldecoder("utf-8")()
         for start in range(0, len(data), _LONG):
             decoder.decode(data[start : start + _LONG])

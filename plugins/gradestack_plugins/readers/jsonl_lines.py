@@ -9,7 +9,7 @@ wrong where something is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -40,6 +40,7 @@ class _Nothing:
 
 
 CallT = TypeVar("CallT")
+ToolT = TypeVar("ToolT")
 
 
 class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -121,8 +122,19 @@ def _parameters(tool: _Tool) -> Mapping[str, Any] | None:
 _Tool.parameters = property(_parameters)
 
 
+class _NamedTool(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _FunctionTool(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A tool in OpenAI's form."""
+
+    function: _NamedTool
+    type: Any = None
+
+
 class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
-    """A tool as the form has it: flat, or in OpenAI's form."""
+    """A tool in any form: flat, or with more than most have."""
 
     name: str = ""
     function: _Tool | None = None
@@ -133,7 +145,7 @@ _OF_READERS = "calls label text plan tools status agent_usage remarks source nat
 """Fields of a sample that are no keys of the form."""
 
 
-class _Line(_hidden(Sample, _OF_READERS), Generic[CallT], frozen=True, eq=False, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
+class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq=False, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
     id: str | int
     turns: list[list[dict[str, Any]]] | None = ()  # type: ignore[assignment]
     expected: Expectation | list[ExpectedCall] | str | None = _NO_EXPECTATION
@@ -146,7 +158,7 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT], frozen=True, eq=False,
     version: int = VERSIONS[0]
     predicted: list[CallT] | _Side[CallT] | str | UnsetType | None = UNSET
     messages: list[dict[str, Any]] | None = None
-    entries: list[_Entry] | None = msgspec.field(default=None, name="tools")
+    entries: list[ToolT] | None = msgspec.field(default=None, name="tools")
 
     def _shown(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in Sample.__struct_fields__ if name != "native"}
@@ -160,8 +172,8 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT], frozen=True, eq=False,
         return repr(Sample(**self._shown()))
 
 
-_decode = msgspec.json.Decoder(_Line[_Call]).decode
-_decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall]).decode  # type: ignore[valid-type]
+_decode = msgspec.json.Decoder(_Line[_Call, _FunctionTool]).decode
+_decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall, _Entry]).decode  # type: ignore[valid-type]
 _decode_any = msgspec.json.Decoder().decode
 _DETAILS = CallDetails.__struct_fields__
 
@@ -264,21 +276,24 @@ def usage_of(recorded: Any) -> Usage | None:
 
 
 def _decoded(data: bytes) -> Any:
-    if not data.isascii():
-        check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
+    check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
     try:
         line: Any = _decode(data)
+        tools = None if line.entries is None else tuple([each.function for each in line.entries])
     except msgspec.ValidationError:
         line = _decode_detailed(data)
+        tools = None if line.entries is None else tuple([each.function or each for each in line.entries])
+        if tools and not all(each.name for each in tools):
+            raise Unusual from None
+        if [each for each in line.entries or () if each.input_schema is not None]:
+            raise Unusual from None
     if len(data) > _LONG:
         check_depth(data)
+        if tools and len(data) > _LONG_TEXT and max(len(each.text) for each in tools) > _LONG_TEXT:
+            raise Unusual
     if line.version not in VERSIONS or line.error is not None:
         raise Unusual
-    if line.entries is not None:
-        tools = tuple([each.function or each for each in line.entries])
-        for entry, each in zip(line.entries, tools, strict=True):
-            if not each.name or len(each.text) > _LONG_TEXT or entry.input_schema is not None:
-                raise Unusual
+    if tools is not None:
         _set(line, "tools", tools)
     return line
 

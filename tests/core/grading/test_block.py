@@ -5,13 +5,13 @@ import pytest
 
 from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
 from gradestack.grading import block
-from gradestack.grading.selection import Selection, digest
+from gradestack.grading.selection import Selection, digests
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
 from tests.core.workers import grader_stage, merged, metric, singly
 
 SELECTION = Selection(
-    tags=frozenset({"odd"}), last={digest(sample(21)): (3, 41), digest(sample(33)): (3, 33), digest(sample(7)): (3, 7)}
+    tags=frozenset({"odd"}), last={digests([sample(21)])[0]: (3, 41), digests([sample(33)])[0]: (3, 33), digests([sample(7)])[0]: (3, 7)}
 )
 
 DATASET = {

@@ -17,7 +17,7 @@ from gradestack import (
     Source,
     Status,
 )
-from gradestack.grading.guarded import guarded_grades
+from gradestack.grading.guarded import check_grades
 from gradestack.grading.turns import grade_sample
 from tests.core.workers import grader_stage
 
@@ -57,16 +57,16 @@ def test_a_grader_may_end_the_run(slot):
 
 @pytest.mark.parametrize("parts", [None, (), 0, ""])
 def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
-    found = []
-    guarded_grades(lambda _: Grade(score=1.0, parts=parts), slot, [sample()], found, strict=False)
+    found = [Grade(score=1.0, parts=parts)]
+    check_grades(slot, [sample()], found, strict=False)
     assert found[0].outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize("parts", [{}, {"a": None, "b": 0.5}, {"a": 10**308, "b": 10**308}, {"a": 1e308, "b": 1e308}])
 def test_parts_are_finite_one_by_one(slot, parts):
     """Or undefined; their sum may be beyond any float."""
-    found = []
-    guarded_grades(lambda _: Grade(score=1.0, parts=parts), slot, [sample()], found, strict=False)
+    found = [Grade(score=1.0, parts=parts)]
+    check_grades(slot, [sample()], found, strict=False)
     assert found[0].outcome is Outcome.GRADED
 
 
@@ -219,9 +219,8 @@ class Whole(int):
 
 def test_numbers_of_classes_of_their_own_are_plain(slot):
     """Else nothing could write them, and the run would end."""
-    found = []
-    odd = Grade(score=Number(0.5), parts={"a": Number(0.25), "b": None}, counts={"n": Whole(2), "flag": True})
-    guarded_grades(lambda _: odd, slot, [sample()], found, strict=False)
+    found = [Grade(score=Number(0.5), parts={"a": Number(0.25), "b": None}, counts={"n": Whole(2), "flag": True})]
+    check_grades(slot, [sample()], found, strict=False)
     numbers = (found[0].score, *found[0].parts.values(), *found[0].counts.values())
     assert numbers == (0.5, 0.25, None, 2, True)
     assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
@@ -229,7 +228,6 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
 
 @pytest.mark.parametrize("fields", [{"counts": {"n": "x"}}, {"label": {1}}, {"gold": 3}, {"parts": {"a": "b"}}])
 def test_what_no_column_holds_fails_its_grade(slot, fields):
-    found = []
-    for grade in (Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)):
-        guarded_grades(lambda _, grade=grade: grade, slot, [sample()], found, strict=False)
+    found = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
+    check_grades(slot, [sample(), sample()], found, strict=False)
     assert [(each.outcome, each.fault.code) for each in found] == [(Outcome.FAILED, "bad_grade")] * 2

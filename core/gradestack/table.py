@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import repeat
-from operator import attrgetter
+from operator import add, attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason
+from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason, replace
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
@@ -133,14 +134,13 @@ class Columns:
     def _packed_numbers(self, name: str, grades: Sequence[Grade], codes: Sequence[int]) -> list[bytes]:
         """Return what grades add to a metric's sums: once for equal verdicts, where these hold all that it reads."""
         _, numbers, sums = self._wanted.numbers[name]
-        known, packed = self._of_verdict[name], []
-        for grade, code in zip(grades, codes, strict=True):
-            if not sums or grade.numbers is None or not sums <= grade.numbers.keys():
-                packed.append(_packed(numbers(grade)))
-                continue
-            if code not in known:
-                known[code] = _packed(numbers(grade))
-            packed.append(known[code])
+        known = self._of_verdict[name]
+        packed: list[Any] = list(map(known.get, codes))
+        for at, grade in enumerate(grades if None in packed else ()):
+            if packed[at] is None:
+                packed[at] = known.get(codes[at]) or _packed(numbers(grade))
+                if sums and grade.numbers is not None and sums <= grade.numbers.keys():
+                    known[codes[at]] = packed[at]
         return packed
 
     def to_bytes(self) -> bytes:
@@ -156,6 +156,9 @@ def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
+_NUMBER: Final = (int, float)
+
+
 def sound_numbers(numbers: Any) -> Numbers | None:
     """Return what a grade adds to sums."""
     if numbers is None:
@@ -165,7 +168,7 @@ def sound_numbers(numbers: Any) -> Numbers | None:
         raise TypeError(msg)
     found: Numbers = numbers
     for name, number in numbers.items():
-        if not isinstance(name, str) or not isinstance(number, int | float):
+        if not isinstance(name, str) or not isinstance(number, _NUMBER):
             msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
             raise TypeError(msg)
         if not name or not math.isfinite(number):
@@ -186,7 +189,16 @@ def _unpacked(data: bytes) -> Any:
     return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
 
 
-_VERDICT: Final = ("outcome", "score", "passed", "label", "gold", "counts", "parts", "numbers")
+_VERDICT: Final[Mapping[str, Any]] = {
+    "outcome": Outcome,
+    "score": Any,
+    "passed": bool | None,
+    "label": str | None,
+    "gold": str | None,
+    "counts": dict[str, Any],
+    "parts": dict[str, Any],
+    "numbers": dict[str, Any] | None,
+}
 """What figures may need of any grade; what else some ask for follows."""
 
 
@@ -218,35 +230,47 @@ def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
     return lambda grade: (*plain(grade), *[grade.metadata.get(name) for name in names])
 
 
-def _grade(data: bytes, parts: Sequence[str]) -> Grade:
-    """Return the grade of a verdict, with the parts that were asked for."""
-    found = json.loads(data) if data[:1] == b"[" else _unpack(data)
-    fields: dict[str, Any] = dict(zip(_VERDICT, found, strict=False))
-    fields["outcome"] = Outcome(fields["outcome"])
+@cache
+def _form(parts: tuple[str, ...]) -> type[Any]:
+    """Return the form of a verdict that holds some parts."""
+    fields = [*_VERDICT.items(), *((f"part_{at}", _PARTS.get(part, Any)) for at, part in enumerate(parts))]
+    return msgspec.defstruct("Verdict", fields, array_like=True)
+
+
+def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
+    """Yield the grades of verdicts, with the parts that were asked for."""
     names = [*[part for part in parts if ":" not in part], *[part for part in parts if ":" in part]]
-    for name, value in zip(names, found[len(_VERDICT) :], strict=True):
-        of, _, key = name.partition(":")
-        if key and value is not None:
-            fields.setdefault("metadata", {})[key] = value
-        elif not key and value is not None:
-            fields[of] = msgspec.convert(value, _PARTS[of])
-    grade = _read_only(Grade(**fields))
-    for item in grade.items:
-        _read_only(item)
-    return grade
-
-
-_GradeOrItem = TypeVar("_GradeOrItem", Grade, Item)
-
-
-def _read_only(of: _GradeOrItem) -> _GradeOrItem:
-    """Return a grade or item whose mappings cannot be changed: several metrics, one after the other, see it."""
-    for name in ("counts", "parts", "metadata"):
-        force_setattr(of, name, _frozen(getattr(of, name)))
-    return of
+    form = _form(tuple(names))
+    decode = msgspec.msgpack.Decoder(form).decode
+    for data in verdicts:
+        known = msgspec.convert(json.loads(data), form) if data[:1] == b"[" else decode(data)
+        grade = Grade(
+            outcome=known.outcome,
+            score=known.score,
+            passed=known.passed,
+            label=known.label,
+            gold=known.gold,
+            counts=MappingProxyType(known.counts),
+            parts=MappingProxyType(known.parts),
+            numbers=known.numbers,
+        )
+        if names:
+            found: dict[str, Any] = {}
+            for at, name in enumerate(names):
+                of, _, key = name.partition(":")
+                value = getattr(known, f"part_{at}")
+                if value is not None:
+                    found[of] = {**found.get(of, {}), key: value} if key else value
+            grade = replace(grade, **found)
+            force_setattr(grade, "metadata", _frozen(grade.metadata))
+            for item in grade.items:
+                for name in ("counts", "parts", "metadata"):
+                    force_setattr(item, name, _frozen(getattr(item, name)))
+        yield grade
 
 
 def _frozen(value: Any) -> Any:
+    """Return a value whose mappings cannot be changed: several metrics, one after the other, see it."""
     return MappingProxyType({key: _frozen(each) for key, each in value.items()}) if type(value) is dict else value
 
 
@@ -376,7 +400,8 @@ class Table:
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades of a grader, with what figures need of them."""
         found = self._grades.setdefault(key, [])
-        found.extend([_grade(each, self.parts[key]) for each in self.verdicts[key].values[len(found) :]])
+        if len(found) < len(values := self.verdicts[key].values):
+            found.extend(_grades(values[len(found) :], self.parts[key]))
         return found
 
     def forget(self) -> None:
@@ -407,10 +432,10 @@ class Table:
                 self._cells = Cells(list(known), names, tasks, range(len(names)), bytes(len(names)))
             else:
                 of_code = [known[name or ""] for name in models.values]
-                cells: dict[int, int] = {}
-                codes = array(_CODES)
-                for model, task in zip(models.codes, tasks, strict=True):
-                    codes.append(cells.setdefault(of_code[model] * len(names) + task, len(cells)))
+                first = [model * len(names) for model in of_code]
+                cells_of = list(map(add, map(first.__getitem__, models.codes), tasks))
+                cells = {cell: at for at, cell in enumerate(dict.fromkeys(cells_of))}
+                codes = array(_CODES, map(cells.__getitem__, cells_of))
                 of_models = array(_CODES, [cell // len(names) for cell in cells])
                 of_tasks = array(_CODES, [cell % len(names) for cell in cells])
                 self._cells = Cells(list(known), names, codes, of_tasks, of_models)

@@ -40,7 +40,7 @@ class Grades:
         return len(self.table) if self._rows is None else len(self._rows)
 
     def _of(self, codes: Codes) -> Codes:
-        return codes if self._rows is None else array("I", [codes[row] for row in self._rows])
+        return codes if self._rows is None else array("I", map(codes.__getitem__, self._rows))
 
     @property
     def rows(self) -> Sequence[int]:

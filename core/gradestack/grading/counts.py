@@ -67,10 +67,13 @@ def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int]
     models, grades = table.keys["model"], table.grades(key)
     columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]
     if rows is not None:
-        columns = [[codes[row] for row in rows] for codes in columns]
+        columns = [list(map(codes.__getitem__, rows)) for codes in columns]
     found = dict[str, Count]()
     for (code, model, ran), times in Counter(zip(*columns, strict=True)).items():
-        found.setdefault(models.values[model] or "", Count()).add(grades[code], times, ran, rule)
+        name = models.values[model] or ""
+        if name not in found:
+            found[name] = Count()
+        found[name].add(grades[code], times, ran, rule)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradestack.api import Grader
 from gradestack.errors import TimedOut
@@ -74,7 +74,8 @@ class Graders:
                 found.verdicts[stage.key] = verdicts
             found.columns[stage.key] = found.explained[stage.key] = column
             if explain:
-                found.explained[stage.key] = shown = []
+                shown: Column = []
+                found.explained[stage.key] = shown
                 with self._interruptible(thread, shown):
                     self._explained(stage, samples, column, shown)
             samples = samples[: len(found.explained[stage.key])]
@@ -82,8 +83,9 @@ class Graders:
                 found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
         if self.interrupted:
-            for columns in (found.columns, found.explained, found.verdicts):
-                columns |= {key: column[: len(samples)] for key, column in columns.items()}  # type: ignore[attr-defined]
+            every: Any = (found.columns, found.explained, found.verdicts)
+            for columns in every:
+                columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
 
     @contextmanager

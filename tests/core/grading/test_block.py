@@ -11,7 +11,8 @@ from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sam
 from tests.core.workers import grader_stage, merged, metric, singly
 
 SELECTION = Selection(
-    tags=frozenset({"odd"}), last={digests([sample(21)])[0]: (3, 41), digests([sample(33)])[0]: (3, 33), digests([sample(7)])[0]: (3, 7)}
+    tags=frozenset({"odd"}),
+    last={digests([sample(21)])[0]: (3, 41), digests([sample(33)])[0]: (3, 33), digests([sample(7)])[0]: (3, 7)},
 )
 
 DATASET = {

@@ -123,7 +123,13 @@ def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool)
         finally:
             if _forked:
                 os._exit(0)
-        if type(explained) is Grade and explained.outcome is grade.outcome and explained.score == grade.score:
+        if (
+            type(explained) is Grade
+            and explained.outcome is grade.outcome
+            and explained.score == grade.score
+            and explained.counts == grade.counts
+            and explained.parts == grade.parts
+        ):
             return explained
         what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
         error: BaseException = TypeError(f"explain() returned {what}")

@@ -266,10 +266,12 @@ def _bare(sample: Sample, fault: Fault) -> Sample:
 
 
 def _grade(grade: Grade, values: list[Any]) -> Any:
+    """Return a grade that was checked, score, counts and parts, as it stands in its row."""
     metadata, fault, reasons = grade.metadata, grade.fault, grade.reasons
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
-    values += (metadata or None, grade.score, *grade.counts.values(), *grade.parts.values())
+    if metadata:
+        values.append(metadata)
     for item in grade.items:
         values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
         if item.reasons:

@@ -175,8 +175,7 @@ class TauPartial(Grader):
         """Return a grade with an item for each expected call, and a reason for every point lost."""
         if grade.numbers is None:
             return grade
-        budget, listing, lost = Budget(), Budget(), Losses()
-        items = []
+        budget, listing, lost, items = Budget(), Budget(), Losses(), []
         for index, call in enumerate(expected):
             place, close = _best_match(call, made, budget)
             gold = call.name if isinstance(call.name, str) else None
@@ -192,7 +191,8 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        return Grade(score=grade.score, counts=grade.counts, parts=grade.parts, items=tuple(items), **lost.of_grade())
+        found = Grade(score=grade.score, counts=grade.counts, parts=grade.parts, items=tuple(items))
+        return replace(found, **lost.of_grade()) if lost.first else found
 
 
 def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:

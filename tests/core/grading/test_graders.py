@@ -1,5 +1,7 @@
 """One grader at work: whatever it does, there is a grade."""
 
+import math
+
 import attrs
 import pytest
 
@@ -226,7 +228,17 @@ def test_numbers_of_classes_of_their_own_are_plain(slot):
     assert [type(number) for number in numbers] == [float, float, type(None), int, bool]
 
 
-@pytest.mark.parametrize("fields", [{"counts": {"n": "x"}}, {"label": {1}}, {"gold": 3}, {"parts": {"a": "b"}}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"counts": {"n": "x"}},
+        {"counts": {"n": math.nan}},
+        {"counts": {"n": {1}}},
+        {"label": {1}},
+        {"gold": 3},
+        {"parts": {"a": "b"}},
+    ],
+)
 def test_what_no_column_holds_fails_its_grade(slot, fields):
     found = [Grade(score=1.0, **fields), Grade(outcome=Outcome.FAILED, **fields)]
     check_grades(slot, [sample(), sample()], found, strict=False)

@@ -30,7 +30,6 @@ PLACES = {
     ),
 }
 GRADE_PLACES = {
-    "counts": lambda value: Grade(score=1.0, counts={"n": value}),
     "metadata": lambda value: Grade(score=1.0, metadata={"x": value}),
     "expected": lambda value: Grade(score=1.0, reasons=(Reason(code="c", expected=value),)),
     "actual": lambda value: Grade(score=1.0, reasons=(Reason(code="c", actual=[value]),)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from gradestack.errors import DataError, PluginError, TimedOut
@@ -115,6 +116,9 @@ def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
     return found[0]
 
 
+_same = attrgetter("outcome", "score", "passed", "label", "gold", "counts", "parts")
+
+
 def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool) -> Grade:
     """Return a grade with items and reasons; as it is, and says so, where its grader raises or gives another grade."""
     try:
@@ -123,13 +127,7 @@ def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool)
         finally:
             if _forked:
                 os._exit(0)
-        if (
-            type(explained) is Grade
-            and explained.outcome is grade.outcome
-            and explained.score == grade.score
-            and explained.counts == grade.counts
-            and explained.parts == grade.parts
-        ):
+        if type(explained) is Grade and _same(explained) == _same(grade):
             return explained
         what = "another grade" if isinstance(explained, Grade) else f"{type(explained).__name__}, not a Grade"
         error: BaseException = TypeError(f"explain() returned {what}")

@@ -9,13 +9,14 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Sample, Source, ToolSpec, Usage
+from gradestack import Sample, Source, ToolSpec
 from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.decoder import ChatConversation
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
+from gradestack_plugins.readers.chat.logs import ChatLogs, broken, failed_status, log_sample, type_of
 from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = ("response", "completion", "output", "message")
 _NAMES: Final = """
@@ -123,28 +124,6 @@ def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
             yield found
 
 
-def usage_of(raw: Any) -> Usage | None:
-    """Return the usage of one request, None where none is recorded.
-
-    ``input_tokens`` of the API leaves out what was read from and written to the cache: both are added.
-    """
-    if not isinstance(raw, dict):
-        return None
-    new, said = count_of(raw.get("input_tokens")), count_of(raw.get("output_tokens"))
-    if new is None and said is None:
-        return None
-    read, written = count_of(raw.get("cache_read_input_tokens")), count_of(raw.get("cache_creation_input_tokens"))
-    details = raw.get("output_tokens_details")
-    return Usage(
-        requests=1,
-        input_tokens=None if new is None else new + (read or 0) + (written or 0),
-        cached_input_tokens=read,
-        cache_write_tokens=written,
-        output_tokens=said,
-        reasoning_tokens=count_of(details.get("thinking_tokens")) if isinstance(details, dict) else None,
-    )
-
-
 _ENDED: Final = {
     "end_turn": "completed",
     "stop_sequence": "completed",
@@ -182,7 +161,7 @@ class AnthropicLogs(ChatLogs):
         request, answer = exchange.request, exchange.answer
         whole = NOTHING if isinstance(record, list) else record
         known = identity(whole, request, answer, made=made, known=KNOWN)
-        talk = AnthropicConversation()
+        talk = ChatConversation("block")
         talk.system(request.get("system"))
         talk.read(exchange.messages)
         model = answer.get("model") or request.get("model")

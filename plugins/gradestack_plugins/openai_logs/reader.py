@@ -9,13 +9,14 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Sample, Source, ToolSpec, Usage
+from gradestack import Sample, Source, ToolSpec
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.decoder import ChatConversation
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, count_of, failed_status, log_sample, type_of
+from gradestack_plugins.readers.chat.logs import ChatLogs, broken, failed_status, log_sample, type_of
 from gradestack_plugins.readers.chat.names import decoded
-from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
+from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = ("response", "completion", "output")
 _NAMES: Final = """
@@ -205,27 +206,6 @@ def _tool(raw: Any) -> ToolSpec | None:
     return found
 
 
-def usage_of(raw: Any) -> Usage | None:
-    """Return the usage of one request, None where none is recorded in a form of the API."""
-    if not isinstance(raw, dict):
-        return None
-    chat = "prompt_tokens" in raw or "completion_tokens" in raw
-    asked, said = ("prompt_tokens", "completion_tokens") if chat else ("input_tokens", "output_tokens")
-    into, out = raw.get(f"{asked}_details"), raw.get(f"{said}_details")
-    into, out = (into if isinstance(into, dict) else {}), (out if isinstance(out, dict) else {})
-    found = (count_of(raw.get(asked)), count_of(raw.get(said)))
-    if found == (None, None):
-        return None
-    return Usage(
-        requests=1,
-        input_tokens=found[0],
-        cached_input_tokens=count_of(into.get("cached_tokens")),
-        cache_write_tokens=count_of(into.get("cache_write_tokens")),
-        output_tokens=found[1],
-        reasoning_tokens=count_of(out.get("reasoning_tokens")),
-    )
-
-
 _ENDED: Final = {"stop": "completed", "completed": "completed", "length": "limit:max_tokens", "cancelled": "cancelled"}
 
 
@@ -274,7 +254,7 @@ class OpenAILogs(ChatLogs):
 
 
 def _sample(exchange: Exchange, answer: Answer, known: Identity, source: Source) -> Sample:
-    talk = OpenAIConversation()
+    talk = ChatConversation()
     talk.read([*exchange.entries, *answer.entries])
     several = len(exchange.answers) > 1
     request, response = exchange.request, exchange.response

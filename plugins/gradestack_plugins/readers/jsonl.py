@@ -15,7 +15,6 @@ from gradestack import (
     DataError,
     Fault,
     Inputs,
-    Message,
     RecordFile,
     RecordReader,
     Sample,
@@ -28,6 +27,7 @@ from gradestack import (
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
+from gradestack_plugins.readers.chat.decoder import ChatConversation, conversation_of
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
@@ -61,17 +61,20 @@ def _identified(value: Any, source: Source) -> tuple[str, Source]:
     raise wrong("id", "text or a whole number", value)
 
 
-def _turns(record: Mapping[str, Any]) -> tuple[tuple[Message, ...], ...]:
-    turns = record.get("turns")
-    if turns is None:
-        messages = record.get("messages")
-        turns = [] if messages is None else [messages]
-    if not isinstance(turns, list):
+def _talk(record: Mapping[str, Any]) -> ChatConversation | None:
+    """Return the conversation of a record; None where it has none."""
+    turns, messages = record.get("turns"), record.get("messages")
+    if turns is None and messages is None:
+        return None
+    if turns is not None and not isinstance(turns, list):
         raise wrong("turns", "a list of lists of messages", turns)
-    for turn in turns:
+    for turn in [messages] if turns is None else turns:
         if not isinstance(turn, list) or not all(isinstance(each, Mapping) for each in turn):
             raise wrong("messages", "a list of messages", turn)
-    return tuple(chat.messages(turn) for turn in turns)
+    try:
+        return conversation_of(messages, turns=turns)
+    except ValueError as error:
+        raise Wrong(str(error)) from None
 
 
 def _tools(value: Any) -> tuple[ToolSpec, ...] | None:
@@ -119,11 +122,12 @@ class JsonLines(RecordReader):
 
     ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text), or an object with
     ``calls``, ``label``, ``text``, ``plan`` (``expected`` also ``alternatives``, ``forbidden``, ``state``). Calls are
-    ``{"name", "arguments"}`` or in OpenAI's form; arguments are an object or JSON text. Without ``predicted``, calls
-    and answer are taken from ``messages``. The form has versions; the key ``version`` is optional and means 1 when
-    absent. Version 2 differs in that ``null`` as the arguments of an expected call means that they are not compared,
-    and in that details of calls made that are of another kind than the form's, and unknown keys of expected calls, are
-    refused, not left out. The JSON Schema is printed by ``gradestack schema sample``.
+    ``{"name", "arguments"}`` or in OpenAI's form; arguments are an object or JSON text, also under ``args``, ``input``
+    or ``parameters``. Without ``predicted``, calls and answer are taken from ``messages``, of whatever dialect each
+    of them is. The form has versions; the key ``version`` is optional and means 1 when absent. Version 2 differs in
+    that ``null`` as the arguments of an expected call means that they are not compared, and in that details of calls
+    made that are of another kind than the form's, and unknown keys of expected calls, are refused, not left out. The
+    JSON Schema is printed by ``gradestack schema sample``.
     """
 
     version = "2"
@@ -238,24 +242,21 @@ def _sample(record: Any, source: Source) -> Sample:
     if "id" not in record:
         msg = "id is missing"
         raise Wrong(msg)
-    turns = _turns(record)
+    talk = _talk(record)
     version = record.get("version", VERSIONS[0])
     predicted = side(record.get("predicted"), "predicted", version)
     error = _error(record.get("error"))
-    flat = [message for turn in turns for message in turn]
-    if "predicted" not in record and flat:
-        predicted["calls"] = chat.made_calls(flat)
-        answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
-        predicted["text"] = answers[-1] if answers else None
+    said = {} if talk is None else jsonl_lines.said_in(talk, predicted="predicted" in record)
+    predicted |= {name: said[name] for name in ("calls", "text") if name in said}
     answer = predicted.get("text")
     identifier, place = _identified(record["id"], source)
-    return Sample(
+    sample = Sample(
         id=identifier,
         cluster=_field(record, "cluster"),
         model=_field(record, "model"),
         run=_field(record, "run", int | str | None, "a whole number or text"),
-        input=_field(record, "input", str | tuple[str, ...] | None, "text or a list of texts"),
-        turns=turns,
+        input=_field(record, "input", str | tuple[str, ...] | None, "text or a list of texts") or said.get("input"),
+        turns=said.get("turns", ()),
         calls=predicted.get("calls"),
         label=predicted.get("label"),
         text="\n".join(answer) if isinstance(answer, tuple) else answer,
@@ -275,3 +276,4 @@ def _sample(record: Any, source: Source) -> Sample:
         facets=_mapping(record, "facets"),
         source=place,
     )
+    return replace(sample, remarks=talk.remarks) if talk is not None and talk.remarks else sample

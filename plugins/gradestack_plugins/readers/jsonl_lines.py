@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr as _set
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.chat.decoder import ChatConversation, conversation_of
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _MOST_SCHEMAS = 4096
@@ -231,16 +232,28 @@ def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectat
     return found
 
 
+def said_in(talk: ChatConversation, *, predicted: bool) -> dict[str, Any]:
+    """Return the fields of a sample that its conversation says: where there is a prediction, not what was done."""
+    said = talk.finished()
+    if predicted:
+        del said["calls"], said["text"]
+    elif said["calls"] is None and any(talk.turns):
+        talk.remark("question_without_answer")
+    return said
+
+
 def _set_turns(line: Any) -> None:
     """Set the conversation, and without a prediction the calls made in it and its last answer."""
-    lists = [line.messages or ()] if line.turns is None or line.turns == () else line.turns
-    turns = tuple(map(chat.messages, lists)) if line.turns or line.messages is not None else ()
-    _set(line, "turns", turns)
-    flat = [message for turn in turns for message in turn]
-    if line.predicted is UNSET and flat:
-        answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
-        _set(line, "calls", chat.made_calls(flat))
-        _set(line, "text", answers[-1] if answers else None)
+    given = None if line.turns is None or line.turns == () else line.turns
+    if given is None and line.messages is None:
+        _set(line, "turns", ())
+        return
+    talk = conversation_of(line.messages, turns=given)
+    said = said_in(talk, predicted=line.predicted is not UNSET)
+    if line.input is not None:
+        del said["input"]
+    for name, value in (*said.items(), ("remarks", talk.remarks)):
+        _set(line, name, value)
 
 
 def _set_predicted(line: Any, predicted: Any) -> None:

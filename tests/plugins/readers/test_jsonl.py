@@ -123,14 +123,15 @@ TALK = [
     {"role": "user", "content": "hi"},
     {"role": "assistant", "content": "first", "tool_calls": [OPENAI]},
     {"role": "tool", "content": "ok", "tool_call_id": "c1"},
-    {"role": "assistant", "content": [{"text": "last"}, {"text": "words"}], "tool_calls": None},
+    {"role": "assistant", "content": [{"text": "last "}, {"text": "words"}], "tool_calls": None},
 ]
 
 
 def test_without_a_prediction_the_conversation_is_one(parse):
-    """Its calls in order with their results, its last assistant message as answer."""
-    sample, called = parse(id="a", messages=TALK), replace(CALLED, result="ok")
-    assert (sample.calls, sample.text, sample.label) == ((called,), "last words", None)
+    """Its calls in order with their results, its last assistant message as answer, its question as input."""
+    called = replace(CALLED, result="ok", status="ok", kind="function", turn=0, step=0)
+    sample = parse(id="a", messages=TALK)
+    assert (sample.calls, sample.text, sample.label, sample.input) == ((called,), "last words", None, "hi")
     assert len(sample.turns) == 1
     by_turn = parse(id="a", turns=[TALK[:2], TALK[2:]])
     assert (by_turn.calls, by_turn.text, len(by_turn.turns)) == ((called,), "last words", 2)
@@ -143,7 +144,8 @@ def test_a_prediction_beside_a_conversation_counts(parse):
     assert parse(id="a", messages=TALK, predicted=[]).calls == ()
     assert parse(id="a", messages=TALK, predicted=None).calls is None
     assert parse(id="a", messages=[]).calls is None
-    assert parse(id="a", messages=[{"role": "user"}]).calls == ()
+    asked = parse(id="a", messages=[{"role": "user"}])
+    assert (asked.calls, asked.remarks) == (None, {"question_without_answer": 1})
 
 
 @pytest.mark.parametrize(
@@ -493,7 +495,6 @@ NONSENSE = [
     (wanted(rules={"a b": 1}), 'expected[0].rules["a b"]: expected a rule'),
     (wanted(argments={"x": 1}), "expected[0].argments: unknown key (did you mean 'arguments'?)"),
     (wanted(optinal=True), "expected[0].optinal: unknown key (did you mean 'optional'?)"),
-    ([{"function": {"name": "f", "args": {}}}], "expected[0].function.args: unknown key (did you mean 'arguments'?)"),
     ({"name": "f", "turn": []}, "expected.turn: expected a whole number of at least 0, got []"),
     ({"names": []}, "expected: expected a call with a name, got "),
     ({"name": "f", "forbidden": 5}, "expected.forbidden: not beside the name of a call; give the call in a list "),

@@ -204,11 +204,12 @@ def _default(word: str, text: str) -> tuple[bool, JSON]:
     if word == "boolean":
         return True, text.lower() in {"true", "1", "yes"}
     if word in {"array", "object"}:
-        return (True, None) if text.lower() == "none" else _literal(text)
+        return (True, None) if text.lower() == "none" else literal(text)
     return True, text
 
 
-def _literal(text: str) -> tuple[bool, JSON]:
+def literal(text: str) -> tuple[bool, JSON]:
+    """Return (True, the value of a JSON text or of a Python literal), or (False, None) where a text is neither."""
     try:
         return True, loads(text)
     except JsonProblem:

@@ -44,13 +44,16 @@ class Conversation:
         asked: The text of each user turn.
         text: What the last answer says; None when it says nothing.
         step: Index of the last answer; -1 before the first.
+        given_turns: Whether turns are given, not begun by the messages of the user.
         listed: Tools that MCP servers listed, as recorded.
         remarks: What was left out or lacks its counterpart, by kind.
         part: What a part of a message is called in remarks.
         texts: Types of parts that are text, and the key it stands under.
+        model: What the last answer that names its model names.
+        usages: What answers say of their usage, as recorded.
     """
 
-    part: ClassVar[str]
+    part: str
     texts: ClassVar[Mapping[str, str]]
 
     def __init__(self) -> None:
@@ -59,8 +62,12 @@ class Conversation:
         self.asked: list[str] = []
         self.text: str | None = None
         self.step = -1
+        self.given_turns = False
         self.listed: list[Any] = []
         self.remarks: dict[str, int] = {}
+        self.model: str | None = None
+        self.usages: list[Any] = []
+        self._open_calls: deque[ToolCall] = deque()
         self._by_id: dict[str, deque[ToolCall]] = {}
         self._by_name: dict[str, deque[ToolCall]] = {}
 
@@ -79,7 +86,7 @@ class Conversation:
 
     def ask(self, message: Message, text: str) -> None:
         """Add a message of the user, which begins a turn."""
-        if self.asked:
+        if self.asked and not self.given_turns:
             self.turns.append([])
         self.asked.append(text)
         self.turns[-1].append(message)
@@ -96,16 +103,23 @@ class Conversation:
         for part in content:
             kind = part.get("type") if isinstance(part, dict) else None
             key = self.texts.get(kind) if isinstance(kind, str) else None
-            found = part.get(key) if key is not None else self.bare_text(part)
+            found = part.get("text" if kind is None else key) if isinstance(part, dict) else part
             if isinstance(found, str):
                 texts.append(found)
             else:
                 self.remark(kind_of(self.part, kind))
         return joint.join(texts) if texts else None
 
-    def bare_text(self, part: Any) -> Any:
-        """Return the text of a part that is of no type of text."""
-        return None
+    def answers_with(self, model: Any, usage: Any) -> None:
+        """Take into account what an answer says of its model and usage."""
+        self.model = text_or_none(model) or self.model
+        if usage:
+            self.usages.append(usage)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call has no result yet."""
+        return _oldest(self._open_calls) is not None
 
     def made(
         self,
@@ -132,6 +146,7 @@ class Conversation:
             kind=kind,
         )
         self.calls.append(call)
+        self._open_calls.append(call)
         if call.arguments is None:
             self.remark("undecodable_arguments")
         if call.id is not None:
@@ -148,12 +163,13 @@ class Conversation:
     def answered(
         self, identifier: Any, name: Any, result: Any, error: str | None = None, error_type: str | None = None
     ) -> None:
-        """Hand a result to its call: the one of its id, or without one the oldest unanswered one of its name.
+        """Hand a result to its call: the one of its id, or without one the oldest unanswered one of its name, if any.
 
         A result that has no call, or whose call has another already, is remarked.
         """
         named = isinstance(identifier, str)
-        waiting = self._by_id.get(identifier) if named else self._by_name.get(name) if isinstance(name, str) else None
+        waiting = self._open_calls if not isinstance(name, str) else self._by_name.get(name)
+        waiting = self._by_id.get(identifier) if isinstance(identifier, str) else waiting
         call = _oldest(waiting)
         if call is None:
             self.remark("second_result" if named and waiting is not None else "result_without_call")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-Name = Literal["openai", "anthropic"]
+from gradestack_plugins.readers.chat.forms import form_of
+
+Name = Literal["openai", "anthropic", "other"]
+"""``other``: messages of a library or of a data set, which belong to no API."""
 
 ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 BLOCKS: Final = frozenset(
@@ -54,7 +57,7 @@ def is_message(entry: Any) -> bool:
 
 def is_entry(value: Any) -> bool:
     """Return whether something is a piece of a conversation: a message or an item."""
-    return is_item(value) or is_message(value)
+    return is_item(value) or is_message(value) or form_of(value) is not None
 
 
 def _of_message(message: Mapping[str, Any]) -> Name | None:
@@ -77,6 +80,8 @@ def of_entries(entries: Any) -> Dialect | None:
     looked_at = entries[:_LOOKED_AT]
     if not all(isinstance(each, dict) for each in looked_at):
         return None
+    if any(form_of(each) is not None for each in looked_at):
+        return Dialect("other", _CLEAR)
     if any(map(is_item, looked_at)):
         return Dialect("openai", _CLEAR)
     if not all(isinstance(each.get("role"), str) for each in looked_at) or not any(map(is_message, looked_at)):

@@ -43,6 +43,7 @@ from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import Identity, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
 from gradestack_plugins.readers.chat.names import FIRST, Guess, guess, notes_on
+from gradestack_plugins.readers.chat.usage import said_usage
 
 Form = Literal["records", "lists", "entries", "document"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
@@ -296,11 +297,6 @@ def type_of(raw: Any) -> Any:
     return raw.get("type") if isinstance(raw, dict) else None
 
 
-def count_of(value: Any) -> int | None:
-    """Return a whole number of at least 0 as it is, None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
 def failed_status(response: Any) -> str | None:
     """Return that a request failed, where the status of its response says so."""
     code = response.get("status_code") if isinstance(response, dict) else None
@@ -329,9 +325,11 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
     if said["calls"] is None and "error" not in more:
         talk.remark("question_without_answer")
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
+    if more.get("agent_usage") is None and talk.usages:
+        more |= said_usage(talk)
     sample = Sample(
         id=known.id,
-        model=more.pop("model", None),
+        model=more.pop("model", None) or talk.model,
         run=known.run,
         tools=more.pop("tools", None),
         usage=more.pop("usage", None),

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
-from gradestack_plugins.readers.chat import dialect
-from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.decoder import conversation_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded
-from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
+from gradestack_plugins.readers.chat.usage import said_usage
 from gradestack_plugins.readers.jsonl import JsonLines
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
@@ -318,25 +317,18 @@ def sample_of(
         return replace(sample, native=record)
     changes: dict[str, Any] = {}
     if messages is not None:
-        talk = _conversation(messages)
+        talk = conversation_of(messages)
         changes |= _said(sample, talk, form.get("predicted"))
         remarks |= talk.remarks
+        if sample.agent_usage is None and talk.usages:
+            changes |= said_usage(talk)
+        if sample.model is None and talk.model is not None:
+            changes["model"] = talk.model
     if isinstance(sample.agent_usage, dict) and sample.agent_usage and sample.usage is None:
         remarks["usage:other"] = 1
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
     return replace(sample, remarks=remarks, **changes)
-
-
-def _conversation(messages: Any) -> Conversation:
-    if not isinstance(messages, list):
-        raise ValueError("messages: expected a list of messages")  # noqa: TRY004 - what makes a bad record
-    found = dialect.of_entries(messages)
-    if found is None and messages:
-        raise ValueError("messages: expected a list of messages, each an object with a role")
-    talk = AnthropicConversation() if found is not None and found.name == "anthropic" else OpenAIConversation()
-    talk.read(messages)
-    return talk
 
 
 def _said(sample: Sample, talk: Conversation, predicted: Any) -> dict[str, Any]:

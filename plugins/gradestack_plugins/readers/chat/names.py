@@ -51,6 +51,8 @@ _DETAILS: Final = frozenset(
     }
 )
 """Keys of calls that are taken as they are."""
+_UNDERSTOOD: Final = _DETAILS | {"name", "arguments", "function", "output", "index", "strict", "parsed_arguments"}
+"""Keys of calls that are read, or say nothing of what was called."""
 JSON_TEXT: Final = re.compile(r"""\s*(?:\{\s*["}]|\[\s*[\[{"\]\d-])""")
 """How text begins that is a JSON list or object, and not prose in brackets."""
 
@@ -83,7 +85,7 @@ def calls_of(value: Any) -> Any:
         value = [value]
     if not isinstance(value, list):
         return value
-    found = [_call(each) for each in value]
+    found = [call_of(each)[0] for each in value]
     return [each for each in found if not (isinstance(each, dict) and _is_no_tool(each.get("name")))]
 
 
@@ -91,24 +93,34 @@ def _is_no_tool(name: Any) -> bool:
     return isinstance(name, str) and name.strip().lower() in _NO_TOOL
 
 
-def _call(entry: Any) -> Any:
-    """Return one call in the jsonl form; what names no tool as it is."""
-    if isinstance(entry, str):
-        return {"name": entry.strip(), "arguments": None}
-    if not isinstance(entry, Mapping):
-        return entry
-    keys = {plain_name(key): key for key in reversed(list(entry))}
-    inner, function = entry, entry.get("function")
+def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a call with its name and arguments under these keys, whatever they are called; the rest as it is."""
+    function = entry.get("function")
     if isinstance(function, Mapping):
-        inner, keys = function, {plain_name(key): key for key in reversed(list(function))}
-    name = next((inner[keys[each]] for each in map(plain_name, _CALL_NAMES) if each in keys), None)
-    if not isinstance(name, str) and "names" not in entry:
-        return entry
-    given = next((inner[keys[each]] for each in map(plain_name, _ARGUMENTS) if each in keys), None)
-    found = {key: each for key, each in entry.items() if key in _DETAILS}
-    if "output" in entry:
-        found.setdefault("result", entry["output"])
-    return {**found, **({} if name is None else {"name": name}), "arguments": given}
+        return {**entry, "function": usual_call(function)}
+    keys = {plain_name(str(key)): key for key in reversed(list(entry))}
+    names = (("name", _CALL_NAMES), ("arguments", _ARGUMENTS))
+    called = {next((keys[each] for each in map(plain_name, of) if each in keys), name): name for name, of in names}
+    return {called.get(key, key): value for key, value in entry.items()}
+
+
+def call_of(entry: Any) -> tuple[Any, list[str]]:
+    """Return one call in the jsonl form, and its keys that are not understood; what names no tool as it is."""
+    if isinstance(entry, str):
+        return {"name": entry.strip(), "arguments": None}, []
+    if not isinstance(entry, Mapping):
+        return entry, []
+    call = usual_call(entry)
+    inner = call["function"] if isinstance(call.get("function"), Mapping) else call
+    if not isinstance(inner.get("name"), str) and "names" not in call:
+        return entry, []
+    found = {key: each for key, each in call.items() if key in _DETAILS}
+    if "output" in call:
+        found.setdefault("result", call["output"])
+    if inner.get("name") is not None:
+        found["name"] = inner["name"]
+    left = [str(key) for each in ([call] if inner is call else [call, inner]) for key in each if key not in _UNDERSTOOD]
+    return {**found, "arguments": inner.get("arguments")}, left
 
 
 def _is_talk(value: Any) -> bool:

@@ -1,0 +1,91 @@
+"""Tokens of a request as the APIs and libraries record them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from gradestack import Usage
+from gradestack_plugins.readers.chat.conversation import Conversation
+
+_INPUT: Final = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count", "prompt", "input")
+_OUTPUT: Final = (
+    *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count"),
+    *("completion", "output"),
+)
+_READ: Final = (
+    *("cached_tokens", "cache_read", "cache_read_input_tokens", "cachedContentTokenCount"),
+    *("cached_content_token_count", "input_cached_tokens"),
+)
+_WRITTEN: Final = ("cache_write_tokens", "cache_creation", "cache_creation_input_tokens")
+_THOUGHT: Final = (
+    *("reasoning_tokens", "thinking_tokens", "reasoning", "thoughtsTokenCount", "thoughts_token_count"),
+    "output_reasoning_tokens",
+)
+
+
+def count_of(value: Any) -> int | None:
+    """Return a whole number of at least 0 as it is, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _first(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> int | None:
+    held = (count_of(place.get(name)) for place in places for name in names)
+    return next((each for each in held if each is not None), None)
+
+
+def usage_of(raw: Any) -> Usage | None:
+    """Return the usage of one request, None where none is recorded in a form that is known.
+
+    Input tokens hold those read from and written to a cache, output tokens those of reasoning: they are added where the
+    API keeps them apart, as Anthropic's does with the former and Gemini's with the latter.
+    """
+    if not isinstance(raw, dict):
+        return None
+    asked, said = (next((key for key in keys if key in raw), "") for keys in (_INPUT, _OUTPUT))
+    into, out = count_of(raw.get(asked)), count_of(raw.get(said))
+    if into is None and out is None:
+        return None
+    held = [_details(raw, asked), _details(raw, said)]
+    read, written, thought = (
+        _first([place, raw], names)
+        for place, names in zip((held[0], held[0], held[1]), (_READ, _WRITTEN, _THOUGHT), strict=True)
+    )
+    if asked == "input_tokens" and {"cache_read_input_tokens", "cache_creation_input_tokens"} & raw.keys():
+        into = None if into is None else into + (read or 0) + (written or 0)
+    if said in {"candidatesTokenCount", "candidates_token_count"}:
+        out = None if out is None else out + (thought or 0)
+    return Usage(
+        requests=1,
+        input_tokens=into,
+        cached_input_tokens=read,
+        cache_write_tokens=written,
+        output_tokens=out,
+        reasoning_tokens=thought,
+    )
+
+
+def _details(raw: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return what stands beside a count: ``input_tokens_details``, ``input_token_details``, ``prompt_details``."""
+    for key in (f"{name}_details", f"{name.removesuffix('s')}_details"):
+        if isinstance(raw.get(key), dict):
+            return raw[key]  # type: ignore[no-any-return]
+    return {}
+
+
+def added(usages: Iterable[Usage | None]) -> Usage | None:
+    """Return the usage of several requests together; what none of them records stays None."""
+    given = [each for each in usages if each is not None]
+    if len(given) < 2:
+        return given[0] if given else None
+    sums = {}
+    for name in Usage.__struct_fields__:
+        held = [value for each in given if (value := getattr(each, name)) is not None]
+        sums[name] = sum(held) if held and name != "first_token_seconds" else None
+    return Usage(**sums)
+
+
+def said_usage(talk: Conversation) -> dict[str, Any]:
+    """Return the fields of a sample that hold what the answers of a conversation say of their usage."""
+    given = talk.usages
+    return {"usage": added(map(usage_of, given)), "agent_usage": given[0] if len(given) == 1 else given}

@@ -191,8 +191,8 @@ class Grader(Contract):
         return False
 
     @abc.abstractmethod
-    def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample.
+    def grade(self, sample: Sample) -> Grade | float:
+        """Return the grade of one sample; a number is a score, True and False are 1.0 and 0.0 and the verdict.
 
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
         """

@@ -34,10 +34,28 @@ def test_a_row_shows_the_calls_that_were_recorded(suite, rows):
     report = gradestack.run({**suite, "rows": rows}, output="out", allow_code=True)
     row = next(iter(report.rows()))
     assert row["predicted"]["calls"] == [{"name": "book", "arguments": {"city": "Oslo"}}]
-    assert row["grade"]["score"] == 1.0
+    assert row["grade"]["fault"]["code"] == "changed_sample"
 
 
 def test_a_strict_run_refuses_a_changed_sample(suite):
-    with pytest.raises(PluginError, match=r"changed the sample at runs\.jsonl:1") as caught:
+    with pytest.raises(PluginError, match=r"grader 'g' \(changes\.py:invents of local 0\) changes samples") as caught:
         gradestack.run(suite, output="out", allow_code=True, strict=True)
-    assert caught.value.problems[0].startswith("one of: g (changes.py:invents")
+    assert caught.value.problems[0].startswith("runs.jsonl:1: ")
+
+
+LATE = """\
+def late(sample):
+    if sample.id in ("400", "900"):
+        sample.calls[0].arguments["city"] = "Rome"
+    return 1.0
+"""
+
+
+def test_beyond_the_first_samples_only_a_strict_run_looks(suite, tmp_path):
+    (tmp_path / "changes.py").write_text(LATE)
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps({**RECORD, "id": str(n)}) + "\n" for n in range(1000)))
+    suite = {**suite, "graders": {"g": "changes.py:late"}}
+    assert gradestack.run(suite, output="out", allow_code=True).summary["warnings"] == []
+    with pytest.raises(PluginError, match="changes samples") as caught:
+        gradestack.run(suite, output="out", allow_code=True, strict=True)
+    assert caught.value.problems[0].startswith("runs.jsonl:401: ")

@@ -25,6 +25,7 @@ from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digests
+from gradestack.grading.watch import watched_of
 from gradestack.interpreter import under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
@@ -34,7 +35,7 @@ LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
-_OK = Status.OK
+_OK, _ALL = Status.OK, 1 << 62
 
 
 @attrs.frozen(kw_only=True)
@@ -54,6 +55,8 @@ class Assignment:
     """Note the position of every record before it is graded, so that the one that kills the process can be named."""
     poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
     """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""
+    spared: Mapping[tuple[int, int], Mapping[str, Fault]] = attrs.field(factory=dict)
+    """The same where a grader ends it, by grader key: the others grade the record."""
 
 
 class ShardGrader:
@@ -77,14 +80,16 @@ class ShardGrader:
         self.torn = False
         self.position = 0
         plan = self._plan = assignment.plan
-        self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
+        plain = assignment.dataset is None and assignment.selection is None
+        self._usual = plain and not assignment.poison and not assignment.spared
         self._rows, self._strict = assignment.pieces.rows, assignment.strict
         self._broken = partial(_broken, result, assignment.strict)
         keys = [stage.key for stage in plan.graders]
         needs = wanted(keys, plan.metrics, plan.facets)
         self._itemized = itemized(plan.graders, needs)
         explain = keys if self._rows or plan.exporters else self._itemized
-        self._graders = Graders(plan.graders, explain, needs.parts, strict=assignment.strict)
+        watched = _ALL if assignment.strict else watched_of(shard)
+        self._graders = Graders(plan.graders, explain, needs.parts, watched=watched, strict=assignment.strict)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
         self._pending: list[Sample] = []
@@ -108,6 +113,7 @@ class ShardGrader:
             result.interrupted = True
         result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
+        result.breaches |= self._graders.breaches
 
     def take(self, records: list[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""
@@ -141,6 +147,9 @@ class ShardGrader:
         record = self._joined(record)  # first: tags may stand in the dataset
         if self._takes(record, place):
             self._pending.append(record)
+            if self.assignment.noting:
+                self._graders.note = partial(self.assignment.pieces.note, self.shard, place[1])
+                self._graders.spared = self.assignment.spared.get(place, {})
             if self.assignment.noting or self._strict:
                 self.grade()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -13,10 +14,14 @@ from gradestack.errors import TimedOut
 from gradestack.grading.guarded import check_grades, explained_grade, guarded_grades, raised_grade, unexplained
 from gradestack.grading.plan import Stage
 from gradestack.grading.turns import grade_sample
+from gradestack.grading.watch import Watch
 from gradestack.interpreter import UNDER_WAY
-from gradestack.model import Grade, Outcome, Sample, Status
+from gradestack.model import Fault, Grade, Outcome, Sample, Status, failed
 
 _GRADED, _OK = Outcome.GRADED, Status.OK
+LONG_BLOCK = 1.0
+"""Seconds a grader may take for a block to be asked once more."""
+_foreign = attrgetter("foreign")
 Column = list[Grade]
 """One grader's grades of a block of samples, in order."""
 
@@ -39,12 +44,22 @@ class Graders:
 
     Attributes:
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
+        spared: Keys of graders that end a process at the block at hand -> how; they are not asked.
+        note: Is told which grader is at work.
     """
 
     def __init__(
-        self, stages: tuple[Stage, ...], explain: Container[str], parts: Mapping[str, Sequence[str]], *, strict: bool
+        self,
+        stages: tuple[Stage, ...],
+        explain: Container[str],
+        parts: Mapping[str, Sequence[str]],
+        *,
+        watched: int,
+        strict: bool,
     ) -> None:
-        self._stages, self._parts, self._strict = stages, parts, strict
+        self._stages, self._parts, self._strict = sorted(stages, key=_foreign), parts, strict  # ours see samples first
+        self._order = None if self._stages == list(stages) else [stage.key for stage in stages]
+        self._watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
         self._explain = [
             stage.key
             for stage in stages
@@ -52,6 +67,8 @@ class Graders:
         ]
         self._sound: dict[str, set[bytes]] = {stage.key: set() for stage in stages}
         self.interrupted, self.timed_out = False, 0
+        self.spared: Mapping[str, Fault] = {}
+        self.note: Callable[[str], None] | None = None
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
     def grade(self, samples: list[Sample]) -> Graded:
@@ -65,8 +82,12 @@ class Graders:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
+            watch = self._watches.get(stage.key)
+            given = samples if watch is None else watch.given(samples)
+            if self.note is not None:
+                self.note(stage.key)
             with self._interruptible(thread, column):
-                self._fill(stage, samples, column, judged, usual=usual)
+                self._fill(stage, given, column, judged, usual=usual)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
             verdicts = check_grades(stage, samples, column, () if explain else parts, sound, strict=self._strict)
@@ -77,16 +98,35 @@ class Graders:
                 shown: Column = []
                 found.explained[stage.key] = shown
                 with self._interruptible(thread, shown):
-                    self._explained(stage, samples, column, shown)
+                    self._explained(stage, given, column, shown)
+            if watch is not None:
+                if not self.interrupted and perf_counter() - started < LONG_BLOCK:
+                    self._compare(stage, watch, samples, column, usual=usual)
+                if watch.look(samples, column, found.explained[stage.key]):
+                    found.verdicts.pop(stage.key, None)
             samples = samples[: len(found.explained[stage.key])]
             if stage.extractor is not None:
                 found.texts[stage.key] = judged
             self.seconds[stage.key] += perf_counter() - started
-        if self.interrupted:
-            every: Any = (found.columns, found.explained, found.verdicts)
-            for columns in every:
-                columns |= {key: column[: len(samples)] for key, column in columns.items()}
-        return found
+        if self.note is not None:
+            self.note("")
+        if self._order is None and not self.interrupted:
+            return found
+        order = self._order or list(found.columns)
+        every: Any = (found.columns, found.explained, found.verdicts)
+        columns, explained, kept = ({key: of[key][: len(samples)] for key in order if key in of} for of in every)
+        return Graded(columns, explained, found.texts, kept)
+
+    def _compare(self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, *, usual: bool) -> None:
+        """Have a watched grader grade its block once more."""
+        if again := watch.again():
+            other: Column = []
+            timed_out = self.timed_out
+            with self._interruptible(get_ident(), other):
+                self._fill(stage, again, other, [], usual=usual)
+            self.timed_out = timed_out
+            check_grades(stage, samples, other, strict=self._strict)
+            watch.compare(samples, column, other)
 
     @contextmanager
     def _interruptible(self, thread: int, column: Column) -> Generator[None]:
@@ -115,6 +155,10 @@ class Graders:
     def _fill(
         self, stage: Stage, samples: list[Sample], column: Column, judged: list[str | None], *, usual: bool
     ) -> None:
+        if (fault := self.spared.get(stage.key)) is not None:
+            column += [failed(fault)] * len(samples)
+            judged += [""] * len(samples)
+            self.timed_out += fault.code == "timed_out"
         while len(column) < len(samples):
             rest = samples[len(column) :] if column else samples
             try:
@@ -129,3 +173,8 @@ class Graders:
                 judged[len(column) :] = [""]
                 column.append(raised_grade(stage, samples[len(column)], error, strict=self._strict))
                 self.timed_out += 1
+
+    @property
+    def breaches(self) -> dict[str, str]:
+        """What watched graders did against the contract."""
+        return {law: said for watch in self._watches.values() for law, said in watch.breaches.items()}

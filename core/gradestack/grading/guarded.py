@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from math import inf
+from numbers import Real
 from operator import attrgetter
 from typing import Any
 
@@ -14,6 +16,7 @@ from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 from gradestack.table import packed_verdicts, verdicts_of
 
+_ANY = (-inf, inf)
 _NUMBERS = frozenset({bool, int, float})
 TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
@@ -27,7 +30,12 @@ begin_grading = _forked.clear
 
 
 def guarded_grades(
-    method: Callable[[Sample], Grade], stage: Stage, samples: Sequence[Sample], into: list[Grade], *, strict: bool
+    method: Callable[[Sample], Grade | float],
+    stage: Stage,
+    samples: Sequence[Sample],
+    into: list[Grade],
+    *,
+    strict: bool,
 ) -> None:
     """Add what a grader's method says about each sample, still unchecked; a failed grade that names it where it raises.
 
@@ -42,7 +50,12 @@ def guarded_grades(
             if type(grade) is Grade and type(grade.outcome) is Outcome:
                 add(grade)
                 continue
-            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+            grade = as_grade(grade)
+            flaw = (
+                check_grade(grade)
+                if isinstance(grade, Grade)
+                else f"returned {type(grade).__name__}, not a Grade, number, True or False"
+            )
         except BaseException as error:
             if forked:
                 os._exit(0)
@@ -82,11 +95,11 @@ def check_grades(
         verdicts, odd = [b""] * len(grades), True
     if sound.issuperset(verdicts):
         return verdicts
-    changed = odd
+    changed, bounds = odd, stage.component.bounds if stage.foreign else _ANY
     for at, verdict in enumerate(verdicts):
         if verdict in sound:
             continue
-        flaw = check_grade(grades[at])
+        flaw = check_grade(grades[at]) or _beyond(grades[at], *bounds)
         if flaw is not None:
             grades[at], changed = _unsound(stage, samples[at], flaw, strict=strict), True
         elif odd:
@@ -94,6 +107,20 @@ def check_grades(
         else:
             sound.add(verdict)
     return packed_verdicts(grades, parts) if changed else verdicts
+
+
+def as_grade(returned: Any) -> Any:
+    """Return the grade that a number, True or False stands for; anything else as it is."""
+    if isinstance(returned, bool):
+        return Grade(score=float(returned), passed=returned)
+    return Grade(score=float(returned)) if isinstance(returned, Real) else returned  # numpy's, too
+
+
+def _beyond(grade: Grade, low: float, high: float) -> str | None:
+    """Return what is wrong with a sound grade's score that is not within its grader's bounds."""
+    if grade.score is None or low <= grade.score <= high:
+        return None
+    return f"a score outside its bounds, {low:g} to {high:g}: {grade.score!r} (a class says its own: bounds = (0, 10))"
 
 
 def _with_plain_numbers(grade: Grade) -> Grade:

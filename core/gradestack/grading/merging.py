@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from math import isclose
 from typing import Any
 
 import msgspec
@@ -11,9 +13,10 @@ import msgspec
 from gradestack.errors import PluginError
 from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
-from gradestack.grading.metrics import figures_of, grades_of
-from gradestack.grading.plan import Plan
+from gradestack.grading.metrics import figures_of, grades_of, numbers_in
+from gradestack.grading.plan import Metric, Plan
 from gradestack.grading.result import LISTED, ShardResult
+from gradestack.grading.watch import WATCHED
 from gradestack.model import JSON
 from gradestack.plugin_errors import error_text
 from gradestack.table import Table
@@ -40,6 +43,7 @@ class Merged(msgspec.Struct):
     contradicted: list[str] = msgspec.field(default_factory=list)
     """Ids whose rows in the dataset expect different things."""
     broken: dict[str, str] = msgspec.field(default_factory=dict)
+    breaches: dict[str, str] = msgspec.field(default_factory=dict)
     timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds over all shards."""
     tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
@@ -59,6 +63,7 @@ class Merging:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
         merged = self.merged
         merged.broken = {**result.broken, **merged.broken}
+        merged.breaches = {**result.breaches, **merged.breaches}
         merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         before = len(merged.table)
         if result.table:
@@ -90,6 +95,8 @@ class Merging:
             if name not in self.merged.broken:
                 try:
                     made = figures_of(aggregator, grades_of(aggregator, self.merged.table, metric.of, name, rows))
+                    if rows is None and metric.stage.foreign:
+                        self._watch(metric)
                 except (Exception, SystemExit, GeneratorExit) as error:  # the other metrics must not be lost with it
                     if self._strict:
                         msg = f"{name} ({metric.stage.name} of {metric.stage.distribution}): {error_text(error)}"
@@ -99,6 +106,24 @@ class Merging:
                 {"error": self.merged.broken[name]} if name in self.merged.broken else made
             )
         return found
+
+    def _watch(self, metric: Metric) -> None:
+        """Note a metric whose figures of the first samples are others when these come in another order."""
+        first, made = range(min(WATCHED, len(self.merged.table))), []
+        for rows in (first, first[::-1]):
+            grades = grades_of(metric.stage.component, self.merged.table, metric.of, metric.name, rows)
+            with suppress(Exception):  # of so few; of all it has figures
+                made.append(dict(numbers_in(figures_of(metric.stage.component, grades))))
+        for path, value in made[0].items() if len(made) > 1 else ():
+            other = made[1].get(path)
+            if value != other and (value is None or other is None or not isclose(value, other, rel_tol=1e-9)):
+                who = f"{metric.name} ({metric.stage.name} of {metric.stage.distribution})"
+                law = f"{who} depends on the order of samples"
+                said = f"{'.'.join(path)} is {value} of the first {len(first)}, and {other} of the same in reverse"
+                if self._strict:
+                    raise PluginError(law, said)
+                self.merged.breaches.setdefault(law, said)
+                return
 
     def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
         """Return what is counted of each grader's grades, by model."""

@@ -84,7 +84,7 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
 
 
 def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
-    for path, value in [*_numbers(found)]:
+    for path, value in [*numbers_in(found)]:
         declared = next((each for each in figures if each.covers(".".join(path))), None)
         if declared is None:
             continue
@@ -101,12 +101,13 @@ def _bound_intervals(figures: Sequence[Figure], found: dict[str, Any]) -> None:
             known |= {} if beyond else {"low": max(known["low"], low), "high": min(known["high"], high)}
 
 
-def _numbers(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+    """Yield the path and value of every figure that is a number or undefined, over all models."""
     for name, value in found.items():
         if name.endswith("_interval") or (name == "models" and not above):
             continue
         if isinstance(value, Mapping):
-            yield from _numbers(value, (*above, name))
+            yield from numbers_in(value, (*above, name))
         elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
             yield (*above, name), value
 

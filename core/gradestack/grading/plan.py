@@ -12,6 +12,13 @@ from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
 
 Duplicates = Literal["keep", "last", "error"]
+_OURS = frozenset({"gradestack", "gradestack_plugins"})
+
+
+def is_foreign(component: Any) -> bool:
+    """Return whether a component is code of somebody else, or calls such code."""
+    whose = type(component).__module__.partition(".")[0]
+    return whose not in _OURS or getattr(component, "runs_code", False)
 
 
 class SampleRule(Protocol):
@@ -39,6 +46,13 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """For graders that judge one text: where it comes from."""
     grades_empty: bool = False
     """Whether it grades an empty text, where a text is expected; else that is a failed grade in ``documented``."""
+    foreign: bool = False
+    """Whether its code is not ours: then it is watched, and its scores have to lie within its bounds."""
+
+    def __post_init__(self) -> None:
+        """See whose code it is."""
+        foreign = is_foreign(self.component) or (self.extractor is not None and self.extractor.foreign)
+        msgspec.structs.force_setattr(self, "foreign", foreign)
 
     @property
     def signature(self) -> str:

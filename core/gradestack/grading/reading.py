@@ -14,6 +14,8 @@ import msgspec
 
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import GradestackError, PluginError
+from gradestack.grading.plan import is_foreign
+from gradestack.grading.watch import watched_of, wrong_types
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.plugin_errors import error_text, guarded
 
@@ -100,12 +102,21 @@ def _check(kinds: set[type], reader: Reader) -> None:
             raise PluginError(f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord")
 
 
+def _check_fields(record: Sample | BadRecord, reader: Reader) -> None:
+    if flaw := wrong_types(record):
+        raise PluginError(f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}")
+
+
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
     """Yield the records of one shard, some at a time, each with the id of its task."""
     own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
+    left = watched_of(shard) if is_foreign(reader) else 0
     try:
         for block in reader.blocks(shard, own):
             _check(set(map(type, block)), reader)
+            for record in block[:left]:
+                _check_fields(record, reader)
+            left -= min(left, len(block))
             yield [_renamed(each, shard.input.name, ids) for each in block] if ids else block
     except (GradestackError, OSError):
         raise

@@ -61,11 +61,14 @@ class Pieces(Protocol):
     def open(self, shard: Shard) -> Piece:
         """Return the piece of a shard."""
 
-    def note(self, shard: Shard, position: int) -> None:
-        """Keep the position of the record about to be graded, where it outlives this process."""
+    def note(self, shard: Shard, position: int, grader: str = "") -> None:
+        """Keep the position of the record about to be graded, and by whom, where it outlives this process."""
 
     def last_position(self, shard: Shard) -> tuple[int, float]:
         """Return the position noted last, 0 without any, and how many seconds ago that was."""
+
+    def last_grader(self, ordinal: int) -> str:
+        """Return the key of the grader noted with it; "" where it was none that was at work."""
 
 
 class Recorder(Protocol):

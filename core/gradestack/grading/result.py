@@ -34,6 +34,8 @@ class ShardResult(msgspec.Struct, kw_only=True):
     """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
+    breaches: dict[str, str] = msgspec.field(default_factory=dict)
+    """What components of others did against their contracts, by whom and which law, and where first."""
     timings: dict[str, float] = msgspec.field(default_factory=dict)
     """Grader key -> seconds."""
     tracebacks: dict[str, str] = msgspec.field(default_factory=dict)

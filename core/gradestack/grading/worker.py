@@ -17,7 +17,7 @@ from gradestack.grading.interruption import Interruption
 from gradestack.grading.reading import blocks_of
 from gradestack.grading.result import ShardResult
 from gradestack.interpreter import for_a_shard
-from gradestack.model import BadRecord, Fault, Sample
+from gradestack.model import BadRecord, Fault, Sample, replace
 
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
@@ -39,8 +39,14 @@ class Worker(Assignment):
         return self.pieces.last_position(shard)
 
     def isolated(self, ordinal: int, position: int, fault: Fault) -> Worker:
-        """Return this worker, leaving one record of one shard ungraded."""
-        return attrs.evolve(self, poison={**self.poison, (ordinal, position): fault})
+        """Return this worker, leaving one record of one shard ungraded; by the grader alone that was at work on it."""
+        place = (ordinal, position)
+        graders = {stage.key: stage for stage in self.plan.graders}
+        stage, known = graders.get(self.pieces.last_grader(ordinal)), self.spared.get(place, {})
+        if stage is None or stage.key in known:
+            return attrs.evolve(self, poison={**self.poison, place: fault})
+        named = replace(fault, component=stage.signature)
+        return attrs.evolve(self, spared={**self.spared, place: {**known, stage.key: named}})
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in attrs.fields(Worker)}

@@ -180,6 +180,7 @@ def _warnings(
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
     broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
+    found += [f"{law}, {said}" for law, said in sorted(merged.breaches.items())]
     return found
 
 

@@ -39,19 +39,25 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
         # A name of its own: a shard may be done twice at once, when a machine is lost after its result was handed over.
         return FilePiece(self.folder / f"{shard.ordinal:08d}-{os.urandom(4).hex()}", self.writer, rows=self.rows)
 
-    def _note(self, shard: Shard) -> Path:
-        return self.folder / f"{shard.ordinal:08d}.at"
+    def _note(self, ordinal: int) -> Path:
+        return self.folder / f"{ordinal:08d}.at"
 
-    def note(self, shard: Shard, position: int) -> None:
-        """Keep the position of the record about to be graded, where it outlives this process."""
-        self._note(shard).write_text(str(position), encoding="ascii")
+    def note(self, shard: Shard, position: int, grader: str = "") -> None:
+        """Keep the position of the record about to be graded, and by whom, where it outlives this process."""
+        self._note(shard.ordinal).write_text(f"{position}\n{grader}", encoding="utf-8", errors="surrogatepass")
 
     def last_position(self, shard: Shard) -> tuple[int, float]:
         """Return the position noted last, 0 without any, and how many seconds ago that was."""
-        note = self._note(shard)
+        note = self._note(shard.ordinal)
         if not note.exists():
             return 0, 0.0
-        return int(note.read_text(encoding="ascii")), time.time() - note.stat().st_mtime
+        return int(note.read_bytes().partition(b"\n")[0]), time.time() - note.stat().st_mtime
+
+    def last_grader(self, ordinal: int) -> str:
+        """Return the key of the grader noted with it; "" where it was none that was at work."""
+        note = self._note(ordinal)
+        text = note.read_text(encoding="utf-8", errors="surrogatepass") if note.exists() else ""
+        return text.partition("\n")[2]
 
 
 class RowLines:

@@ -141,6 +141,9 @@ class _InProcess:
     def last_position(self, shard: Shard) -> tuple[int, float]:
         return 0, 0.0
 
+    def last_grader(self, ordinal: int) -> str:
+        return ""
+
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
         return iter(())
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from gradestack.api import Aggregator, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.estimates.grades import Grades
+from gradestack.grading.guarded import as_grade
 from gradestack.grading.metrics import figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage
 from gradestack.hooks import Component
@@ -75,7 +76,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         if sample.status not in grader.handles:
             continue
         before = _fingerprint(sample)
-        brief, masks = grader.grade(sample), masked(sample, grader.needs)
+        brief, masks = as_grade(grader.grade(sample)), masked(sample, grader.needs)
         assert isinstance(brief, Grade), f"{sample.id!r}: returned {type(brief).__name__}"
         stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
         assert not stray, f"{sample.id!r}: its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
@@ -95,7 +96,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
 
 def explained(grader: Grader, sample: Sample) -> Grade:
     """Return a grader's grade of a sample with items and reasons, as rows show it."""
-    return grader.explain(sample, grader.grade(sample))
+    return grader.explain(sample, as_grade(grader.grade(sample)))
 
 
 def _fingerprint(sample: Sample) -> str:

@@ -41,6 +41,7 @@ class Function(Grader):
     """
 
     version: ClassVar[str] = "2"
+    runs_code: ClassVar[bool] = True
     needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
 
@@ -76,8 +77,6 @@ class PythonFunction(Function):
         module: Importable module, instead of a file.
         name: Name of the function.
     """
-
-    runs_code: ClassVar[bool] = True
 
     name: str
     file: Path | None = None

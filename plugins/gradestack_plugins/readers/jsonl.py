@@ -143,7 +143,8 @@ class JsonLines(RecordReader):
         if not isinstance(record, Mapping):
             return None
         own = _OWN & set(record)
-        return 0.5 if "id" in record and own and not set(record) - _KEYS else 0.0
+        identified = "id" in record and not isinstance(record["id"], list | Mapping)  # else it holds columns
+        return 0.5 if identified and own and not set(record) - _KEYS else 0.0
 
     @classmethod
     @override

@@ -27,10 +27,19 @@ from gradestack import (
     read_records,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads, path_steps, path_value, read_regular
+from gradestack.jsonio import (
+    JsonProblem,
+    Range,
+    compact,
+    first_records,
+    loads,
+    path_steps,
+    path_value,
+    read_regular,
+)
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.identity import stems
-from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
 from gradestack_plugins.readers.chat.mapping import (
     Mapped,
     check_columns,
@@ -40,13 +49,14 @@ from gradestack_plugins.readers.chat.mapping import (
     reader_of,
     sample_of,
 )
-from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on
+from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on, usual_record
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 
-Form = Literal["csv", "parquet", "records", "document"]
+Form = Literal["csv", "parquet", "records", "document", "lists", "entries"]
 _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
+_LARGEST_SNIFFED: Final = 16 * 1024 * 1024
 _SHOWN: Final = 12
 _LONGEST_NAME: Final = 100
 """Characters of a column's name where a file is taken for a table by its first line alone."""
@@ -106,24 +116,25 @@ class Records(RecordReader):
             return _PERHAPS if rows is None else _SURE * guess(rows, reader_of).shows_a_run
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if begins in {b"{", b"["}:
-            return cls._sniff_json(path, head)
+            return cls._sniff_json(path, head, begins)
         if path.suffix.lower() not in _SNIFFED or not _columns(head, least=1):
             return 0.0
         return _SURE * guess(_first_rows(tables.csv_table, path), reader_of).shows_a_run
 
     @classmethod
-    def _sniff_json(cls, path: Path, head: bytes) -> float:
+    def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
         records = [element.value for element, _ in first_records(head, cls.sniffed) if element.problem is None]
-        if not records and len(head) >= _HEAD:
-            return 0.0
         if not records:
-            with suppress(JsonProblem):
-                records = [loads(head.removeprefix(b"\xef\xbb\xbf"))]
-        objects = [each for each in records if isinstance(each, dict)]
-        if any(map(_is_of_another_form, objects)):
+            with suppress(JsonProblem, OSError):
+                text = head if len(head) < _HEAD else _beginning(path)
+                records = [loads(text.removeprefix(b"\xef\xbb\xbf"))]
+        if form_of(head) == "entries":
+            records = [records]
+        objects = [each for each in map(usual_record, records) if isinstance(each, dict)]
+        if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
             return 0.0
         found = guess(objects, reader_of)
-        if found.shows_a_run or (len(objects) == 1 and any(_lists_of(objects[0]))):
+        if found.shows_a_run or (len(objects) == 1 and _holds_records(objects[0])):
             return _RECORDS
         return _PERHAPS * ("expected.calls" in found.columns)
 
@@ -195,7 +206,9 @@ class Records(RecordReader):
         if form == "document":
             yield from self._in_document(loads(_content(given)), given)
             return
-        yield from (found.value for found in read_records(given) if found.problem is None)
+        elements = read_records(given, layout="lines" if form == "lists" else "either")
+        values = (found.value for found in elements if found.problem is None)
+        yield from [list(values)] if form == "entries" else values
 
     def _in_document(self, document: Any, given: Input) -> list[Any]:
         """Return the records of one JSON document.
@@ -213,6 +226,8 @@ class Records(RecordReader):
             if not isinstance(found, list | dict):
                 raise DataError(f"{given.shown}: there is no list of records at {self.records}")
             return found if isinstance(found, list) else [found]
+        if rows := _rows_of(document):
+            return rows
         lists = list(_lists_of(document))
         if len(lists) > 1:
             there = _listed([f"{place} ({len(each)} records)" for place, each in lists])
@@ -263,8 +278,15 @@ class Records(RecordReader):
         shown = shard.input.shown
         if form in _ROWS:
             return self._rows(_ROWS[form](shard.input), columns, stem, shown)
-        if form == "document":
+        if form in {"document", "entries"}:
             rows = (tables.Row(1, each) for each in self._records(shard.input, form))
+            return self._rows(rows, columns, stem, shown, table=False)
+        if form == "lists":
+            lines = read_records(shard.input, layout="lines")
+            rows = (
+                tables.Row(each.line, each.value if each.problem is None else None, each.problem or "")
+                for each in lines
+            )
             return self._rows(rows, columns, stem, shown, table=False)
         return self.samples(shard, partial(self._samples_of, mapped(columns), stem, table=False))
 
@@ -298,6 +320,7 @@ class Records(RecordReader):
     def _samples_of(
         self, fields: tuple[Mapped, ...], stem: str, record: Any, source: Source, *, table: bool
     ) -> Iterator[Sample | BadRecord]:
+        record = usual_record(record)
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
@@ -315,15 +338,43 @@ def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
     return any(field == each or field.startswith(f"{each}.") or each.startswith(f"{field}.") for each in columns)
 
 
-def _is_of_another_form(record: dict[str, Any]) -> bool:
-    """Return whether a record is one of the jsonl form, or a chat log."""
+def _is_a_log(record: dict[str, Any]) -> bool:
+    """Return whether a record is of the log of an API."""
     log = dialect.of_record(record)
-    is_log = log is not None and (log.certainty > dialect.PERHAPS or "messages" in record)
-    return is_log or "predicted" in record or bool(JsonLines.looks_like(record))
+    return log is not None and log.name != "other" and (log.certainty > dialect.PERHAPS or "messages" in record)
+
+
+def _is_of_jsonl(record: dict[str, Any]) -> bool:
+    """Return whether a line is of the jsonl form, which no list is."""
+    return "predicted" in record or bool(JsonLines.looks_like(record))
 
 
 def _content(given: Input) -> bytes:
     return read_regular(given.path).removeprefix(b"\xef\xbb\xbf")
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_LARGEST_SNIFFED)
+
+
+def _rows_of(document: Any) -> list[dict[str, Any]]:
+    """Return the records of a document that holds them column by column, or by their ids; none of any other."""
+    if not isinstance(document, dict) or not document or guess([document], reader_of, fitting=True).shows_a_run:
+        return []
+    forms: list[list[dict[str, Any]]] = []
+    values = list(document.values())
+    if all(isinstance(each, list) and len(each) == len(values[0]) for each in values):
+        forms.append([dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)])
+    if all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
+        forms.append([{name: column[key] for name, column in document.items()} for key in values[0]])
+    if all(isinstance(each, dict) or dialect.of_entries(each) is not None for each in values):
+        forms.append([{"id": key, **(usual_record(each))} for key, each in document.items()])
+    return next((rows for rows in forms if guess(rows, reader_of, fitting=True).holds_answers), [])
+
+
+def _holds_records(document: dict[str, Any]) -> bool:
+    return bool(_rows_of(document)) or any(_lists_of(document))
 
 
 def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple[str, list[Any]]]:
@@ -372,7 +423,7 @@ def _is_plain(value: Any) -> bool:
 
 def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, csv.Error):
-        first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 2)[:2]
+        first = head.removeprefix(b"\xef\xbb\xbf").splitlines()[:2]
         text, delimiter, _ = tables.header_of(line.decode().strip(" \r") for line in first)
         return [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])]
     return []
@@ -396,12 +447,15 @@ def _form_of(path: Path, place: str | None) -> Form:
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
         if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
             return "csv"
+        chat = form_of(head)
+        if chat in {"lists", "entries"}:
+            return chat
         if text.startswith(b"["):
             return "records"
         try:
             line, _, rest = text.partition(b"\n")
             value = loads(line)
-            found = any(_lists_of(value)) and not guess([value], reader_of).shows_a_run
+            found = _holds_records(value) and not guess([value], reader_of, fitting=True).shows_a_run
             if not rest.strip() and (place is not None or found):
                 return "document"
         except JsonProblem:

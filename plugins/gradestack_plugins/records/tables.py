@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
     line: int | None
     """Its first line, where the table has lines."""
-    cells: Mapping[str, Any] | None
+    cells: Any
     """Values by column; None where the row is broken."""
     problem: str = ""
 
@@ -52,7 +52,8 @@ class _Lines:
 
     def read(self) -> Iterator[str]:
         with self.file.path.open("rb") as opened:
-            for number, line in enumerate(opened, 1):
+            lines = (part for line in opened for part in (line.splitlines(keepends=True) if b"\r" in line else (line,)))
+            for number, line in enumerate(lines, 1):
                 data = line
                 if number == 1:
                     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):

@@ -13,6 +13,7 @@ from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.decoder import conversation_of
+from gradestack_plugins.readers.chat.forms import glaive
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded
 from gradestack_plugins.readers.chat.usage import said_usage
 from gradestack_plugins.readers.jsonl import JsonLines
@@ -75,6 +76,12 @@ def _data(value: Any, field: str) -> Any:
         raise ValueError(f"{field}: expected JSON, got {compact(value)[:60]} ({problem}){advice}") from problem
 
 
+def _talk(value: Any, field: str) -> Any:
+    """Return the messages of a conversation; text is decoded."""
+    spoken = glaive(value)
+    return _data(value, field) if spoken is None else spoken
+
+
 def _text_or_data(value: Any, field: str) -> Any:
     """Return text as it is, unless it is that of a JSON list or object."""
     return _data(value, field) if isinstance(value, str) and JSON_TEXT.match(value) else value
@@ -118,7 +125,8 @@ def _score(value: Any, _: str = "") -> Any:
 Cell = Callable[[Any, str], Any]
 FIELDS: Final[Mapping[str, Cell]] = {
     **dict.fromkeys(("cluster", "model", "agent_id", "ended", "text", "label"), _text),
-    **dict.fromkeys(("messages", "turns", "tools", "children"), _data),
+    "messages": _talk,
+    **dict.fromkeys(("turns", "tools", "children"), _data),
     "calls": _made,
     **dict.fromkeys(("facets", "trace", "usage", "recorded"), _data),
     **dict.fromkeys(("input", "plan", "state", "error"), _anything),
@@ -138,7 +146,7 @@ FIELDS: Final[Mapping[str, Cell]] = {
 """Fields of the jsonl form, and those a prediction has there, with what reads a cell of each."""
 BELOW: Final[Mapping[str, Cell]] = {"facets": _anything, "recorded": _score, "trace": _text}
 """Fields that hold anything by name: ``facets.domain``."""
-SEVERAL: Final = frozenset({_data, _made, _due, _side, _anything})
+SEVERAL: Final = frozenset({_data, _talk, _made, _due, _side, _anything})
 """What reads a list: all that a path with wildcards leads to."""
 _OF_CALLS: Final = frozenset({_made, _due})
 """What reads calls: an empty cell is none."""

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
 from gradestack_plugins.readers.chat import dialect, text_of
+from gradestack_plugins.readers.chat.forms import glaive, nested
 
 OWN_DATA: Final = "own_data@1"
 """Name and version of the table."""
@@ -123,8 +124,22 @@ def call_of(entry: Any) -> tuple[Any, list[str]]:
     return {**found, "arguments": inner.get("arguments")}, left
 
 
+def usual_record(record: Any) -> Any:
+    """Return a record whose keys are paths as objects, a list as the messages it is; anything else as it is."""
+    if isinstance(record, list):
+        return {"messages": record}
+    if isinstance(record, dict) and any(str(key).startswith(("attributes.", "context.")) for key in record):
+        return nested(record)
+    return record
+
+
+def talk_of(value: Any) -> Any:
+    """Return the messages that a value, JSON or glaive's text of them holds; anything else as it is."""
+    return decoded(value) if (spoken := glaive(value)) is None else spoken
+
+
 def _is_talk(value: Any) -> bool:
-    return dialect.of_entries(decoded(value)) is not None
+    return dialect.of_entries(talk_of(value)) is not None
 
 
 def _are_calls(value: Any) -> bool:
@@ -225,7 +240,7 @@ class _Columns:
 def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the first records, of large ones fewer."""
     size = 0
-    for each in islice(records, FIRST):
+    for each in map(usual_record, islice(records, FIRST)):
         if isinstance(each, Mapping):
             yield each
             size += sum(len(value) for value in each.values() if isinstance(value, str))
@@ -233,12 +248,15 @@ def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
             return
 
 
-def guess(records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lambda _: None) -> Guess:
+def guess(
+    records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lambda _: None, *, fitting: bool = False
+) -> Guess:
     """Return what the columns of records are, by their names and by what stands in the first of them.
 
     Args:
         records: The first records.
         own: What knows the fields of a sample by name: columns called as these are taken first.
+        fitting: Whether a column is taken for messages, calls or answers only where it holds them.
     """
     columns = _Columns(list(beginning(records)))
     found = {name: name for name in columns.names if own(name) is not None and name not in _TABLED}
@@ -275,7 +293,7 @@ def guess(records: Iterable[Mapping[str, Any]], own: Callable[[str], Any] = lamb
     for place in islice(columns.places("recorded"), 1):
         take(f"recorded.{plain_name(place)}", [place])
     _identify(columns, found)
-    if not Guess(found).shows_a_run:  # reading it will say what is wrong with it
+    if not fitting and not Guess(found).shows_a_run:  # reading it will say what is wrong with it
         found |= {name: name for name in ("messages", "calls", "text") if name in columns.names}
     used = {path_steps(place)[0] for place in found.values()} | set(found.values())
     doubts = [
@@ -326,7 +344,7 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
     """Return what a record asks: its question, or the first message of the user."""
     if "input" in found:
         return compact(path_value(record, path_steps(found["input"])))
-    talk = decoded(path_value(record, path_steps(found["messages"]))) if "messages" in found else None
+    talk = talk_of(path_value(record, path_steps(found["messages"]))) if "messages" in found else None
     for entry in talk if isinstance(talk, list) else ():
         if isinstance(entry, Mapping) and entry.get("role") == "user":
             return text_of(entry.get("content")) or compact(entry.get("content"))

@@ -241,6 +241,7 @@ def files_suite(
     columns: Mapping[str, str] | None = None,
     records: str | None = None,
     guess: bool | None = None,
+    no_merge: bool = False,
     **given: str | Path | None,
 ) -> Suite:
     """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
@@ -256,9 +257,14 @@ def files_suite(
     if own and reader not in {None, RECORDS}:
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
         raise ConfigError(f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}")
-    if own or ids is not None:
+    if own or ids is not None or no_merge:
         said: dict[str, Any] = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
-        said |= {"records": records, "ids": ids, "guess": guess if columns else None}
+        said |= {
+            "records": records,
+            "ids": ids,
+            "guess": guess if columns else None,
+            "merge": False if no_merge else None,
+        }
         data["reader"] = {key: each for key, each in said.items() if each is not None}
     if graders:
         wanted: Any = graders

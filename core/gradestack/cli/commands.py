@@ -209,13 +209,14 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 )
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
+@click.option("--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @_run_options
 def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records")}
+    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")}
     places = _mapping(columns)
     _execute(lambda options: files_suite(files, options, graders=graders, columns=places, guess=True, **given), shared)
 

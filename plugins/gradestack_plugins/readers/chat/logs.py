@@ -19,7 +19,6 @@ from gradestack import (
     Input,
     Inputs,
     RecordFile,
-    RecordReader,
     Sample,
     Shard,
     Source,
@@ -43,6 +42,7 @@ from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import Identity, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
 from gradestack_plugins.readers.chat.names import FIRST, Guess, guess, notes_on
+from gradestack_plugins.readers.chat.steps import STEPS, StepReader
 from gradestack_plugins.readers.chat.usage import said_usage
 
 Form = Literal["records", "lists", "entries", "document"]
@@ -104,7 +104,7 @@ def _beside(found: Guess) -> dict[str, str]:
     return {field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds}
 
 
-class ChatLogs(RecordReader):
+class ChatLogs(StepReader):
     """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
 
     A format names its ``dialect`` and writes :meth:`samples_of_record`.
@@ -175,7 +175,9 @@ class ChatLogs(RecordReader):
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
+            guessed = self._guessed(given, form)
+            steps = form == "records" and any(map(_is_exchange, islice(_values(given), FIRST)))
+            extra = {"form": form, "stem": stem, "beside": _beside(guessed), "steps": steps}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
     def _guessed(self, given: Input, form: Form) -> Guess:
@@ -186,8 +188,7 @@ class ChatLogs(RecordReader):
                 return guess(map(self._own_keys, _listed(value) or [value]))
         if form != "records":
             return Guess()
-        first = (found.value for found in islice(read_records(given), FIRST) if isinstance(found.value, dict))
-        return guess(map(self._own_keys, first))
+        return guess(map(self._own_keys, islice(_values(given), FIRST)))
 
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""
@@ -201,7 +202,7 @@ class ChatLogs(RecordReader):
             found = self._guessed(given, _form_of_file(given.path))
             columns, doubts = _beside(found), [each for each in found.doubts if each.startswith(("expected", "not"))]
             options = ["--reader", "records"] if "messages" in found.columns else None
-            return notes_on(inputs, columns, options), doubts
+            return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), doubts
         return [], []
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -209,11 +210,14 @@ class ChatLogs(RecordReader):
         stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
         of_record = partial(self._of_record, beside)
         if form == "document":
-            return self._document(shard, partial(of_record, stem))
+            return iter(()) if index == STEPS else self._document(shard, partial(of_record, stem))
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
+        if index == STEPS:
+            found = (each for each in found if shard.extra["steps"] and _is_exchange(each.value))
         read = self._entries if form == "entries" else self._records
-        return read(shard, partial(of_record, stem), found)
+        samples = read(shard, partial(of_record, stem), found)
+        return samples if index == STEPS else self.merged(samples, (index or {}).get(shard.input.shown))
 
     def _records(self, shard: Shard, of_record: OfRecord, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
         shown = shard.input.shown
@@ -284,6 +288,19 @@ class ChatLogs(RecordReader):
         for ordinal, each in enumerate(_listed(value) or [value]):
             place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
             yield from self.guarded(of_record, each, place)
+
+
+def _values(given: Input) -> Iterator[dict[str, Any]]:
+    return (found.value for found in read_records(given) if isinstance(found.value, dict))
+
+
+_ASKED: Final = frozenset({"request", "body", "params", "messages", "input"})
+_ANSWERED: Final = frozenset({"response", "completion", "output", "message"})
+
+
+def _is_exchange(record: Any) -> bool:
+    """Return whether a record is a request with its response."""
+    return isinstance(record, dict) and bool(_ASKED & record.keys() and _ANSWERED & record.keys())
 
 
 def _listed(value: Any) -> list[Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
-from gradestack import Message
+import attrs
+
+from gradestack import BadRecord, Input, Inputs, Message, RecordReader, Sample, Usage, replace
 from gradestack.jsonio import compact, dumps
 from gradestack_plugins.readers.chat.results import plain
+from gradestack_plugins.readers.chat.usage import added
 
 _UNSAID: Final = frozenset({"system", "developer"})
 """Roles of messages that are not compared: prompts change while a conversation goes on."""
@@ -97,3 +100,94 @@ def joined(steps: Sequence[Step]) -> list[Run]:
             runs.append(Run(tuple(chain), sum(each in counted for each in chain)))
             counted.update(chain)
     return runs
+
+
+class Joined(NamedTuple):
+    """What becomes of samples that are single model calls."""
+
+    changes: Mapping[int, Mapping[str, Any] | None]
+    """By ordinal: the fields of a run that change, None for a sample that is a part of one."""
+    note: str
+    """How many they are and what they make; "" where none continues another."""
+
+
+def put_together(samples: Iterable[Sample]) -> Joined:
+    """Return what becomes of single model calls, each with its history: runs, with the usage of all their steps.
+
+    They are put together within an id that was recorded, of a task, a conversation or a trace; those without any, all.
+    """
+    steps: list[Step] = []
+    kept: list[tuple[int, str, Usage | None, int]] = []
+    for sample in samples:
+        said = [message for turn in sample.turns for message in turn]
+        asked = _asked(said)
+        group = sample.cluster or sample.trace.get("session_id") if "id_made" in sample.remarks else sample.id
+        steps.append(step(said[:asked], said[asked:], group))
+        ordinal = sample.source.ordinal if sample.source is not None else len(kept)
+        kept.append((ordinal, sample.id, sample.usage, len(sample.calls or ())))
+    runs = joined(steps)
+    if len(runs) == len(steps):
+        return Joined({}, "")
+    changes: dict[int, dict[str, Any] | None] = dict.fromkeys(each[0] for each in kept)
+    of_id, number, calls = Counter(kept[run.steps[-1]][1] for run in runs), Counter[str](), 0
+    for run in runs:
+        ordinal, name, _, made = kept[run.steps[-1]]
+        found: dict[str, Any] = {"usage": added(kept[each][2] for each in run.steps[run.shared :])}
+        if of_id[name] > 1:
+            found["run"] = number[name]
+            number[name] += 1
+        changes[ordinal] = found
+        calls += made - (kept[run.steps[run.shared - 1]][3] if run.shared else 0)
+    what = f"{len(steps):,} model calls put together into {_several(len(runs), 'conversation')}"
+    return Joined(changes, f"{what} with {_several(calls, 'tool call')}; to grade each by itself: --no-merge")
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def _asked(said: Sequence[Message]) -> int:
+    """Return how many messages stand before the answer: the last one of the assistant, with what a server's tools say.
+
+    Where another message follows it, nothing was answered.
+    """
+    last = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "assistant"), len(said))
+    own = {call.id for call in said[last].tool_calls if call.kind != "function"} if last < len(said) else set()
+    answered = all(each.role == "tool" and each.tool_call_id in own for each in said[last + 1 :])
+    return last if answered else len(said)
+
+
+STEPS: Final = "steps"
+"""In place of an index: what is read are the records that are single model calls."""
+
+
+@attrs.frozen(kw_only=True)
+class StepReader(RecordReader):
+    """Base of readers of records that may be single model calls, which :meth:`read` yields alone for ``STEPS``."""
+
+    merge: bool = True
+    """Whether single model calls, each logged with its history, are put together into conversations."""
+
+    def index(self, inputs: Inputs) -> Any:
+        """Return by input what becomes of its model calls."""
+        return {each.shown: self._joined(each).changes for each in inputs.data if self.merge}
+
+    def notes_on_steps(self, inputs: Inputs) -> list[str]:
+        """Return what the model calls of each input are put together into, in words."""
+        return [note for each in inputs.data if self.merge and (note := self._joined(each).note)]
+
+    def _joined(self, given: Input) -> Joined:
+        shards = self.plan(Inputs(data=(given,)), None)
+        found = (each for shard in shards for each in self.read(shard, STEPS))
+        return put_together(each for each in found if isinstance(each, Sample) and each.run is None)
+
+    def merged(
+        self, samples: Iterable[Sample | BadRecord], changes: Mapping[int, Mapping[str, Any] | None] | None
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of an input with its model calls put together."""
+        for each in samples:
+            place = None if isinstance(each, BadRecord) or each.source is None else each.source.ordinal
+            if not changes or place is None or place not in changes:
+                yield each
+            elif (change := changes[place]) is not None and isinstance(each, Sample):
+                yield replace(each, **change)

@@ -33,6 +33,11 @@ class GradestackError(Exception):
         head = str(self.args[0])
         return "\n".join([head, *(f"  - {problem}" for problem in self.problems)])
 
+    @property
+    def line(self) -> str:
+        """All of it on one line, for use inside another message."""
+        return ": ".join(filter(None, (str(self.args[0]), "; ".join(self.problems))))
+
     def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
         return (type(self), (str(self.args[0]), *self.problems))
 

@@ -22,7 +22,7 @@ class Component(NamedTuple):
 
     kind: Kind
     name: str
-    """Lower case, digits and underscores (stacks may use hyphens); unique per kind over all plugins."""
+    """Lower case, digits and underscores (stacks may use hyphens); unique per kind in its distribution."""
     target: str
     """``package.module:Class``; of a stack ``package.module:FUNCTION`` returning a suite mapping, of a command that of
     click."""

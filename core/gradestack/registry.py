@@ -11,10 +11,12 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 import pluggy
 
+from gradestack._version import __version__
 from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
 
@@ -41,9 +43,24 @@ class Hooks:
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
-_DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 4
+_DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 5
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
+
+
+def normal(distribution: str) -> str:
+    """Return a distribution's name as package indexes compare it: ``Acme.Graders`` is ``acme-graders``."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def bare(name: str) -> str:
+    """Return a component's own name, without ``DISTRIBUTION:``."""
+    return name.rpartition(":")[2]
+
+
+def qualified(component: Component, plugin: Plugin) -> str:
+    """Return the name that says which of several components is meant: ``acme-graders:shout``."""
+    return f"{normal(plugin.distribution)}:{component.name}"
 
 
 class Plugin(NamedTuple):
@@ -69,18 +86,22 @@ class Registry:
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
-        self.conflicts: list[str] = []
         self.unknown: list[str] = []
         """Names the limit names and nothing installed has."""
-        self._owners: dict[tuple[Kind, str], tuple[Component, Plugin]] = {}
-        for plugin in self.plugins:
+        self._owners: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
+        for plugin in sorted(self.plugins, key=lambda each: each.distribution != BUILT_IN):  # ours first
             for component in plugin.components:
-                place = (component.kind, component.name)
-                if place in self._owners:
-                    other = self._owners[place][1]
-                    self.conflicts.append(f"{component.kind} {component.name!r} comes from both {other} and {plugin}")
-                else:
-                    self._owners[place] = (component, plugin)
+                self._owners.setdefault((component.kind, component.name), []).append((component, plugin))
+
+    @property
+    def conflicts(self) -> list[str]:
+        """What several distributions offer under one name, with how each is told from the others."""
+        return [
+            f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}; "
+            f"write {' or '.join(qualified(*pair) for pair in pairs)}"
+            for (kind, name), pairs in sorted(self._owners.items())
+            if len(pairs) > 1
+        ]
 
     @property
     def broken(self) -> tuple[Plugin, ...]:
@@ -90,7 +111,6 @@ class Registry:
     def extended(self, plugin: Plugin) -> Registry:
         """Return a registry with one plugin more."""
         found = Registry([*self.plugins, plugin])
-        found.conflicts[:0] = [each for each in self.conflicts if each not in found.conflicts]
         found.unknown = self.unknown
         return found
 
@@ -100,30 +120,47 @@ class Registry:
 
     def components(self) -> list[tuple[Component, Plugin]]:
         """Return every component with its plugin, sorted by kind and name."""
-        return [self._owners[place] for place in sorted(self._owners)]
+        return [pair for place in sorted(self._owners) for pair in self._owners[place]]
 
-    def require_sound(self) -> None:
-        """Refuse to work while two distributions claim one name.
+    def owners(self, kind: Kind, name: str) -> list[tuple[Component, Plugin]]:
+        """Return what is called ``NAME``, ours first, or the one called ``DISTRIBUTION:NAME``."""
+        if found := self._owners.get((kind, name)):
+            return found
+        distribution = name.rpartition(":")[0]
+        pairs = self._owners.get((kind, bare(name)), ()) if distribution else ()
+        return [pair for pair in pairs if normal(pair[1].distribution) == normal(distribution)]
 
-        Raises:
-            PluginError: Naming both distributions.
-        """
-        if self.conflicts:
-            raise PluginError(
-                "plugins are in conflict; uninstall one of each pair, or name those to load in GRADESTACK_PLUGINS",
-                *self.conflicts,
-            )
+    def spelled(self, kind: Kind, name: str) -> str:
+        """Return the shortest name of a component: without its distribution where that says nothing."""
+        for component, plugin in self.owners(kind, name)[:1]:
+            alone = self.owners(kind, component.name)
+            first = alone[0][1] is plugin and (len(alone) == 1 or plugin.distribution == BUILT_IN)
+            return component.name if first or name == component.name else qualified(component, plugin)
+        return name
+
+    def shadowed(self, kind: Kind, name: str) -> str | None:
+        """Return what has to be said of a bare name of ours that others have, too."""
+        pairs = self.owners(kind, name)
+        also = ", ".join(f"{qualified(*pair)} of {pair[1]}" for pair in pairs[1:])
+        return f"{kind} {name!r} is that of {BUILT_IN}; of that name is also {also}" if also else None
 
     def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
-        """Return a component and the plugin it comes from.
+        """Return a component and the plugin it comes from: of several of one name ours.
+
+        Args:
+            kind: Its kind.
+            name: Its name, or ``DISTRIBUTION:NAME``.
 
         Raises:
             ConfigError: No such component.
-            PluginError: No such component, and a plugin that may have it is broken.
+            PluginError: No such component, and a plugin that may have it is broken; or several distributions have it.
         """
-        found = self._owners.get((kind, name))
+        found = self.owners(kind, name)
+        if len(found) == 1 or (found and found[0][1].distribution == BUILT_IN):
+            return found[0]
         if found:
-            return found
+            several = [f"{qualified(*pair)} is that of {pair[1]}" for pair in found]
+            raise PluginError(f"{kind} {name!r} is offered by several distributions; name one of them", *several)
         known = self.names(kind)
         hint = suggest(name, known)
         close = bool(suggest(name, known, cutoff=0.8))
@@ -142,15 +179,18 @@ class Registry:
             ConfigError: No such component.
             PluginError: It cannot be imported or is not of its kind.
         """
-        component, plugin = self.find(kind, name)
+        return self.loaded(*self.find(kind, name))
+
+    @staticmethod
+    def loaded(component: Component, plugin: Plugin) -> Any:
+        """Return what a component of a plugin stands for, likewise."""
+        what = f"{component.kind} {component.name!r} of plugin {plugin}"
         try:
             target = _imported(component.target)
         except (Exception, SystemExit) as error:
-            raise PluginError(
-                f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
-        if problem := flaw(target, kind):
-            raise PluginError(f"{kind} {name!r} of plugin {plugin}: {component.target} {problem}")
+            raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
+        if problem := flaw(target, component.kind):
+            raise PluginError(f"{what}: {component.target} {problem}")
         return target
 
     def version(self, kind: Kind, name: str) -> str:
@@ -205,14 +245,14 @@ def _problem(component: object) -> str | None:
     return None
 
 
-def _components(manager: pluggy.PluginManager, name: str) -> tuple[Component, ...]:
+def _components(manager: pluggy.PluginManager, name: str) -> tuple[tuple[Component, ...], str | None]:
+    """Return what a plugin offers, and what is wrong with the rest of it."""
     hooks: list[Any] = [each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name]
     if not hooks:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
-    found = tuple(component for hook in hooks for component in hook.function())
-    for problem in filter(None, map(_problem, found)):
-        raise PluginError(problem)
-    return found
+    found = [(component, _problem(component)) for hook in hooks for component in hook.function()]
+    problems = [problem for _, problem in found if problem]
+    return tuple(component for component, problem in found if not problem), "; ".join(problems) or None
 
 
 def _imported(target: str) -> Any:
@@ -221,17 +261,51 @@ def _imported(target: str) -> Any:
     return functools.reduce(getattr, filter(None, names.split(".")), importlib.import_module(module))
 
 
-def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object) -> Plugin:
-    found = Plugin(name=name, distribution=dist, version=version)
+def _load(
+    manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object, requires: str = ""
+) -> Plugin:
+    found, key = Plugin(name=name, distribution=dist, version=version), f"{dist}:{name}"
+    if lacking := unmet(requires):
+        return found._replace(error=f"needs gradestack {lacking}, this is {__version__}")
     try:
-        manager.register(_imported(plugin) if isinstance(plugin, str) else plugin, name)
+        manager.register(_imported(plugin) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
-        return found._replace(components=_components(manager, name))
+        components, problem = _components(manager, key)
+        return found._replace(components=components, error=problem)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
-        if manager.has_plugin(name):
-            manager.unregister(name=name)
+        if manager.has_plugin(key):
+            manager.unregister(name=key)
         said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
         return found._replace(error=said)
+
+
+_CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
+
+
+def unmet(requires: str, version: str = __version__) -> str:
+    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined; what cannot be read is met.
+
+    >>> unmet(">=9.0, <10", "0.2.0")
+    '>=9.0'
+    """
+
+    def holds(sign: str, wanted: str, cut: str) -> bool:
+        there, other = (
+            [int(part) for part in re.findall(r"\d+", text.split("+")[0])[:4]] for text in (version, wanted)
+        )
+        size = len(other) if cut else max(len(there), len(other))
+        mine, than = (tuple([*parts, 0, 0, 0, 0][:size]) for parts in (there, other))
+        if sign == "~=":
+            return mine >= than and there[: len(other) - 1] == other[:-1]
+        return bool({"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}[sign](mine, than))
+
+    return ",".join("".join(clause) for clause in _CLAUSE.findall(requires) if not holds(*clause))
+
+
+def _requires(lines: Iterable[str]) -> str:
+    """Return what a distribution's Requires-Dist say of us, without markers."""
+    ours = (re.fullmatch(r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", line, re.IGNORECASE) for line in lines)
+    return ",".join(match[1].strip() for match in ours if match and match[1].strip())
 
 
 def _environment() -> str:
@@ -254,7 +328,7 @@ def _environment() -> str:
 
 
 def _entry_points() -> list[list[str]]:
-    """Return name, distribution, version and target of every installed plugin, sorted.
+    """Return name, distribution, version, target and the releases of ours it needs of every installed plugin, sorted.
 
     They are kept in the user's cache, for one state of the environment and where Python may write bytecode:
     importlib.metadata takes a quarter of the time of ``--help``, and is asked when something was installed since.
@@ -273,8 +347,16 @@ def _entry_points() -> list[list[str]]:
 
     entries = list(entry_points(group=NAME))
     dists = {entry.dist for entry in entries}
-    of: dict[Any, Any] = {each: (each.metadata["Name"], each.metadata["Version"]) for each in dists if each is not None}
-    found = sorted([entry.name, *map(str, of.get(entry.dist, ("unknown", "0"))), entry.value] for entry in entries)
+    of: dict[Any, Any] = {
+        each: (each.metadata["Name"], each.metadata["Version"], _requires(each.requires or ()))
+        for each in dists
+        if each is not None
+    }
+    found = []
+    for entry in entries:
+        dist, version, requires = map(str, of.get(entry.dist, ("unknown", "0", "")))
+        found.append([entry.name, dist, version, entry.value, requires])
+    found.sort()
     if usable:
         with contextlib.suppress(OSError):
             os.makedirs(folder, exist_ok=True)
@@ -291,26 +373,16 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
 
     Args:
         extra: Further (name, plugin object) pairs, registered as if installed; for notebooks and tests.
-        limit: Names of the plugins to load, comma-separated, besides the built-in ones; "" loads only the built-in
-            ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
+        limit: Names of the plugins or distributions to load, comma-separated, besides the built-in ones; "" loads
+            only the built-in ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
     """
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)
     limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
     named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
     installed = _entry_points()
-    found: list[tuple[str, str, str, object]] = []
-    conflicts, seen = list[str](), dict[str, str]()
-    for name, dist, version, target in installed:
-        if named is not None and dist != BUILT_IN and name not in named:
-            continue
-        if name in seen:
-            conflicts.append(f"plugin name {name!r} is taken by both {seen[name]} and {dist} {version}")
-            continue
-        seen[name] = f"{dist} {version}"
-        found.append((name, dist, version, target))
-    found += [(name, "local", "0", plugin) for name, plugin in extra]
-    registry = Registry([_load(manager, *each) for each in found])
-    registry.conflicts[:0] = conflicts
-    registry.unknown = sorted((named or set()) - {name for name, *_ in installed})
+    wanted = [each for each in installed if named is None or each[1] == BUILT_IN or named & {*each[:2]}]
+    plugins = [_load(manager, *each) for each in wanted]
+    registry = Registry([*plugins, *(_load(manager, name, "local", "0", plugin) for name, plugin in extra)])
+    registry.unknown = sorted((named or set()) - {name for each in installed for name in each[:2]})
     return registry

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from gradestack import Component, ConfigError, Grader, PluginError, Registry, discover, suggest
-from gradestack.registry import Plugin
+from gradestack import Component, ConfigError, Grader, PluginError, Registry, __version__, discover, suggest
+from gradestack.registry import Plugin, unmet
 from tests.core.outcomes import data
 
 DATA = data(__file__, "registry.yaml")
@@ -75,15 +75,28 @@ def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
 
 
 def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
-    """The first keeps it for listings, but no work is done until it is settled."""
+    """Only who uses the bare name is refused, with both spellings."""
     one = Plugin(name="a", distribution="dist-a", version="1", components=(toys.component("grader", "same", "Toy"),))
     two = Plugin(name="b", distribution="dist-b", version="2", components=(toys.component("grader", "same", "Plain"),))
     found = Registry([one, two])
-    assert found.find("grader", "same")[1] is one
-    with pytest.raises(PluginError) as caught:
-        found.require_sound()
-    assert "grader 'same' comes from both a (dist-a 1) and b (dist-b 2)" in str(caught.value)
-    Registry([one]).require_sound()
+    assert found.conflicts == [
+        "grader 'same' is offered by a (dist-a 1) and b (dist-b 2); write dist-a:same or dist-b:same"
+    ]
+    with pytest.raises(PluginError, match="'same' is offered by several distributions") as caught:
+        found.find("grader", "same")
+    assert caught.value.problems == (
+        "dist-a:same is that of a (dist-a 1)",
+        "dist-b:same is that of b (dist-b 2)",
+    )
+    assert found.find("grader", "Dist_B:same")[1] is two
+    assert found.spelled("grader", "dist.b:same") == "dist-b:same"
+    assert Registry([one]).spelled("grader", "dist-a:same") == "same"
+    assert Registry([one]).conflicts == []
+
+
+@pytest.mark.parametrize(("requires", "version", "answer"), DATA["releases"])
+def test_which_releases_meet_what_is_required(requires, version, answer):
+    assert unmet(requires, version) == answer
 
 
 def test_the_same_name_of_two_kinds_is_no_conflict(toys):
@@ -98,6 +111,12 @@ def test_a_malformed_component_breaks_its_plugin(toys, component, message):
     (sick,) = [plugin for plugin in found.broken if plugin.name == "odd"]
     assert message in sick.error
     assert "toy" in found.names("grader")
+
+
+def test_a_malformed_component_costs_itself(toys):
+    other = Component(kind="juggler", name="x", target="a:B", summary="s")
+    found = discover(extra=[("odd", toys.offer(other, toys.component("grader", "sound", "Toy")))], limit="")
+    assert found.find("grader", "sound")[1].error == "component 'x' has unknown kind 'juggler'"
 
 
 def test_a_plugin_may_offer_nothing(toys):
@@ -171,33 +190,72 @@ def test_one_entry_point_name_in_two_distributions_is_an_error(spawn, distributi
     second = distribution("dist-two", {"same": "same_two"}, {"same_two": module(beta="a:B")})
     runs = write_lines([record("a")])
     for sites in ([first, second], [second, first]):
-        done = spawn("grade", runs, "-o", "out", paths=sites)
-        assert done.code == 4
-        assert "plugin name 'same' is taken by both dist-one 1.0 and dist-two 1.0" in done.err
-        assert "conflict" in plugins_of(spawn, *sites)
-    limited = spawn(
-        "grade",
-        runs,
-        "-o",
-        "out",
-        "-q",
-        "--set",
-        "reports=[]",
-        "--no-plugins",
-        "--allow-all-failed",
-        paths=[first, second],
+        done = spawn("grade", runs, "-o", "out", "-q", "--set", "reports=[]", "--allow-all-failed", paths=sites)
+        assert (done.code, done.err) == (0, "")
+        listed = plugins_of(spawn, *sites)
+        assert "[dist-one 1.0]" in listed
+        assert "[dist-two 1.0]" in listed
+
+
+GRADER = """
+from gradestack import Grader
+class Half(Grader):
+    def grade(self, sample):
+        return 0.5
+"""
+
+
+def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(spawn, distribution, write_lines, record):
+    """A third party cannot quietly replace a built-in grader, nor be in the way of those who use it."""
+    thief = module(tau_partial="thief_one:Half") + GRADER
+    site = distribution("Thief.One", {"thief": "thief_one"}, {"thief_one": thief})
+    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed")
+    done = spawn("grade", runs, "--grader", "tau_partial", *common, paths=[site])
+    assert done.code == 0
+    assert (
+        "'tau_partial' is that of gradestack; of that name is also thief-one:tau_partial of thief (Thief.One 1.0)"
+        in done.out
     )
-    assert limited.code == 0, limited.err
+    other = spawn("grade", runs, "--grader", "thief_one:tau_partial", *common, paths=[site])
+    assert "Avg score: 0.500" in other.out, other.err
+    listed = plugins_of(spawn, site)
+    assert "conflict    grader 'tau_partial' is offered by tau_bench (gradestack" in listed
+    own = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
+    assert "tau_partial" in own.out
+    assert "is that of" not in own.out
+    assert "from Thief.One 1.0" in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
 
 
-def test_one_component_name_in_two_distributions_is_an_error(spawn, distribution, write_lines, record):
-    """A third party cannot quietly replace a built-in grader either."""
-    site = distribution("thief", {"thief": "thief_one"}, {"thief_one": module(tau_partial="a:B")})
-    done = spawn("grade", write_lines([record("a")]), "-o", "out", paths=[site])
-    assert done.code == 4
-    assert "grader 'tau_partial' comes from both" in done.err
-    assert "tau_bench (gradestack" in done.err
-    assert "thief (thief 1.0)" in done.err
+def test_a_name_of_two_others_is_refused_where_it_is_used(spawn, distribution, write_lines, record):
+    sites = [
+        distribution(f"dist-{name}", {name: f"{name}_one"}, {f"{name}_one": module(half=f"{name}_one:Half") + GRADER})
+        for name in ("beta", "acme")
+    ]
+    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q")
+    assert spawn("grade", runs, *common, paths=sites).err == ""
+    used = spawn("grade", runs, "--grader", "half", *common, paths=sites)
+    assert used.code == 4
+    assert "dist-acme:half is that of acme (dist-acme 1.0); dist-beta:half is that of beta" in used.err
+    assert spawn("grade", runs, "--grader", "dist-beta:half", *common, paths=sites).code == 0
+
+
+def test_a_release_of_ours_that_a_distribution_does_not_take_is_named(spawn, distribution, write_lines, record):
+    site = distribution("acme", {"acme": "acme_one"}, {"acme_one": module(half="acme_one:Half") + GRADER})
+    (metadata,) = site.glob("*.dist-info/METADATA")
+    metadata.write_text(metadata.read_text() + "Requires-Dist: Gradestack[dask] (>=9.0) ; python_version > '3'\n")
+    said = f"needs gradestack >=9.0, this is {__version__}"
+    assert said in plugins_of(spawn, site)
+    used = spawn("grade", write_lines([record("a")]), "--grader", "half", "-o", "out", paths=[site])
+    assert used.code == 4
+    assert f"plugin acme (acme 1.0): {said}" in used.err
+
+
+def test_a_reader_that_is_named_imports_no_other(spawn, distribution, write_lines, record):
+    hook = module(x="slow_two:B").replace("grader", "reader")
+    site = distribution("slow", {"slow": "slow_one"}, {"slow_one": hook, "slow_two": "print('imported')"})
+    runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed", "-q")
+    assert spawn("grade", runs, "--reader", "jsonl", *common, paths=[site]).err == ""
+    assert spawn("grade", runs, *common, paths=[site]).err == "imported\n"
 
 
 def test_plugins_can_be_limited(spawn, distribution):

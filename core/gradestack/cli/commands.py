@@ -300,7 +300,7 @@ _SHOWN = {
 
 
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
-    """Yield one line per component, then broken plugins and conflicts."""
+    """Yield one line per component, then broken plugins and names that several distributions offer."""
     from gradestack.hooks import KINDS  # noqa: PLC0415
 
     if kind is not None and kind not in KINDS:
@@ -327,20 +327,21 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
 
     import attrs  # noqa: PLC0415
 
-    from gradestack.hooks import KINDS, Kind  # noqa: PLC0415
+    from gradestack.hooks import KINDS  # noqa: PLC0415
+    from gradestack.registry import qualified  # noqa: PLC0415
     from gradestack.suites.schema import default_data, type_schema  # noqa: PLC0415
     from gradestack.suites.strict import fields_of, is_class  # noqa: PLC0415
 
-    kinds: list[Kind] = [kind for kind in KINDS if name in registry.names(kind)]
-    if not kinds:
+    found = [(kind, *pair) for kind in KINDS for pair in registry.owners(kind, name)]
+    if not found:
         known = [component.name for component, _ in registry.components()]
         raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
-    for number, kind in enumerate(kinds):
+    for number, (kind, component, plugin) in enumerate(found):
         if number:
             yield ""
-        component, plugin = registry.find(kind, name)
-        target = registry.load(kind, name)
-        yield f"{kind} {name}: {component.summary}"
+        shown = registry.spelled(kind, qualified(component, plugin))
+        target = registry.loaded(component, plugin)
+        yield f"{kind} {shown}: {component.summary}"
         yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
         if kind not in ("stack", "command"):
             yield f"  version {target.version}"
@@ -353,9 +354,9 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         if documentation := inspect.getdoc(target):
             yield ""
             yield from (f"  {line}".rstrip() for line in documentation.splitlines())
-        found = fields_of(target) if is_class(target) else {}
-        yield from ("", "  options:") if found else ()
-        for option, field in found.items():
+        options = fields_of(target) if is_class(target) else {}
+        yield from ("", "  options:") if options else ()
+        for option, field in options.items():
             default = default_data(field.default)
             shown = "required" if default is attrs.NOTHING else f"default {json.dumps(default, default=str)}"
             yield f"    {option}: {_type_name(type_schema(field.kind))} ({shown})"

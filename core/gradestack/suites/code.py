@@ -240,7 +240,6 @@ def with_files(registry: Registry, files: Iterable[str], *, allow_code: bool) ->
         if not allow_code:
             raise ConfigError(f"{file} is Python code; pass --allow-code if you trust it")
         registry = registry.extended(file_plugin(path_of(file)))
-    registry.require_sound()
     return registry
 
 

@@ -19,7 +19,7 @@ from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
-from gradestack.registry import Registry
+from gradestack.registry import Registry, bare, qualified
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
@@ -122,7 +122,7 @@ def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage |
 def _options_of(registry: Registry, kind: Kind, name: object) -> set[str]:
     """Return the options of an installed component; none of one that is unknown or broken, a problem of its stage."""
     with suppress(PluginError):
-        if isinstance(name, str) and name in registry.names(kind):
+        if isinstance(name, str) and registry.owners(kind, name):
             return {field.name for field in attrs.fields(registry.load(kind, name))}
     return set()
 
@@ -177,31 +177,36 @@ def exporters_of(
     resolver: Resolver, named: Iterable[str | Mapping[str, Any]], reader: Stage, graders: Iterable[Stage]
 ) -> Exporters:
     """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use."""
-    used, registry = {stage.name for stage in graders}, resolver.registry
-    owners = {name: registry.find("exporter", name)[1] for name in registry.names("exporter")}
+    used, registry = {each for stage in graders for each in (stage.name, bare(stage.name))}, resolver.registry
+    owners = {
+        registry.spelled("exporter", qualified(*pair)): pair[1]
+        for pair in registry.components()
+        if pair[0].kind == "exporter"
+    }
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
 
     def misfit(exporter: Any) -> str | None:
         """Return what an exporter writes that this run has not."""
-        if exporter.reader != reader.name:
+        if exporter.reader not in (reader.name, bare(reader.name)):
             return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
         lacking = sorted(set(exporter.graders) - used)
         return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
 
     for number, reference in enumerate(named):
-        name, place = str(reference if isinstance(reference, str) else reference.get("kind")), ("exporters", number)
+        place: Place = ("exporters", number)
+        name = registry.spelled("exporter", str(reference if isinstance(reference, str) else reference.get("kind")))
         try:
             if name in owners:
                 registry.load("exporter", name)
         except GradestackError as error:
-            broken[name_of_broken(name, owners[name].release)] = str(error)
+            broken[name_of_broken(name, owners[name].release)] = error.line
             continue
         stage = resolver.stage("exporter", name, reference, place)
         if stage is not None and (why := misfit(stage.component)):
             resolver.add_problem(place, f"{stage.name} writes {why}")
         elif stage is not None:
             stages[stage.name] = stage
-    own = registry.find("reader", reader.name)[1] if reader.name in registry.names("reader") else None
+    own = registry.find("reader", reader.name)[1] if registry.owners("reader", reader.name) else None
     for name, plugin in owners.items():
         shown = name_of_broken(name, plugin.release)
         if plugin != own or name in stages or shown in broken:
@@ -212,7 +217,7 @@ def exporters_of(
                 stage = made_stage("exporter", name, target(), "documented")
                 stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=plugin.release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
-            text = str(error) if isinstance(error, GradestackError) else error_text(error)
+            text = error.line if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
 

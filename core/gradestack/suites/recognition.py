@@ -66,7 +66,7 @@ def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogni
     given = target.get("paths") if isinstance(target, Mapping) else None
     if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
         return None, None
-    if named is not None and chosen not in resolver.registry.names("reader"):
+    if named is not None and not (chosen and resolver.registry.owners("reader", chosen)):
         return None, None
     try:
         if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:

@@ -11,7 +11,7 @@ import attrs
 
 from gradestack.api import Profile
 from gradestack.copies.addresses import protocol_of, shown_address
-from gradestack.errors import ConfigError, PluginError
+from gradestack.errors import ConfigError, GradestackError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.hooks import Kind
 from gradestack.registry import Registry
@@ -41,7 +41,6 @@ class Resolver:
         allow_code: bool = False,
         allow_remote: bool = False,
     ) -> None:
-        registry.require_sound()
         self.document, self.registry, self.base = document, registry, base
         self.allow_code, self.allow_remote = allow_code, allow_remote
         self.problems: dict[str, Place] = {}
@@ -59,7 +58,8 @@ class Resolver:
 
     def add_problem(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
-        self.problems[f"{self.document.where(place)}: {message}"] = place
+        said = message.line if isinstance(message, GradestackError) else message
+        self.problems[f"{self.document.where(place)}: {said}"] = place
         if isinstance(message, Exception):
             self._cause = self._cause or message
 
@@ -129,7 +129,6 @@ class Resolver:
                     self.registry = self.registry.extended(file_plugin(self._path(file)))
         if self.problems:
             self.finish()
-        self.registry.require_sound()
 
     def _path(self, file: str) -> Path:
         """Return a file of code, and count it as in use."""
@@ -202,11 +201,14 @@ class Resolver:
         at = place if isinstance(reference, str) else (*place, "kind")
         if (name := self.registered(kind, name, at)) is None:
             return None
+        if shadowed := self.registry.shadowed(kind, name):
+            self.warn(at, shadowed)
+        name = self.registry.spelled(kind, name)
         with self.refusals(at):
             try:
                 target = self.registry.load(kind, name)
             except PluginError as error:
-                self.broken.append(f"{self.document.where(place)}: {error}")
+                self.broken.append(f"{self.document.where(place)}: {error.line}")
         code = getattr(target, "runs_code", False)
         if target is None or (code and not self._allowed(f"{name} imports Python code the suite names", place)):
             return None

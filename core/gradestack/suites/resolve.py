@@ -181,7 +181,7 @@ def _lay_stack(
 ) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
-    known = isinstance(reader, str) and reader in registry.names("reader")
+    known = isinstance(reader, str) and bool(registry.owners("reader", reader))
     if isinstance(data.get("stack"), str):
         resolver.asked = f" --stack {data['stack']}"
     elif isinstance(graders := data.get("graders"), Mapping):

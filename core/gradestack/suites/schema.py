@@ -93,7 +93,8 @@ def _component(
     return {"anyOf": choices}
 
 
-_IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"\.py:\w+$"}
+_IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"(\.py:\w+|^[A-Za-z0-9][A-Za-z0-9._-]*:[a-z0-9_-]+)$"}
+"""``FILE.py:NAME``, or ``DISTRIBUTION:NAME``."""
 _OF_FILE: dict[str, Any] = {"type": "object", "properties": {"kind": _IN_FILE}, "required": ["kind"]}
 _LIMIT: list[dict[str, Any]] = [
     {"type": "integer", "minimum": 0},

@@ -75,9 +75,10 @@ def panels_of(registry: Registry | None) -> Panels:
     """Return the panels that plugins offer, plugin by plugin; one that cannot be used is left out."""
     found, told = [], []
     for plugin in () if registry is None else registry.plugins:
-        for name in (each.name for each in plugin.components if each.kind == "panel"):
+        for component in [each for each in plugin.components if each.kind == "panel"]:
+            name = component.name
             try:
-                found.append(Placed(name, plugin.name, registry.load("panel", name)()))  # type: ignore[union-attr]
+                found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel

@@ -297,9 +297,12 @@ def test_panels_and_commands_are_listed_as_other_kinds():
 
 
 def test_trouble_is_listed_too(registry):
-    found = Registry([*registry.plugins, Plugin(name="sick", distribution="d", version="2", error="boom")])
-    found.conflicts.append("a and b")
-    assert list(component_lines(found))[-2:] == [f"broken      {'sick':<26} boom  [d 2]", "conflict    a and b"]
+    toys = next(each for each in registry.plugins if each.name == "toys")
+    twice = toys._replace(distribution="d", version="2", components=toys.components[:1], error="boom")
+    last = list(component_lines(Registry([*registry.plugins, twice])))[-2:]
+    assert last[0] == f"broken      {'toys':<26} boom  [d 2]"
+    assert last[1].startswith("conflict    ")
+    assert " is offered by toys (local 0) and toys (d 2); write local:" in last[1]
 
 
 def test_a_component_is_described(registry, toys):

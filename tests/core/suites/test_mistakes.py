@@ -56,12 +56,6 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
     assert "plugin p (d 1): boom" in unknown
 
 
-def test_a_conflict_stops_everything(load, registry):
-    found = Registry(registry.plugins)
-    found.conflicts.append("grader 'x' comes from both a and b")
-    assert refused(load, BASE, using=found, error=PluginError) == ["grader 'x' comes from both a and b"]
-
-
 def test_aliases_nine_levels_deep_are_refused_at_once(load):
     """What they stand for is never written out, not for a suggestion either."""
     nine = ["&a0 [l, l, l, l, l, l, l, l, l, l]"]

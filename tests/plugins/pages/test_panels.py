@@ -6,7 +6,7 @@ import types
 import attrs
 import pytest
 
-from gradestack import Component, ConfigError, PluginError, Registry, discover
+from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.jsonio import dumps
 from gradestack.registry import Plugin
 from gradestack_plugins.pages import blocks, testing
@@ -324,14 +324,6 @@ def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeyp
 def test_a_wrong_panel_is_refused_where_it_is_written(wrong, said):
     with pytest.raises(PluginError, match=said):
         panel_of(nothing, **wrong)
-
-
-def test_two_plugins_cannot_offer_one_panel():
-    offered = Component(kind="panel", name="reliability", target="m:Panel", summary="")
-    found = Registry([*discover(limit="").plugins, plugin_of(offered)])
-    assert found.conflicts == [
-        f"panel 'reliability' comes from both {found.find('panel', 'reliability')[1]} and mine (d 1)"
-    ]
 
 
 def test_a_theme_colours_the_page_and_nothing_else(report, html, tmp_path):

@@ -221,11 +221,11 @@ class Report:
         if not self.has_rows:
             raise DataError(f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task")
         decode = row_decoder(wanted)
-        for number, (line, place, data) in enumerate(self._lines(), 1):
+        for number, place, line in self._lines():
             try:
-                yield place, decode(line, data, self.row)
+                yield place, decode(number, line, self.row)
             except ValueError as error:
-                raise DataError(f"{name}: row {number} of its {ROWS} is not that of a run: {error}") from error
+                raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
     def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
         """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.
@@ -262,7 +262,12 @@ class Report:
             problem: Any = f"expected an object, found {compact(row)[:60]}"
         except JsonProblem as error:
             problem = error
-        raise DataError(f"{'a row' if self.path is None else self.path / ROWS}:{number}: {problem}")
+        raise DataError(f"{self.rows_name}:{number}: {problem}")
+
+    @property
+    def rows_name(self) -> str:
+        """What stands before the number of a line in errors: the file of the rows, where they have one."""
+        return "a row" if self.path is None else str(self.path / ROWS)
 
     def open_rows(self) -> AbstractContextManager[IO[bytes]]:
         """Open results.jsonl, or the rows of a run that wrote nothing.

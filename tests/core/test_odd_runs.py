@@ -54,6 +54,7 @@ def test_an_odd_run_is_shown_or_refused(sound, tmp_path, command, monkeypatch, n
         assert said.code in (0, 3), (arguments, said)
         assert "bug" not in said.err, arguments
         assert said.code == 0 or said.err.startswith("error: "), arguments
+        assert name != "results" or said.code == 0 or "bad/results.jsonl:1: " in said.err, said
     with contextlib.suppress(DataError):
         report = load_report("bad")
         assert len(report.table("samples")) == 8

@@ -358,8 +358,7 @@ def index_of(report: Report) -> RowIndex:
     found = report.shared.get("index")
     grader = outcome_of(report)
     if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
-        where = "a row" if report.path is None else str(report.path / "results.jsonl")
-        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), where)
+        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), report.rows_name)
         found = report.shared["index"] = (report.held, report.path, grader, index)
     index_found: RowIndex = found[3]
     return index_found

@@ -51,7 +51,7 @@ def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -
             try:
                 row = msgspec.convert(report.row(number, line), _Named)
             except ValueError as error:  # of msgspec's own kind, or a lone surrogate
-                raise DataError(f"{report.path or 'a run'}: row {number}: {error}") from error
+                raise DataError(f"{report.rows_name}:{number}: {error}") from error
         names = ("" if each is None else str(each) for each in (row.sample.id, row.model_name, row.run))
         yield RowName(position if places is None else number - 1, place, *names)
 
@@ -62,7 +62,8 @@ def samples_at(
     """Yield single samples as the index has them, each with its row, without an index of all."""
     for number, place, line in report.lines(places):
         row = report.row(number, line)
-        (entry,) = RowIndex.of([(number, place, line)], report.row, outcome_of(report)).entries
+        line_alone = [(number, place, line)]
+        (entry,) = RowIndex.of(line_alone, report.row, outcome_of(report), where=report.rows_name).entries
         rows = report.completed([row]) if trajectories and report.completed is not None else iter([row])
         yield msgspec.structs.replace(entry, position=number - 1), next(rows)
 

@@ -252,7 +252,7 @@ def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
         *({"grades": {"g": {**grade, **odd}}} for odd in ({"score": "x"}, {"score": None}, {"state": "zzz"})),
     ):
         rows.write_text("".join(json.dumps(row) + "\n" for row in (first | changed, *rest)))
-        with pytest.raises(DataError, match=r"^bad: row 1 of its results\.jsonl is "):
+        with pytest.raises(DataError, match=rf"^{bad}/results\.jsonl:1: "):
             compare(bad, good)
     rows.write_text(json.dumps(first).replace(f'"score": {grade["score"]}', '"score": 1e999') + "\n")
     with pytest.raises(DataError, match=r"it is graded, and its score is no finite number - at `\$\.grades\.g`$"):

@@ -69,7 +69,7 @@ when nothing is known.
 def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None) -> Any:
     """Return the result of a range lost too often, the records that end a worker left ungraded."""
     if not hasattr(work, "watched"):
-        raise why or PluginError(_ends_every(shard, None))
+        raise why or _ends_every(shard, None)
     watched = work.watched()
     deaths: Counter[int | None] = Counter()
     while True:
@@ -79,7 +79,7 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
         why = result
         at, seconds = _reached(watched, shard)
         if (shard.ordinal, at) in watched.poison:  # reading it is what kills
-            raise why or PluginError(_ends_every(shard, at))
+            raise why or _ends_every(shard, at)
         deaths[at] += 1
         fault = _fault(work, seconds)
         if at is not None and (deaths[at] >= certain or fault is not _KILLER):
@@ -126,9 +126,10 @@ def full(shard: Shard, memory: int | None) -> PluginError:
     )
 
 
-def _ends_every(shard: Shard, at: int | None) -> str:
+def _ends_every(shard: Shard, at: int | None) -> PluginError:
     where = "" if at is None else f" (record {at} of it)"
-    return f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker process{where}"
+    msg = f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker process{where}"
+    return PluginError(msg, "a path that is followed for too long does so under `dask`: `serial` names its record")
 
 
 OUT_OF_MEMORY = 77

@@ -102,23 +102,26 @@ def tree():
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("engine", ["serial", "processes"])
-@pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl"])
+@pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl", "ids of two files"])
 def test_a_path_without_end(tmp_path, engine, path, how):
-    """Followed for longer than a grade may take, also while columns and the stack are looked for: a bad record."""
+    """Followed for longer than a grade may take, also while columns, the stack and equal ids are looked for: a bad
+    record."""
     rows = [{"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}} for n in range(3)]
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     options = {
         "mapped": ["--reader=records", "--map=id=id", "--map=text=predicted", f"--map=facets.z={path}"],
         "id of records": ["--reader=records", "--id", path, "--grader=exact_match"],
         "id of jsonl": ["--reader=jsonl", "--id", path, "--grader=exact_match"],
+        "ids of two files": ["more.jsonl", "--reader=jsonl", "--id", path, "--grader=exact_match"],
     }[how]
+    (tmp_path / "more.jsonl").write_text(json.dumps({"id": "t9", **GOOD}) + "\n")
     limit = "limits.seconds_per_grade=0.3"
     found = grade(tmp_path, "runs.jsonl", *options, "--engine", engine, "--allow-all-failed", "--set", limit)
     assert found.returncode == 0, found.stderr
     assert f"the path {path!r} took longer than 0.3 s (limits.seconds_per_grade)" in found.stdout
     assert "runs.jsonl:2: the path" in found.stdout
     assert "1 grade or record took longer than 0.3 s" in found.stdout
-    assert len(ids(tmp_path)) == 2
+    assert len(ids(tmp_path)) == (3 if how == "ids of two files" else 2)
 
 
 @pytest.mark.parametrize("records", ["$..*..*..*..*..*", "$" + "..*" * 3000], ids=["without end", "too deep"])

@@ -87,7 +87,7 @@ def test_a_record_whose_reading_kills():
         work.reached.append(6)
         return False, None
 
-    with pytest.raises(PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)"):
+    with pytest.raises(PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)\n  - a path"):
         alone(Work(), SHARD, reading)
 
 
@@ -97,7 +97,7 @@ def test_a_strict_run_ends_with_the_record():
 
 
 def test_work_that_cannot_be_watched():
-    with pytest.raises(PluginError, match=r"ends every worker process$"):
+    with pytest.raises(PluginError, match=r"ends every worker process\n  - a path"):
         alone(len, SHARD, attempt)
 
 

@@ -87,21 +87,13 @@ class _Run:
     """One call of the engine: what is under way, and what is known of every shard."""
 
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any, place: Path) -> None:
-        self.work, self.cluster, self.place = work, cluster, place
+        from gradestack_plugins.engines import dask_task  # noqa: PLC0415 - needs dask's own pickle
+
+        self.work, self.cluster, self.place, self.tasks = work, cluster, place, dask_task
         self.shards = [_absolute(shard) for shard in shards]
-        self.order = self._order(work, self.shards)
+        self.order = dask_task.Order.write(work, self.shards, place)
         self.done: dict[int, Any] = {}
         self.futures: dict[Any, int] = {}
-
-    def _order(self, work: Any, shards: Sequence[Shard]) -> Any:
-        from gradestack_plugins.engines.dask_task import Order  # noqa: PLC0415 - needs dask's own pickle
-
-        return Order.write(work, shards, self.place)
-
-    def _task(self, order: Any, shard: Shard) -> Any:
-        from gradestack_plugins.engines.dask_task import Task  # noqa: PLC0415
-
-        return Task(order, shard)
 
     def results(self) -> Iterator[Any]:
         try:
@@ -124,7 +116,7 @@ class _Run:
             if len(self.futures) >= 2 * threads:
                 return
             if place not in self.done and place not in under_way:
-                self.futures[self.cluster.submit(self._task(self.order, self.shards[place]))] = place
+                self.futures[self.cluster.submit(self.tasks.Task(self.order, self.shards[place]))] = place
 
     def _take(self) -> None:
         """Wait until at least one is finished, looking after the cluster meanwhile."""
@@ -141,10 +133,10 @@ class _Run:
             return Raised(error, "")
 
     def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
-        order = self._order(work, [shard])
+        order = self.tasks.Order.write(work, [shard], self.place)
         try:
             while True:
-                future = self.cluster.submit(self._task(order, shard))
+                future = self.cluster.submit(self.tasks.Task(order, shard))
                 while not self.cluster.wait([future]):
                     pass
                 answer = self.cluster.answer(future)

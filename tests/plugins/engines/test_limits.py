@@ -104,8 +104,7 @@ def tree():
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 @pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl", "ids of two files"])
 def test_a_path_without_end(tmp_path, engine, path, how):
-    """Followed for longer than a grade may take, also while columns, the stack and equal ids are looked for: a bad
-    record."""
+    """Followed for longer than a grade may take, also by what looks for columns, stack and equal ids: a bad record."""
     rows = [{"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}} for n in range(3)]
     (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     options = {

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -33,43 +33,35 @@ Cells = tuple[tuple[tuple[str, str | None], int], ...]
 """Gold and predicted label, None for a prediction without one, and how many samples of a task have them."""
 
 
-@attrs.frozen
-class Part:
-    """What one task adds to a matrix."""
+class Tally(NamedTuple):
+    """How often a class is hit, in the gold labels, and predicted."""
 
-    size: int
-    correct: int
-    classes: Mapping[str, tuple[int, int, int]]
-    """Class -> hits, gold, predicted; those of the label set that occur."""
+    hits: int = 0
+    gold: int = 0
+    predicted: int = 0
 
+    def scores(self) -> dict[str, float | None]:
+        """Return precision, recall and F1; None where the denominator is 0.
 
-def parts_of(tasks: Mapping[Cells, int], labels: Collection[str]) -> list[tuple[Part, int]]:
-    """Return what tasks add to the matrix over a label set, and how many add that; those that add nothing are out."""
-    found = []
-    for cells, times in tasks.items():
-        classes: dict[str, list[int]] = {}
-        size = correct = 0
-        for (gold, predicted), count in cells:
-            if gold not in labels:
-                continue
-            size += count
-            classes.setdefault(gold, [0, 0, 0])[1] += count
-            if predicted is not None and predicted in labels:
-                classes.setdefault(predicted, [0, 0, 0])[2] += count
-            if predicted == gold:
-                correct += count
-                classes[gold][0] += count
-        if size:
-            found.append((Part(size, correct, {label: (a, b, c) for label, (a, b, c) in classes.items()}), times))
-    return found
+        ``P = tp / (tp + fp)``, ``R = tp / (tp + fn)``, ``F1 = 2 P R / (P + R)``. F1 is 0 when the class occurs (in gold
+        or in the predictions) without a hit, and undefined only when it occurs nowhere.
+        """
+        precision = self.hits / self.predicted if self.predicted else None
+        recall = self.hits / self.gold if self.gold else None
+        f1 = 0.0 if self.predicted or self.gold else None
+        if precision and recall:
+            f1 = 2 * precision * recall / (precision + recall)
+        return {"precision": precision, "recall": recall, "f1": f1}
 
 
 _FEW = 20
 """Tasks of a class from which on its F1 is sure enough for the jackknife of a mean."""
+Matrix = dict[str, dict[str, int]]
+"""Gold label -> predicted label -> number."""
 
 
-class MatrixIntervals:
-    """Intervals of accuracy, precision, recall, F1 and macro-F1.
+class Counted:
+    """Labels of tasks over a label set: their matrix, and the scores made of it with their intervals.
 
     Args:
         tasks: Cells of a task -> how many tasks have them.
@@ -77,25 +69,63 @@ class MatrixIntervals:
         confidence: Of the intervals.
     """
 
-    def __init__(self, tasks: Mapping[Cells, int], labels: Collection[str], confidence: float) -> None:
-        self.parts, self.confidence = parts_of(tasks, frozenset(labels)), confidence
-        self.clusters = sum(times for _, times in self.parts)
-        self.n = sum(part.size * times for part, times in self.parts)
-        self.totals = dict.fromkeys(labels, (0, 0, 0))
-        self.by_class: dict[str, Counter[tuple[int, int, int]]] = {label: Counter() for label in labels}
-        for part, times in self.parts:
-            for label, counts in part.classes.items():
-                self.by_class[label][counts] += times
-        for label, tallies in self.by_class.items():
-            for (hits, gold, predicted), times in tallies.items():
-                a, b, c = self.totals[label]
-                self.totals[label] = (a + hits * times, b + gold * times, c + predicted * times)
+    def __init__(self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float) -> None:
+        self.labels, self.confidence = labels, confidence
+        self.matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
+        self.outside = dict.fromkeys(labels, 0)
+        """Gold label -> predictions that are none of the labels."""
+        self.unknown = 0
+        """Samples whose gold label is none of them."""
+        self.by_class: dict[str, Counter[Tally]] = {label: Counter() for label in labels}
+        self.parts: list[tuple[int, int, dict[str, Tally], int]] = []
+        """Samples, right ones and classes of a task, and how many tasks add that; those that add nothing are out."""
+        for cells, times in tasks.items():
+            classes: dict[str, Tally] = {}
+            size = correct = 0
+            for (gold, predicted), count in cells:
+                if gold not in self.matrix:
+                    self.unknown += count * times
+                    continue
+                right = count if predicted == gold else 0
+                size, correct, (a, b, c) = size + count, correct + right, classes.get(gold, Tally())
+                classes[gold] = Tally(a + right, b + count, c)
+                if predicted is None or predicted not in self.matrix:
+                    self.outside[gold] += count * times
+                else:
+                    self.matrix[gold][predicted] += count * times
+                    a, b, c = classes.get(predicted, Tally())
+                    classes[predicted] = Tally(a, b, c + count)
+            if size:
+                self.parts.append((size, correct, classes, times))
+            for label, tally in classes.items():
+                self.by_class[label][tally] += times
+        self.totals = {
+            label: Tally(*(sum(tally[at] * times for tally, times in tallies.items()) for at in range(3)))
+            for label, tallies in self.by_class.items()
+        }
+        self.scores = {label: tally.scores() for label, tally in self.totals.items()}
+        self.n = sum(tally.gold for tally in self.totals.values())
+        self.correct = sum(tally.hits for tally in self.totals.values())
+
+    def values(self, exclude: Collection[str]) -> dict[str, float | None]:
+        """Return accuracy and macro-F1, also that of the classes that are not excluded."""
+        kept = [label for label in self.labels if label not in exclude]
+        without = {"macro_f1_no_" + "_".join(exclude): self._macro(kept)} if exclude else {}
+        accuracy = self.correct / self.n if self.n else None
+        return {"accuracy": accuracy, "macro_f1": self._macro(self.labels), **without}
+
+    def _macro(self, labels: Sequence[str]) -> float | None:
+        """Return the mean F1 of some classes, an undefined one counting as 0; None without classes."""
+        total = 0.0
+        for label in labels:  # left to right: the built-in sum compensates from Python 3.12 on
+            total += self.scores[label]["f1"] or 0.0
+        return total / len(labels) if labels else None
 
     def accuracy(self) -> Interval:
         """Return the interval of the accuracy."""
         cells: Counter[tuple[float, ...]] = Counter()
-        for part, times in self.parts:
-            cells[part.size, part.correct] += times
+        for size, correct, _, times in self.parts:
+            cells[size, correct] += times
         return ratio_interval(cells, confidence=self.confidence)
 
     def of_class(self, label: str) -> dict[str, Interval]:
@@ -118,22 +148,23 @@ class MatrixIntervals:
         """
         if not labels or not self.n:
             return {"reason": "undefined"}
-        if absent := next((label for label in labels if not self.totals[label][1]), None):
+        if absent := next((label for label in labels if not self.totals[label].gold), None):
             return {"reason": f"no gold label is {absent}"}
         whole = {label: _f1(self.totals[label]) for label in labels}
         total = 0.0
         for each in whole.values():
             total += each
         left: Counter[float] = Counter()
-        for part, times in self.parts:
+        for _, _, classes, times in self.parts:
             without = total
-            for label, (hits, gold, predicted) in part.classes.items():
+            for label, (hits, gold, predicted) in classes.items():
                 if label in whole:
                     a, b, c = self.totals[label]
                     without += _f1((a - hits, b - gold, c - predicted)) - whole[label]
             left[without / len(labels)] += times
         value = total / len(labels)
-        found = interval(estimate(value, list(left.items()), self.clusters), self.n, confidence=self.confidence)
+        clusters = sum(times for *_, times in self.parts)
+        found = interval(estimate(value, list(left.items()), clusters), self.n, confidence=self.confidence)
         if "low" in found and any(self._tasks_of(label) < _FEW for label in labels):
             own = [(whole[label], *_ends(self.of_class(label)["f1"])) for label in labels]
             below = math.hypot(*[f1 - low for f1, low, _ in own]) / len(labels)
@@ -155,13 +186,15 @@ def _f1(counts: tuple[int, int, int]) -> float:
     return 2 * hits / (gold + predicted) if gold + predicted else 0.0
 
 
-Matrix = dict[str, dict[str, int]]
-"""Gold label -> predicted label -> number."""
 Names = Mapping[str, Sequence[Any]]
 """Name of a number -> what it says: ``cell``, set, gold label, predicted label; ``count``, set, what; ``labels`` or
 ``exclude``, and the labels. The set of the grades themselves is None."""
 
-_RATES = ("precision", "recall", "f1")
+_LACKING = {
+    "precision": "never predicted",
+    "recall": "not in the gold labels",
+    "f1": "neither in the gold labels nor predicted",
+}
 _COUNTED = ("converted", "dropped", "missing")
 
 
@@ -193,70 +226,14 @@ def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ..
     return tuple(dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1]))
 
 
-@attrs.frozen
-class _Counted:
-    """A matrix over every label seen, and what it was counted from."""
-
-    matrix: Matrix
-    unlabelled: Mapping[str, int]
-    """Gold label -> predictions without a label."""
-    tasks: Mapping[Cells, int]
-
-    @classmethod
-    def of(cls, tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) -> _Counted:
-        """Return the sum of tasks, of one set."""
-        matrix: Matrix = {}
-        unlabelled: dict[str, int] = {}
-        wanted = {name: (said[2], said[3]) for name, said in names.items() if said[:2] == ["cell", of]}
-        counted: Counter[Cells] = Counter()
-        for numbers, times in tasks.items():
-            if cells := tuple([(wanted[name], int(number)) for name, number in numbers if name in wanted]):
-                counted[cells] += times
-        for cells, times in counted.items():
-            for (gold, predicted), number in cells:
-                row = matrix.setdefault(gold, {})
-                row, label = (unlabelled, gold) if predicted is None else (row, predicted)
-                row[label] = row.get(label, 0) + number * times
-        return cls(matrix, unlabelled, counted)
-
-
-@attrs.frozen(kw_only=True)
-class ClassScores:
-    """Precision, recall and F1 of one class; None where the denominator is 0."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    support: int
-    predicted: int
-
-
-def class_scores(matrix: Mapping[str, Mapping[str, int]], label: str) -> ClassScores:
-    """Return the scores of one class.
-
-    ``P = tp / (tp + fp)``, ``R = tp / (tp + fn)``, ``F1 = 2 P R / (P + R)``. F1 is 0 when the class occurs (in gold
-    or in the predictions) without a hit, and undefined only when it occurs nowhere.
-    """
-    row = matrix.get(label, {})
-    hits, support = row.get(label, 0), sum(row.values())
-    predicted = sum(other.get(label, 0) for other in matrix.values())
-    precision = hits / predicted if predicted else None
-    recall = hits / support if support else None
-    if precision and recall:
-        f1: float | None = 2 * precision * recall / (precision + recall)
-    else:
-        f1 = 0.0 if predicted or support else None
-    return ClassScores(precision=precision, recall=recall, f1=f1, support=support, predicted=predicted)
-
-
-def macro(values: Sequence[float | None]) -> float | None:
-    """Return ``(x1 + x2 + ...) / n``, an undefined value counting as 0; None without values."""
-    if not values:
-        return None
-    total = 0.0
-    for value in values:  # left to right: the built-in sum compensates from Python 3.12 on
-        total += value or 0.0
-    return total / len(values)
+def _cells_of(tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) -> Counter[Cells]:
+    """Return the cells of tasks in one set, and how many tasks have them; those without any are out."""
+    wanted = {name: (said[2], said[3]) for name, said in names.items() if said[:2] == ["cell", of]}
+    found: Counter[Cells] = Counter()
+    for numbers, times in tasks.items():
+        if cells := tuple([(wanted[name], int(number)) for name, number in numbers if name in wanted]):
+            found[cells] += times
+    return found
 
 
 @attrs.frozen(kw_only=True)
@@ -340,15 +317,9 @@ class Classification(Aggregator):
         if self.labels is None:
             return {}
         names = _names(sums)
-        matrix, _ = self._matrix(_Counted.of({tuple(sums.items()): 1}, names, None), self.labels)
-        scores = {label: class_scores(matrix, label) for label in self.labels}
-        values = _values(matrix, scores, self._excluded(names))
-        if values["accuracy"] is None:
-            return {}
-        return {
-            **values,
-            "per_class": {label: {name: getattr(each, name) for name in _RATES} for label, each in scores.items()},
-        }
+        counted = Counted(_cells_of({tuple(sums.items()): 1}, names, None), self.labels, self.confidence)
+        values = counted.values(self._excluded(names))
+        return {} if values["accuracy"] is None else {**values, "per_class": counted.scores}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -358,13 +329,12 @@ class Classification(Aggregator):
         for name, said in names.items():
             if said[0] == "count":
                 counts.setdefault(said[1], {})[said[2]] = int(totals[name])
-        counted = {of: _Counted.of(every, names, of) for of in counts}
-        labels, exclude = self._label_set(names, list(counted.values())), self._excluded(names)
-        main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in counted.items()]
+        cells = {of: _cells_of(every, names, of) for of in counts}
+        labels, exclude = self._label_set(names, cells.values()), self._excluded(names)
+        main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in cells.items()]
         if sets:
             main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))
-        of_models = {model: _Counted.of(tasks, names, None) for model, tasks in models.items()}
-        of_models = {model: each for model, each in of_models.items() if each.tasks}
+        of_models = {model: found for model, tasks in models.items() if (found := _cells_of(tasks, names, None))}
         if len(of_models) > 1:
             main["models"] = {model: self._metrics(labels, exclude, each, None) for model, each in of_models.items()}
         return main
@@ -372,74 +342,55 @@ class Classification(Aggregator):
     def _excluded(self, names: Names) -> tuple[str, ...]:
         return _declared(names, "exclude") if self.exclude is None else self.exclude
 
-    def _label_set(self, names: Names, sets: Sequence[_Counted]) -> tuple[str, ...]:
+    def _label_set(self, names: Names, sets: Iterable[Iterable[Cells]]) -> tuple[str, ...]:
         if known := self.labels or _declared(names, "labels"):
             return known
-        gold = {label for counted in sets for label in counted.matrix}
-        predicted = {label for counted in sets for row in counted.matrix.values() for label in row}
-        return tuple(sorted(gold | (predicted - {self.invalid})))
-
-    def _matrix(self, counted: _Counted, labels: tuple[str, ...]) -> tuple[Matrix, int]:
-        """Return the matrix over the label set (all cells present) and the number of predictions outside it."""
-        matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
-        outside = dict.fromkeys(labels, 0)
-        for gold in labels:
-            for predicted, number in counted.matrix.get(gold, {}).items():
-                if predicted in matrix:
-                    matrix[gold][predicted] = number
-                else:
-                    outside[gold] += number
-            outside[gold] += counted.unlabelled.get(gold, 0)
-        column = f"({self.invalid})" if self.invalid in matrix else self.invalid
-        if any(outside.values()) or self.profile == "documented":
-            for gold, row in matrix.items():
-                row[column] = outside[gold]
-        return matrix, sum(outside.values())
+        pairs = [pair for tasks in sets for cells in tasks for pair, _ in cells]
+        predicted = {label for _, label in pairs if label is not None}
+        return tuple(sorted({gold for gold, _ in pairs} | (predicted - {self.invalid})))
 
     def _metrics(
-        self, labels: tuple[str, ...], exclude: tuple[str, ...], counted: _Counted, counts: Mapping[str, int] | None
+        self,
+        labels: tuple[str, ...],
+        exclude: tuple[str, ...],
+        tasks: Mapping[Cells, int],
+        counts: Mapping[str, int] | None,
     ) -> dict[str, JSON]:
-        """Return the figures of a matrix, and with ``counts`` what became of the samples."""
-        matrix, outside = self._matrix(counted, labels)
-        sure = MatrixIntervals(counted.tasks, labels, self.confidence)
-        scores = {label: class_scores(matrix, label) for label in labels}
-        values, undefined = _values(matrix, scores, exclude), dict[str, str]()
+        """Return the figures of tasks, and with ``counts`` what became of the samples."""
+        counted = Counted(tasks, labels, self.confidence)
+        values, undefined = counted.values(exclude), dict[str, str]()
         result: dict[str, JSON] = {
-            "n": sum(sum(row.values()) for row in matrix.values()),
-            "n_correct": sum(matrix[label][label] for label in labels),
-            **self._value("accuracy", values.pop("accuracy"), "nothing was graded", undefined, sure.accuracy()),
+            "n": counted.n,
+            "n_correct": counted.correct,
+            **self._value("accuracy", values.pop("accuracy"), "nothing was graded", undefined, counted.accuracy()),
         }
         for name, value in values.items():
             kept = [label for label in labels if name == "macro_f1" or label not in exclude]
             why = "no labels" if name == "macro_f1" else "every label is excluded"
-            result |= self._value(name, value, why, undefined, sure.macro_f1(kept))
-            nowhere = [label for label in kept if scores[label].f1 is None]
+            result |= self._value(name, value, why, undefined, counted.macro_f1(kept))
+            nowhere = [label for label in kept if counted.scores[label]["f1"] is None]
             if nowhere and self.profile == "documented":
                 many = "counts" if len(nowhere) == 1 else "count"
                 result[f"{name}_note"] = f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
-        result["per_class"] = {
-            label: self._class(label, score, undefined, sure.of_class(label)) for label, score in scores.items()
+        result["per_class"] = {label: self._class(label, counted, undefined) for label in labels}
+        column = f"({self.invalid})" if self.invalid in labels else self.invalid
+        shown = any(counted.outside.values()) or self.profile == "documented"
+        result["confusion_matrix"] = {
+            gold: {**row, column: counted.outside[gold]} if shown else row for gold, row in counted.matrix.items()
         }
-        result["confusion_matrix"] = matrix
         result["labels"] = list(labels)
         if counts is not None:
-            result |= _states(counted, counts, matrix, outside)
+            result |= _states(counted, counts)
         if self.profile == "documented":
             result["undefined"] = undefined
         return result
 
-    def _class(
-        self, label: str, score: ClassScores, undefined: dict[str, str], sure: Mapping[str, Interval]
-    ) -> dict[str, JSON]:
-        place, found = f"per_class.{label}", dict[str, JSON]()
-        for name, value, why in (
-            ("precision", score.precision, "never predicted"),
-            ("recall", score.recall, "not in the gold labels"),
-            ("f1", score.f1, "neither in the gold labels nor predicted"),
-        ):
-            known = self._value(f"{place}.{name}", value, why, undefined, sure[name])
+    def _class(self, label: str, counted: Counted, undefined: dict[str, str]) -> dict[str, JSON]:
+        place, found, sure = f"per_class.{label}", dict[str, JSON](), counted.of_class(label)
+        for name, value in counted.scores[label].items():
+            known = self._value(f"{place}.{name}", value, _LACKING[name], undefined, sure[name])
             found |= {key.removeprefix(f"{place}."): each for key, each in known.items()}
-        return {**found, "support": score.support, "predicted": score.predicted}
+        return {**found, "support": counted.totals[label].gold, "predicted": counted.totals[label].predicted}
 
     def _value(
         self, place: str, value: float | None, reason: str, undefined: dict[str, str], sure: Interval
@@ -454,33 +405,15 @@ class Classification(Aggregator):
         return {place: None, beside: {"reason": reason}}
 
 
-def _values(matrix: Matrix, scores: Mapping[str, ClassScores], exclude: Collection[str]) -> dict[str, float | None]:
-    """Return accuracy and macro-F1, also that of the classes that are not excluded."""
-    n = sum(sum(row.values()) for row in matrix.values())
-    values = {
-        "accuracy": sum(matrix[label][label] for label in scores) / n if n else None,
-        "macro_f1": macro([each.f1 for each in scores.values()]),
-    }
-    if exclude:
-        kept = [each.f1 for label, each in scores.items() if label not in exclude]
-        values["macro_f1_no_" + "_".join(exclude)] = macro(kept)
-    return values
-
-
-def _states(counted: _Counted, counts: Mapping[str, int], matrix: Matrix, outside: int) -> dict[str, JSON]:
+def _states(counted: Counted, counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return how many samples have no place in a matrix, and why."""
     converted = counts.get("counted_converted", 0)
-    unknown = sum(
-        sum(row.values()) + counted.unlabelled.get(gold, 0)
-        for gold, row in counted.matrix.items()
-        if gold not in matrix
-    )
     return {
-        "n_invalid": outside + converted + counts.get("counted_dropped", 0),
+        "n_invalid": sum(counted.outside.values()) + converted + counts.get("counted_dropped", 0),
         "n_converted": converted,
         "n_missing": counts.get(Outcome.MISSING, 0) + counts.get("counted_missing", 0),
         "n_skipped": counts.get(Outcome.SKIPPED, 0),
         "n_failed": counts.get(Outcome.FAILED, 0),
         "n_no_gold": counts.get("no_gold", 0),
-        "n_unknown_gold": unknown,
+        "n_unknown_gold": counted.unknown,
     }

@@ -64,8 +64,6 @@ WRONG: Final = (False, False, False)
 WRONG_ARGUMENTS: Final = (True, False, False)
 WRONG_TOOL: Final = (False, True, False)
 RIGHT: Final = (True, True, True)
-VERDICTS: Final = (RIGHT, WRONG_ARGUMENTS, WRONG_TOOL, WRONG)
-"""Those there are without ``response_quality``."""
 TIPS: Final = {
     "data": "the record cannot be used as it is: mend it, or read the dataset with validation: lenient",
     "target": "see whether the model answered at all, and in the output format its calls are read from",
@@ -236,11 +234,6 @@ class DeepFabric(Grader):
         """The weights in effect, in the order of the sum."""
         return resolve(self.given_weights, self.profile, normalize=self.normalize)
 
-    @cached_property
-    def _figures(self) -> dict[Verdict, Figures]:
-        """Those of each usual verdict."""
-        return {each: figures(each, self.resolved_weights) for each in VERDICTS}
-
     @property
     def given_weights(self) -> dict[str, Any] | None:
         """The weights as they were given, under either name."""
@@ -249,10 +242,6 @@ class DeepFabric(Grader):
     @cached_property
     def _documented(self) -> bool:
         return self.profile == "documented" and not self.multi_turn
-
-    @cached_property
-    def _types_alone(self) -> bool:
-        return not self._strict.any
 
     @cached_property
     def _strict(self) -> Strictness:
@@ -332,8 +321,6 @@ class DeepFabric(Grader):
         if signature is None:
             message = "the called tool is not in the snapshot"
             return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
-        if self._types_alone and signature.accepts(arguments):
-            return ()
         return tuple(islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS))
 
     def _reference_fault(
@@ -443,8 +430,7 @@ class DeepFabric(Grader):
         reasons: tuple[Reason, ...],
         quality: float = 0.0,
     ) -> Grade:
-        usual = None if self.multi_turn else self._figures.get(verdict)
-        score, parts, counts = usual or figures(verdict, self.resolved_weights, quality)
+        score, parts, counts = figures(verdict, self.resolved_weights, quality)
         grade = Grade(
             score=score,
             passed=verdict == RIGHT,

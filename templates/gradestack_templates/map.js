@@ -1,11 +1,11 @@
-/* The map of tasks and trials: a path for each kind of cell instead of an element for each cell. Drawn
-   from the list of samples, a large one when it comes into view; gradestackMap(data, open) is given what opens the sample of a row. */
+/* The map of tasks and trials: a path for each kind of cell instead of an element for each cell. Drawn from the list of samples;
+   gradestackMap(data, open) is given what opens the sample of a row. */
 function gradestackMap(data, open) {
   "use strict";
-  var holder = document.getElementById("whole-map"), said = document.getElementById("map-says"), choice = document.getElementById("map-model");
+  var holder = document.getElementById("whole-map"), said = document.getElementById("map-says");
   var KINDS = ["error", "lost", "graded", "missing", "skipped", "passed"], compare = new Intl.Collator("en", { numeric: true }).compare;
-  var MARGIN = 100, LABEL = 16, LONGEST = 4, SMALL = 800, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
-  var SVG = holder.closest("section").querySelector("svg").namespaceURI, size = 0, label = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
+  var SIZE = 22, LABEL = 16, LONGEST = 4, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
+  var SVG = holder.closest("section").querySelector("svg").namespaceURI, size = SIZE, label = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
 
   function make(tag, css, text) {
     var element = document.createElement(tag);
@@ -55,7 +55,7 @@ function gradestackMap(data, open) {
     });
   }
   /* Of several models on one map the title says which. */
-  function name(model) { return choice || data.models.length < 2 ? "" : (data.models[model] || "(no name)") + (outcome ? ": " : ""); }
+  function name(model) { return data.models.length < 2 ? "" : (data.models[model] || "(no name)") + (outcome ? ": " : ""); }
   /* Tasks of different, or very many, trials stand together by tenths: every group takes room, and elements. */
   function rough(sizes) { return sizes.size > 1 || Math.max.apply(null, Array.from(sizes)) > 10; }
   function tenth(passed, of) { return passed === 0 ? 0 : passed === of ? 11 : Math.ceil(10 * passed / of); }
@@ -78,7 +78,6 @@ function gradestackMap(data, open) {
       group.high = group.most * size + 4 + label;
       group.lines = Math.ceil(group.tasks.length / across);
       group.svg = svg;
-      group.painted = null;
       svg.setAttribute("width", Math.min(across, group.tasks.length) * size);
       svg.setAttribute("height", group.lines * group.high);
       svg.setAttribute("aria-hidden", "true");
@@ -90,27 +89,13 @@ function gradestackMap(data, open) {
     });
     holder.append(cursor);
     holder.scrollTop = scroll;
-    paint();
+    groups.forEach(paint);
     mark();
   }
-  /* The lines that can be seen and some above and below, unless they are there already; of a small run all. */
-  function paint() {
-    var own = holder.getBoundingClientRect();
-    groups.forEach(function (group) {
-      var top = group.svg.getBoundingClientRect().top, within = group.painted;
-      function clipped(line) { return Math.max(0, Math.min(group.lines, line)); }
-      if (rows.length <= SMALL) { lines(group, 0, group.lines); return; }
-      var first = clipped(Math.floor((own.top - top) / group.high)), last = clipped(Math.ceil((own.bottom - top) / group.high));
-      if (within && (first === last ? within[0] === within[1] : first >= within[0] && last <= within[1])) { return; }
-      var more = first === last ? 0 : Math.ceil(MARGIN / group.high);
-      group.painted = [clipped(first - more), clipped(last + more)];
-      lines(group, group.painted[0], group.painted[1]);
-    });
-  }
-  function lines(group, first, last) {
-    var side = size - (size > 8 ? 3 : 2), inner = side - 1, cross = side - 2, paths = {};
+  function paint(group) {
+    var side = size - 3, inner = side - 1, cross = side - 2, paths = {};
     function add(css, text) { (paths[css] = paths[css] || []).push(text); }
-    for (var place = first * group.across; place < Math.min(group.tasks.length, last * group.across); place++) {
+    for (var place = 0; place < group.tasks.length; place++) {
       var x = place % group.across * size, top = Math.floor(place / group.across) * group.high, own = group.tasks[place];
       for (var trial = 0; trial < own.length; trial++) {
         var row = own[trial], kind = KINDS[data.v[row]], y = top + trial * size;
@@ -121,7 +106,7 @@ function gradestackMap(data, open) {
       }
     }
     var found = Object.keys(paths).sort().reverse().map(function (css) { return path(css, paths[css]); });
-    for (place = first * group.across; label && place < Math.min(group.tasks.length, last * group.across); place++) {
+    for (place = 0; label && place < group.tasks.length; place++) {
       var text = document.createElementNS(SVG, "text");
       text.setAttribute("x", (place % group.across + 0.5) * size - 1);
       text.setAttribute("y", Math.floor(place / group.across) * group.high + group.most * size + 11);
@@ -134,10 +119,9 @@ function gradestackMap(data, open) {
 
   /* All cells in one order, group by group and task by task, so that keys walk over them. */
   function prepare() {
-    groups = choice ? known(+choice.value) : data.models.map(function (_, model) { return known(model); }).flat();
+    groups = data.models.map(function (_, model) { return known(model); }).flat();
     var count = groups.reduce(function (sum, group) { return sum + group.tasks.reduce(function (all, own) { return all + own.length; }, 0); }, 0), place = 0, column = 0;
-    size = count > 12000 ? 6 : count > 3000 ? 9 : count > SMALL ? 12 : 22;
-    label = size === 22 && data.ids.every(function (id) { return id.length <= LONGEST; }) ? LABEL : 0;
+    label = data.ids.every(function (id) { return id.length <= LONGEST; }) ? LABEL : 0;
     rows = new Uint32Array(count);
     columns = [];
     groups.forEach(function (group, number) {
@@ -208,11 +192,6 @@ function gradestackMap(data, open) {
       Home: function () { go(0); }, End: function () { go(rows.length - 1); }, Enter: function () { open(rows[at]); } };
     if (keys[event.key] && rows) { event.preventDefault(); event.stopPropagation(); keys[event.key](); }
   });
-  holder.addEventListener("scroll", function () { requestAnimationFrame(paint); });
   window.addEventListener("resize", function () { if (rows && holder.clientWidth !== drawn) { draw(); } });
-  if (choice) { choice.addEventListener("change", prepare); }
-  if (data.i.length <= SMALL) { prepare(); return; }
-  new IntersectionObserver(function (seen, observer) {
-    if (seen.some(function (each) { return each.isIntersecting; })) { observer.disconnect(); prepare(); }
-  }).observe(holder);
+  prepare();
 }

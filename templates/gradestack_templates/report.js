@@ -13,9 +13,10 @@
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var tasks = null, data = null, shown = [], orders = {}, current = -1, lower = null, timer = 0;
-  var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
-  var model = byId("model"), reason = byId("reason"), sort = byId("sort");
+  var tasks = null, data = null, shown = [], orders = {}, current = -1, timer = 0, found = null;
+  var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find"), sort = byId("sort"), wipe = byId("clear");
+  var split = document.querySelector(".split");
+  var chips = Array.prototype.slice.call(form.querySelectorAll(".term"));
 
   /* Chunks stand in the page or in files beside it. A file assigns its text to one name; one is read at a time. */
   var beside = island.dataset.beside, reading = Promise.resolve(), kept = new Map(), KEPT = 4;
@@ -44,14 +45,15 @@
       return bytes;
     });
   }
+  function textOf(number) {
+    var held = byId("chunk" + number), bytes = held ? Promise.resolve(gradestackBytes(held.textContent))
+      : read("chunk-" + number).then(function (bytes) { return checked(number, bytes); });
+    return bytes.then(gradestackUnpacked).then(function (answer) { return answer.text(); });
+  }
   function chunk(number) {
-    var found = kept.get(number), held = byId("chunk" + number);
+    var found = kept.get(number);
     kept.delete(number);
-    if (!found) {
-      found = held ? Promise.resolve(gradestackBytes(held.textContent))
-        : read("chunk-" + number).then(function (bytes) { return checked(number, bytes); });
-      found = found.then(gradestackUnpacked).then(function (answer) { return answer.text(); }).then(function (text) { return text.split("\n"); });
-    }
+    if (!found) { found = textOf(number).then(function (text) { return text.split("\n"); }); }
     kept.set(number, found);
     found.catch(function () { kept.delete(number); });
     if (kept.size > KEPT) { kept.delete(kept.keys().next().value); }
@@ -59,8 +61,14 @@
   }
   function score(row) { var value = data.s[row]; return value === null ? "" : value.toFixed(3); }
   function kindText(kind) {
-    var parts = data.kinds[kind], about = parts[2] + (parts[3] ? "." + parts[3] : "");
-    return (about ? about + ": " : "") + parts[1].replace(/_/g, " ");
+    var parts = data.kinds[kind], about = parts[3] || parts[2];
+    return (about ? about + ": " : "") + parts[1] + (parts[3] && parts[2] ? " in " + parts[2] : "");
+  }
+  function pathOf(kind) { return data.kinds[kind].slice(1).filter(Boolean).join("›"); }
+  function isLost(row) { return data.v[row] === 1 || data.v[row] === 2 && data.s[row] !== null && data.s[row] < 1; }
+  function amount(name, row) {
+    var value = name === "score" ? data.s[row] : data.took[name] ? data.took[name][row] : null;
+    return value === undefined ? null : value;
   }
   function gist(row) {
     var kinds = data.sets[data.k[row]];
@@ -69,9 +77,9 @@
   function siblings(row) {
     var found = [];
     for (var other = 0; other < data.i.length; other++) {
-      if (data.i[other] === data.i[row] && data.m[other] === data.m[row]) { found.push(other); }
+      if (data.i[other] === data.i[row]) { found.push(other); }
     }
-    return found;
+    return found.sort(function (a, b) { return data.m[a] - data.m[b] || a - b; });
   }
   /* A sample's name in the address: task.trial, which stays when the order of the input changes. */
   function alike(row, other) {
@@ -83,13 +91,15 @@
     return (data.models.length > 1 ? data.models[data.m[row]] + "/" : "") + data.ids[data.i[row]] +
       (run ? "." + run : "") + (repeated > 1 ? "~" + repeated : "");
   }
-  function named(name) {
+  function rowOf(name) {
     for (var row = 0; row < data.i.length; row++) {
       if (name.indexOf(data.ids[data.i[row]]) >= 0 && nameOf(row) === name) { return row; }
     }
     return -1;
   }
 
+  function several() { return data.models.filter(Boolean).length > 1; }
+  function short(before, value, after) { return value === null ? "" : before + +value.toPrecision(3) + after; }
   function draw() {
     var first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4);
     var last = Math.min(shown.length, first + Math.ceil(list.clientHeight / HEIGHT) + 8);
@@ -97,7 +107,7 @@
     room.textContent = "";
     for (var place = first; place < last; place++) {
       var row = shown[place], verdict = +data.v[row], line = make("div", "line v" + verdict), run = data.runs[data.r[row]];
-      var id = make("span", "line-id", data.ids[data.i[row]]);
+      var id = make("span", "line-id", data.ids[data.i[row]]), parts = [make("span", "line-word", MARKS[verdict]), id];
       line.id = "line" + row;
       line.setAttribute("role", "option");
       line.setAttribute("aria-selected", String(row === current));
@@ -106,9 +116,12 @@
       line.style.top = place * HEIGHT + "px";
       line.dataset.row = row;
       if (run) { id.append(make("small", "", "·" + run)); }
-      var word = make("span", "line-word", MARKS[verdict] + " ");
-      word.append(make("span", "", data.words[verdict]));
-      line.append(word, id, make("span", "n", score(row)), make("span", "line-gist", gist(row)));
+      parts[0].append(make("span", "sr", " " + data.words[verdict]));
+      if (several()) { parts.push(make("span", "soft", data.models[data.m[row]])); }
+      parts.push(make("span", "n", score(row)), make("span", "line-gist", gist(row)));
+      if (data.took.cost) { parts.push(make("span", "n soft", short("$", amount("cost", row), ""))); }
+      if (data.took.seconds) { parts.push(make("span", "n soft", short("", amount("seconds", row), " s"))); }
+      line.append.apply(line, parts);
       room.append(line);
     }
     if (current >= 0 && byId("line" + current)) { list.setAttribute("aria-activedescendant", "line" + current); }
@@ -148,28 +161,42 @@
   }
 
   function show(row) {
-    var verdict = +data.v[row], run = data.runs[data.r[row]], head = make("h3", ""), line = make("p", "one-line");
+    var verdict = +data.v[row], run = data.runs[data.r[row]], head = make("div", "one-head"), title = make("h3", ""), line = make("p", "one-line");
+    var back = make("button", "quiet back", "← List"), link = make("button", "quiet", "Copy link");
     current = row;
-    head.append("Task " + data.ids[data.i[row]] + (run ? ", trial " + run : ""));
+    title.append("Task " + data.ids[data.i[row]] + (run ? ", trial " + run : ""));
+    back.type = link.type = "button";
+    back.addEventListener("click", function () { split.classList.remove("reading"); draw(); list.focus(); });
+    link.addEventListener("click", function () {
+      remember();
+      function told(text) { link.textContent = text; }
+      if (!navigator.clipboard) { told("In the address bar"); return; }
+      navigator.clipboard.writeText(location.href.split("#")[0] + "#" + new URLSearchParams({ sample: nameOf(row) })).then(function () { told("Copied"); }, function () { told("In the address bar"); });
+    });
+    head.append(back, title, link);
     line.append(make("span", "pill v" + verdict, MARKS[verdict] + " " + data.words[verdict]));
     if (data.s[row] !== null) { line.append(make("span", "soft", " score "), make("b", "", score(row))); }
-    if (data.models[data.m[row]]) { line.append(make("span", "soft", " " + data.models[data.m[row]])); }
+    if (data.models[data.m[row]]) { line.append(" ", make("code", "", data.models[data.m[row]])); }
+    if (gist(row)) { line.append(make("span", "soft", " " + gist(row))); }
     one.textContent = "";
     one.scrollTop = 0;
     one.append(head, line);
-    var trials = siblings(row);
-    if (trials.length > 1) {
-      var bar = make("p", "trials");
-      trials.slice(0, 40).forEach(function (other, place) {
-        var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place + 1) + "  " + score(other));
-        button.type = "button";
-        button.setAttribute("aria-pressed", String(other === row));
-        button.addEventListener("click", function () { go(other); });
-        bar.append(button);
-      });
-      one.append(bar);
-    }
+    if (siblings(row).length > 1) { one.append(trials(row)); }
     one.append(waiting(row));
+  }
+  /* All trials of the task, model by model. */
+  function trials(row) {
+    var bar = make("p", "trials"), before = -1;
+    siblings(row).slice(0, 60).forEach(function (other, place) {
+      var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place + 1));
+      if (several() && data.m[other] !== before) { bar.append(make("code", "", data.models[data.m[other]])); }
+      before = data.m[other];
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(other === row));
+      button.addEventListener("click", function () { go(other); });
+      bar.append(button);
+    });
+    return bar;
   }
   function waiting(row) {
     var holder = make("div", "waiting"), told = make("ul", "reasons");
@@ -211,7 +238,9 @@
         high: function (row) { return data.s[row] === null ? top : top - 1 - rank.get(data.s[row]); },
         order: function () { return 0; }
       }[name];
-      orders[name] = counted(key, MARKS.length * top + 1);
+      orders[name] = key ? counted(key, MARKS.length * top + 1) : Uint32Array.from(data.i.keys()).sort(function (a, b) {
+        return (amount(name, b) === null ? -1 : amount(name, b)) - (amount(name, a) === null ? -1 : amount(name, a)) || a - b;
+      });
     }
     return orders[name];
   }
@@ -224,37 +253,81 @@
   }
 
   function boxes() { return Array.prototype.slice.call(form.querySelectorAll("input[name=verdict]")); }
+  /* What is searched for: words, and terms such as tool:refund, cost>0.01 or passed:no; quotes hold spaces together. */
+  var TERM = /(?:(tool|cause|reason|model|task|label|passed)(:)|(score|cost|seconds|tokens)(>=|<=|>|<))(?:"((?:[^"\\]|\\.)*)"|(\S+))|"((?:[^"\\]|\\.)*)"|(\S+)/gi;
+  function termsOf(query) {
+    return Array.from(query.matchAll(TERM), function (match) {
+      var quoted = match[5] !== undefined ? match[5] : match[7], text = quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : match[6] || match[8];
+      return { key: (match[1] || match[3] || "").toLowerCase(), sign: match[4] || ":", text: text.toLowerCase() };
+    });
+  }
   function flags(values, test) { return Uint8Array.from(values, function (each) { return test(each) ? 1 : 0; }); }
-  function apply() {
-    var open = {}, words = find.value.trim().toLowerCase(), wanted = model && model.value !== "" ? +model.value : -1;
-    var picked = kindsOf(reason ? reason.value : "");
-    boxes().forEach(function (box) { open[box.value] = box.checked; });
-    if (words && !lower) { lower = data.ids.map(function (id) { return id.toLowerCase(); }); }
-    var kinds = data.kinds.map(function (parts) { return parts.join(" ").toLowerCase().indexOf(words) >= 0; });
-    var sets = flags(data.sets, function (set) { return !picked.length || set.some(function (each) { return picked.indexOf(each) >= 0; }); });
-    var told = flags(data.sets, function (set) { return !words || set.some(function (each) { return kinds[each]; }); });
-    var ids = flags(words ? lower : [], function (id) { return id.indexOf(words) >= 0; });
-    var order = ordered(sort.value), found = new Uint32Array(order.length), count = 0;
-    for (var place = 0; place < order.length; place++) {
-      var row = order[place], set = data.k[row];
-      if (open[data.v[row]] !== false && (wanted < 0 || data.m[row] === wanted) && sets[set] && (told[set] || ids[data.i[row]])) {
-        found[count++] = row;
-      }
+  /* Those that are the text, else those that contain it. */
+  function named(names, text, alike) {
+    var lower = names.map(function (name) { return name.toLowerCase(); });
+    var same = alike || function (name) { return name === text; };
+    return lower.some(same) ? flags(lower, same) : flags(lower, function (name) { return name.indexOf(text) >= 0; });
+  }
+  function among(sets, known) { return flags(sets, function (set) { return set.some(function (each) { return known[each]; }); }); }
+  function paths() { return data.kinds.map(function (_, kind) { return pathOf(kind); }); }
+  /* The rows whose text has this. */
+  function texts(text) {
+    var hits = new Uint8Array(data.i.length), row = 0, at = -1;
+    while (found && (at = found.text.indexOf(text, at + 1)) >= 0) {
+      while (found.ends[row] < at) { row++; }
+      hits[row] = 1;
+      at = found.ends[row];
     }
-    shown = found.subarray(0, count);
+    return hits;
+  }
+  function testOf(term) {
+    var text = term.text, known, kinds, ids, tools, hits;
+    switch (term.key) {
+      case "model": known = named(data.models, text); return function (row) { return known[data.m[row]]; };
+      case "task": known = named(data.ids, text); return function (row) { return known[data.i[row]]; };
+      case "tool": known = among(data.called, named(data.tools, text)); return function (row) { return known[data.t[row]]; };
+      case "reason": known = among(data.sets, named(paths(), text)); return function (row) { return known[data.k[row]]; };
+      case "cause":
+        kinds = named(paths(), text, function (path) { return path === text || path.indexOf(text + "›") === 0; });
+        known = flags(data.main, function (kind) { return kind >= 0 && kinds[kind]; });
+        return function (row) { return known[data.k[row]] && isLost(row); };
+      case "label": hits = texts("\u0001" + text.replace(" → ", "\u0002") + "\u0001"); return function (row) { return hits[row]; };
+      case "passed": return function (row) { return text === "no" ? isLost(row) : data.v[row] === 5; };
+      case "": break;
+      default: return function (row) {
+        var value = amount(term.key, row), bound = parseFloat(text);
+        return value !== null && { ">": value > bound, ">=": value >= bound, "<": value < bound, "<=": value <= bound }[term.sign];
+      };
+    }
+    function within(names) { return flags(names, function (name) { return name.toLowerCase().indexOf(text) >= 0; }); }
+    kinds = among(data.sets, within(data.kinds.map(function (parts) { return parts.join(" "); })));
+    ids = within(data.ids);
+    tools = among(data.called, within(data.tools));
+    hits = texts(text);
+    return function (row) { return ids[data.i[row]] || kinds[data.k[row]] || tools[data.t[row]] || hits[row]; };
+  }
+  function apply() {
+    var open = {}, tests = termsOf(find.value).map(testOf);
+    boxes().forEach(function (box) { open[box.value] = box.checked; });
+    var order = ordered(sort.value), kept = new Uint32Array(order.length), count = 0;
+    for (var place = 0; place < order.length; place++) {
+      var row = order[place];
+      if (open[data.v[row]] !== false && tests.every(function (test) { return test(row); })) { kept[count++] = row; }
+    }
+    shown = kept.subarray(0, count);
     byId("shown-count").textContent = count.toLocaleString("en") + " of " + data.i.length.toLocaleString("en");
     byId("nothing").hidden = count > 0;
+    wipe.hidden = !find.value && boxes().every(function (box) { return box.checked; });
+    chips.forEach(function (chip) { chip.setAttribute("aria-pressed", String(find.value.indexOf(chip.dataset.term) >= 0)); });
     draw();
   }
 
   function remember() {
-    var state = new URLSearchParams();
+    var state = new URLSearchParams(), off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
+    if (gradestackViews.now() !== "samples") { state.set("view", gradestackViews.now()); }
     if (current >= 0) { state.set("sample", nameOf(current)); }
     if (find.value) { state.set("q", find.value); }
-    if (model && model.value) { state.set("model", data.models[+model.value]); }
-    kindsOf(reason ? reason.value : "").forEach(function (kind) { state.append("reason", data.kinds[kind].join("|")); });
     if (sort.value !== "worst") { state.set("sort", sort.value); }
-    var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
     if (off.length) { state.set("without", off.join("")); }
     tasks.tell(state);
     try { history.replaceState(null, "", "#" + state.toString()); } catch (error) { /* not everywhere */ }
@@ -263,45 +336,26 @@
     var hash = location.hash.slice(1), plain = /^s(\d+)$/.exec(hash);
     if (plain) { return open(plain[1] - 1); }
     if (hash.indexOf("=") < 0) { return false; }
-    var state = new URLSearchParams(hash), told = state.getAll("reason"), off = state.get("without") || "";
+    var state = new URLSearchParams(hash), off = state.get("without") || "";
     find.value = state.get("q") || "";
     sort.value = state.get("sort") || "worst";
     if (sort.selectedIndex < 0) { sort.value = "worst"; }
-    if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
-    pick(Array.from(data.kinds.keys()).filter(function (kind) { return told.indexOf(data.kinds[kind].join("|")) >= 0; }));
     boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
     tasks.recall(state);
     apply();
-    return state.get("sample") !== null && open(named(state.get("sample")));
+    return state.get("sample") !== null && open(rowOf(state.get("sample")), state.get("view"));
   }
-  function open(row) {
+  function open(row, view) {
     if (!(row >= 0 && row < data.i.length)) { return false; }
+    gradestackViews.show(view || "samples");
     if (shown.indexOf(row) < 0) { clear(); apply(); }
+    split.classList.add("reading");
     go(row);
-    byId("samples").scrollIntoView();
     return true;
   }
   function clear() {
     find.value = "";
-    if (model) { model.value = ""; }
-    if (reason) { reason.value = ""; }
     boxes().forEach(function (box) { box.checked = true; });
-  }
-  /* The reasons an option stands for: the number of one, or those of several that a finding is about. */
-  function kindsOf(value) { return value.split(" ").filter(Boolean).map(Number); }
-  function aboutOf(kinds) {
-    var first = data.kinds[kinds[0]], same = kinds.every(function (kind) { return data.kinds[kind][3] === first[3]; });
-    return first[2] + (same && first[3] ? "." + first[3] : "") + ": any reason";
-  }
-  function pick(kinds) {
-    if (!reason || !kinds.length) { return; }
-    reason.value = kinds.join(" ");
-    if (reason.selectedIndex < 0) {
-      var option = make("option", "", kinds.length > 1 ? aboutOf(kinds) : kindText(kinds[0]));
-      option.value = kinds.join(" ");
-      reason.append(option);
-      reason.value = option.value;
-    }
   }
   function changed() {
     apply();
@@ -313,11 +367,19 @@
 
   form.addEventListener("submit", function (event) { event.preventDefault(); });
   form.addEventListener("change", changed);
+  wipe.addEventListener("click", function () { clear(); changed(); find.focus(); });
+  chips.forEach(function (chip) {
+    chip.addEventListener("click", function () {
+      var term = chip.dataset.term, without = find.value.replace(term, "").replace(/\s+/g, " ").trim();
+      find.value = find.value.indexOf(term) >= 0 ? without : (find.value + " " + term).trim();
+      changed();
+    });
+  });
   find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
   list.addEventListener("scroll", function () { requestAnimationFrame(draw); });
   list.addEventListener("click", function (event) {
     var line = event.target.closest(".line");
-    if (line) { go(+line.dataset.row); }
+    if (line) { split.classList.add("reading"); go(+line.dataset.row); }
   });
   document.addEventListener("click", function (event) {
     var link = event.target.closest("a[href^='#']");
@@ -327,30 +389,44 @@
     if (link.classList.contains("pick")) {
       event.preventDefault();
       clear();
-      pick(kindsOf(link.dataset.kind));
+      find.value = link.dataset.cause ? "cause:" + JSON.stringify(link.dataset.cause) : link.dataset.q || "";
       if (link.dataset.only) { boxes().forEach(function (box) { box.checked = box.value === link.dataset.only; }); }
+      gradestackViews.show("samples");
+      split.classList.remove("reading");
       changed();
-      byId("samples").scrollIntoView();
+      scrollTo(0, 0);
     }
   });
   document.addEventListener("keydown", function (event) {
     if (!data || event.ctrlKey || event.metaKey || event.altKey) { return; }
-    if (event.key === "Escape") { list.focus(); return; }
+    if (event.key === "Escape") { split.classList.remove("reading"); list.focus(); return; }
     if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) { return; }
+    if (gradestackViews.now() !== "samples" && event.key !== "/") { return; }
     var by = { j: 1, k: -1 }[event.key];
     if (event.target === list) { by = by || { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key]; }
     if (by) { event.preventDefault(); step(by); }
-    if (event.key === "/") { event.preventDefault(); find.focus(); }
-    if (event.key === "Enter" && event.target === list) { event.preventDefault(); one.focus(); }
+    if (event.key === "/") { event.preventDefault(); gradestackViews.show("samples"); find.focus(); }
+    if (event.key === "Enter" && event.target === list) { event.preventDefault(); split.classList.add("reading"); one.focus(); }
   });
   /* A link to the samples that a filter finds. */
   window.addEventListener("hashchange", function () {
+    if (!data) { return; }
     if (location.hash.indexOf("=") < 0) { recall(); return; }
     clear();
-    if (!recall() && shown.length) { go(shown[0], true); }
-    byId("samples").scrollIntoView();
+    if (!recall() && shown.length) { split.classList.remove("reading"); go(shown[0], true); }
   });
-  window.addEventListener("resize", draw);
+  window.addEventListener("resize", function () { if (data) { draw(); } });
+
+  /* What is searched beside names and reasons: read when the list is there. */
+  function load() {
+    textOf(data.chunks.text).then(function (text) {
+      var ends = new Uint32Array(data.i.length), at = -1;
+      for (var row = 0; row < ends.length; row++) { at = text.indexOf("\n", at + 1); ends[row] = at < 0 ? text.length : at; }
+      found = { text: text, ends: ends };
+      root.classList.add("searchable");
+      if (find.value) { apply(); }
+    }, function () { /* names and reasons are searched all the same */ });
+  }
 
   /* A browser that cannot unpack the list shows what it shows without scripts. */
   function plain() {
@@ -359,7 +435,7 @@
     all.style.display = "block";
     form.hidden = true;
     ["task-view", "task-says"].forEach(function (id) { if (byId(id)) { byId(id).hidden = true; } });
-    document.querySelector(".split").hidden = true;
+    split.hidden = true;
     root.classList.add("ready");
   }
 
@@ -374,7 +450,10 @@
     gradestackSave(data, function () { return shown; });
     if (byId("whole-map")) { gradestackMap(data, function (row) { open(row); one.focus({ preventScroll: true }); }); }
     apply();
+    list.parentNode.style.setProperty("--more", (data.took.cost ? " 4.6rem" : "") + (data.took.seconds ? " 3.6rem" : ""));
+    list.parentNode.classList.toggle("several", several());
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");
+    if (data.chunks.text) { setTimeout(load, 0); }
   }).catch(plain);
 })();

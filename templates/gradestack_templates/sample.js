@@ -197,10 +197,10 @@ var gradestackSample = (function () {
     }
     var counts = Object.entries(map(grade.counts)).filter(function (pair) { return of.plain(pair[1]); });
     var parts = Object.assign({}, map(grade.parts), Object.fromEntries(counts));
-    Object.keys(parts).sort().forEach(function (name) {
-      head.append(" ", make("span", "part", name + " ", make("b", "", number(parts[name]))));
+    var held = make("div", "grade", head), fault = faultText(map(grade.fault)), numbers = make("p", "numbers");
+    Object.keys(parts).filter(function (name) { return parts[name] !== null; }).sort().forEach(function (name) {
+      numbers.append(make("span", "part", name + " ", make("b", "", number(parts[name]))), " ");
     });
-    var held = make("div", "grade", head), fault = faultText(map(grade.fault));
     if (fault) { held.append(make("p", "alert", fault)); }
     var codes = reasons.concat(inside).map(function (each) { return text(each.code); });
     if (!first) { addCut(held, codes.indexOf(rationale) >= 0 ? "" : rationale, "text rationale"); }
@@ -210,6 +210,7 @@ var gradestackSample = (function () {
     if (own.length) { held.append(reasonList(own.slice(0, MOST_REASONS))); }
     if (own.length > MOST_REASONS) { held.append(make("p", "note", of.count(own.length - MOST_REASONS) + " more reasons in results.jsonl.")); }
     if (items.length && !first) { addItems(held, items); }
+    if (numbers.firstChild) { held.append(fold("items", "Counts and parts", "", false, numbers)); }
     if (Object.keys(metadata).length) { held.append(fold("items", "Metadata", "", false, of.code(metadata, [], Math.min(limit, 2000)))); }
     to.append(held);
   }
@@ -325,7 +326,7 @@ var gradestackSample = (function () {
   return function (json, as) {
     var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
     var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
-    var truth = expected.text || task.ground_truth, items = itemsOf(row, list(expected.calls).length), link = make("a", "", "Link to this sample");
+    var truth = expected.text || task.ground_truth, items = itemsOf(row, list(expected.calls).length);
     var own = present([["Expected", expected.label], ["Predicted", predicted.label]]), panels = as.panels || [], note = make("p", "note where");
     line = as.line;
     limit = as.longest;
@@ -345,9 +346,8 @@ var gradestackSample = (function () {
     addFacts(held, row);
     if (as.compared) { return held; }
     addTalk(held, row);
-    link.href = "#s" + line;
     if (Object.keys(map(row.source)).length) { note.append("Read from ", make("bdi", "", place(row)), ". "); }
-    note.append("Row " + of.count(line) + " of results.jsonl. ", as.alone ? "" : link);
+    note.append("Row " + of.count(line) + " of results.jsonl.");
     held.append(note);
     return held;
   };

@@ -1,12 +1,16 @@
-/* The table of tasks, of all models or one, by the run's outcome or the verdicts of another grader: drawn from the list of
-   samples. gradestackTasks(data, changed) returns what the address has of it. */
+/* The table of tasks: of each model every trial, all tasks, of which those in view are drawn. gradestackTasks(data, changed)
+   returns what the address has of it. */
 function gradestackTasks(data, changed) {
   "use strict";
-  var holder = document.getElementById("task-table"), say = document.getElementById("task-says"), form = document.getElementById("task-view");
-  var ELEMENTS = document.getElementById("whole-map") ? 1500 : 1800, COLUMNS = 32, KINDS = ["error", "lost", "graded", "missing", "skipped", "passed"];
-  var model = form && form.elements.model, by = form && form.elements.by, told = Array.from(say.childNodes);
-  var compare = new Intl.Collator("en", { numeric: true }).compare, about = holder.dataset;
-  var alone = data.models.filter(Boolean).length < 2; /* samples nobody ran have no model; with one model they are its own */
+  var holder = document.getElementById("task-table"), form = document.getElementById("task-view");
+  if (!holder) { return { tell: function () {}, recall: function () {} }; }
+  var HEIGHT = 34, MODELS = 8, TRIALS = 12, MARKS = ["!", "✗", "●", "–", "–", "✓"], outcome = holder.dataset.outcome === "1";
+  var compare = new Intl.Collator("en", { numeric: true }).compare, sort = form.elements.sort, find = form.elements.find, count = form.querySelector("output");
+  var ranks = new Map(data.runs.map(function (_, run) { return run; }).sort(function (a, b) { return compare(data.runs[a], data.runs[b]); }).map(function (run, rank) { return [run, rank]; }));
+  /* Samples nobody ran have no model; with one model they are its own. */
+  var named = data.models.map(function (_, model) { return model; }).filter(function (model) { return data.models[model]; });
+  var models = (named.length ? named : [0]).slice(0, MODELS), alone = named.length < 2, tasks = known(), shown = tasks, orders = {};
+  var lines = make("div", "task-lines"), room = make("div", "task-room");
 
   function make(tag, css, text) {
     var element = document.createElement(tag);
@@ -14,194 +18,94 @@ function gradestackTasks(data, changed) {
     if (text !== undefined) { element.textContent = text; }
     return element;
   }
-  function head(text, span) {
-    var cell = make("th");
-    cell.scope = span ? "colgroup" : "col";
-    if (span) { cell.colSpan = span; }
-    cell.append(make("bdi", "", text));
-    return cell;
-  }
-  function named(id) {
-    var cell = make("th");
-    cell.scope = "row";
-    cell.title = data.ids[id];
-    cell.append(make("bdi", "", data.ids[id]));
-    return cell;
-  }
-
-  /* Tasks and trials of the model. A trial is a run of a model; without names its place among those of the task. */
-  function known(wanted) {
-    var tasks = new Uint8Array(data.ids.length), columns = new Map(), places = new Map();
-    var names = data.runs.length, trial = new Float64Array(data.i.length), key;
+  /* What a task comes to: its rows by model, and between models the largest difference of shares, or of mean scores. */
+  function known() {
+    var found = data.ids.map(function (_, id) { return { id: id, by: models.map(function () { return { rows: [], sum: 0, of: 0 }; }) }; });
     for (var row = 0; row < data.i.length; row++) {
-      var model = alone ? 0 : data.m[row], run = data.r[row], place = 0;
-      if (wanted >= 0 && data.m[row] !== wanted) { continue; }
-      tasks[data.i[row]] = 1;
-      if (!data.runs[run]) {
-        key = data.i[row] * data.models.length + model;
-        place = places.get(key) || 0;
-        places.set(key, place + 1);
-      }
-      key = (place * data.models.length + model) * names + run;
-      trial[row] = key;
-      var column = columns.get(key);
-      if (!column) { columns.set(key, column = { model: model, name: data.runs[run], place: place, key: key, graded: 0, total: 0 }); }
-      if (data.s[row] !== null) { column.graded++; column.total += data.s[row]; }
+      var place = alone ? 0 : models.indexOf(data.m[row]), value = outcome ? (data.v[row] === 5 ? 1 : data.v[row] === 1 ? 0 : null) : data.s[row];
+      if (place < 0) { continue; }
+      var held = found[data.i[row]].by[place];
+      held.rows.push(row);
+      if (value !== null) { held.sum += value; held.of++; }
     }
-    var ordered = Array.from(columns.values()).sort(function (a, b) {
-      return a.model - b.model || compare(a.name, b.name) || a.place - b.place;
+    found.forEach(function (task) {
+      var shares = task.by.filter(function (held) { return held.of; }).map(function (held) { return held.sum / held.of; });
+      task.share = shares.length ? Math.min.apply(null, shares) : 2;
+      task.difference = shares.length < 2 ? null : models.length === 2 ? shares[1] - shares[0] : Math.max.apply(null, shares) - Math.min.apply(null, shares);
+      task.by.forEach(function (held) { held.rows.sort(function (a, b) { return ranks.get(data.r[a]) - ranks.get(data.r[b]) || a - b; }); });
     });
-    return { tasks: tasks, size: tasks.reduce(function (sum, each) { return sum + each; }, 0), columns: ordered, trial: trial };
+    return found.filter(function (task) { return task.by.some(function (held) { return held.rows.length; }); });
   }
-  /* The rows of these tasks by trial. */
-  function grouped(ids, trial, wanted) {
-    var found = new Map(ids.map(function (id) { return [id, new Map()]; }));
-    for (var row = 0; row < data.i.length; row++) {
-      var cells = found.get(data.i[row]);
-      if (!cells || (wanted >= 0 && data.m[row] !== wanted)) { continue; }
-      if (!cells.has(trial[row])) { cells.set(trial[row], []); }
-      cells.get(trial[row]).push(row);
+  function ordered(name) {
+    var key = {
+      difference: function (task) { return task.difference === null ? 1 : -Math.abs(task.difference); },
+      worst: function (task) { return task.share; },
+      task: function () { return 0; }
+    }[name];
+    if (!orders[name]) {
+      orders[name] = tasks.slice().sort(function (a, b) { return key(a) - key(b) || compare(data.ids[a.id], data.ids[b.id]); });
     }
-    return found;
+    return orders[name];
   }
-  /* The first so many tasks by name, without sorting all. */
-  function first(tasks, most) {
-    var found = [];
-    tasks.forEach(function (is, id) {
-      if (!is) { return; }
-      var low = 0, high = found.length, name = data.ids[id];
-      if (high === most && (!most || compare(name, data.ids[found[high - 1]]) >= 0)) { return; }
-      while (low < high) {
-        var middle = (low + high) >> 1;
-        if (compare(data.ids[found[middle]], name) <= 0) { low = middle + 1; } else { high = middle; }
-      }
-      found.splice(low, 0, id);
-      if (found.length > most) { found.pop(); }
-    });
-    return found;
-  }
-
-  function cell(row, verdict, scored) {
-    var kind = KINDS[verdict], score = scored ? data.s[row] : null, run = data.runs[data.r[row]];
-    var sign = { passed: "✓", lost: score === null ? "✗" : "", graded: score === null ? "–" : "" }[kind];
-    var text = [sign === undefined ? kind : sign, score === null ? "" : score.toFixed(3)].join(" ").trim();
-    var shade = kind === "graded" && score !== null ? "q" + Math.min(10, Math.max(0, Math.floor(score * 10 + 1e-9))) : kind;
-    var link = make("a", "cell " + shade, text);
+  function signed(value) { return value === null ? "" : (value > 0 ? "+" : "") + (outcome ? Math.round(100 * value) + "%" : value.toFixed(3)); }
+  function mark(row) {
+    var link = make("a", "mark v" + data.v[row], MARKS[data.v[row]]), run = data.runs[data.r[row]];
     link.href = "#s" + (row + 1);
-    link.title = "task " + data.ids[data.i[row]] + (run ? ", run " + run : "") + ": " + text;
+    link.title = data.ids[data.i[row]] + (run ? ", trial " + run : "") + ": " + data.words[data.v[row]] + (data.s[row] === null ? "" : ", score " + data.s[row].toFixed(3));
     link.setAttribute("aria-label", link.title);
     return link;
   }
-  function mean(of) { return of.graded ? (of.total / of.graded).toFixed(3) : "–"; }
-
-  function table(columns, ids, cells, many, grader, scored) {
-    var counted = grader || about.outcome, part = make("table", "matrix"), heads = make("thead"), body = make("tbody"), top = make("tr");
-    function verdict(row) { return grader ? grader[1].charCodeAt(row) - 48 : +data.v[row]; }
-    if (many) {
-      var models = make("tr", "", ""), more = make("td");
-      models.append(make("td"));
-      columns.forEach(function (each, place) {
-        if (place && columns[place - 1].model === each.model) { models.lastChild.colSpan++; }
-        else { models.append(head(data.models[each.model] || "(no name)", 1)); }
-      });
-      more.colSpan = (scored ? 1 : 0) + (counted ? 1 : 0);
-      if (more.colSpan) { models.append(more); }
-      heads.append(models);
-    }
-    top.append(head("Task"));
-    columns.forEach(function (each) {
-      top.append(head(each.name || String(each.place + 1)));
-      top.lastChild.prepend(make("span", "sr", "run "));
+  function line(task, place) {
+    var found = make("div", "task-line"), id = make("bdi", "line-id", data.ids[task.id]);
+    id.title = data.ids[task.id];
+    found.style.top = place * HEIGHT + "px";
+    found.append(id);
+    task.by.forEach(function (held) {
+      var cell = make("span", "marks"), said = !held.of ? "" : outcome ? held.sum + "/" + held.rows.length : (held.sum / held.of).toFixed(3);
+      held.rows.slice(0, TRIALS).forEach(function (row) { cell.append(mark(row)); });
+      if (held.rows.length > TRIALS) { cell.append("…"); }
+      found.append(cell, make("span", "n", said));
     });
-    if (scored) { top.append(head("Mean")); }
-    if (counted) { top.append(head(grader ? "Passed" : about.word)); }
-    ids.forEach(function (id) {
-      var line = make("tr"), sum = { graded: 0, total: 0 }, passed = 0, trials = 0;
-      line.append(named(id));
-      columns.forEach(function (each) {
-        var place = make("td"), rows = cells.get(id).get(each.key) || [];
-        rows.forEach(function (row) { place.append(cell(row, verdict(row), scored)); });
-        if (!rows.length) { place.append(make("span", "cell none", "·")); }
-        line.append(place);
-      });
-      cells.get(id).forEach(function (rows) {
-        rows.forEach(function (row) {
-          trials++;
-          passed += verdict(row) === 5 ? 1 : 0;
-          if (data.s[row] !== null) { sum.graded++; sum.total += data.s[row]; }
-        });
-      });
-      if (scored) { line.append(make("td", "mean", mean(sum))); }
-      if (counted) { line.append(make("td", "n", passed + "/" + trials)); }
-      body.append(line);
-    });
-    heads.append(top);
-    part.append(heads, body);
-    if (scored) {
-      var foot = make("tfoot"), last = make("tr"), rest = make("td"), name = make("th", "", "Mean");
-      name.scope = "row";
-      last.append(name);
-      columns.forEach(function (each) { last.append(make("td", "", mean(each))); });
-      rest.colSpan = counted ? 2 : 1;
-      last.append(rest);
-      foot.append(last);
-      part.append(foot);
-    }
-    var scroll = make("div", "scroll tall");
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "group");
-    scroll.setAttribute("aria-label", "Table of tasks");
-    scroll.append(part);
-    return scroll;
+    if (models.length > 1) { found.append(make("b", "n", signed(task.difference))); }
+    return found;
   }
-  /* Of tasks that were run once cells say it all. */
-  function cellsOf(ids, cells, grader, scored) {
-    var part = make("ul", "map" + (ids.length > 200 ? " tall" : ""));
-    ids.forEach(function (id) {
-      cells.get(id).forEach(function (rows) {
-        rows.forEach(function (row) {
-          var line = make("li");
-          line.title = data.ids[id];
-          line.append(make("bdi", "", data.ids[id]), cell(row, grader ? grader[1].charCodeAt(row) - 48 : +data.v[row], scored));
-          part.append(line);
-        });
-      });
-    });
-    return part;
+  function draw() {
+    var first = Math.max(0, Math.floor(room.scrollTop / HEIGHT) - 3), last = Math.min(shown.length, first + Math.ceil(room.clientHeight / HEIGHT) + 6);
+    lines.style.height = shown.length * HEIGHT + "px";
+    lines.replaceChildren.apply(lines, shown.slice(first, last).map(function (task, place) { return line(task, first + place); }));
   }
-
   function show() {
-    var wanted = model && model.value !== "" ? +model.value : -1, chosen = by && by.value !== "" ? +by.value : -1;
-    var grader = chosen < 0 ? null : data.by[chosen], scored = !grader || grader[0] === about.main;
-    var found = known(wanted), columns = found.columns.slice(0, COLUMNS);
-    var ids = first(found.tasks, Math.min(+about.most, Math.max(20, Math.floor(ELEMENTS / (4 + 2 * columns.length)))));
-    var cells = grouped(ids, found.trial, wanted);
-    if (grader) { say.replaceChildren("Verdict of every trial by ", make("code", "", grader[0]), ": ✓ and blue passed."); }
-    else { say.replaceChildren.apply(say, told); }
-    if (wanted >= 0) { say.append(" Only of ", make("b", "", data.models[wanted] || "(no name)"), "."); }
-    holder.replaceChildren(columns.length < 2 ? cellsOf(ids, cells, grader, scored) : table(columns, ids, cells, wanted < 0 && !alone, grader, scored));
-    [[found.size - ids.length, "tasks are"], [found.columns.length - columns.length, "trials per task are"]].forEach(function (each) {
-      if (each[0] > 0) { holder.append(make("p", "note", each[0].toLocaleString("en") + " more " + each[1] + " not in this table; results.jsonl has every sample.")); }
-    });
+    var text = find.value.toLowerCase();
+    shown = ordered(sort.value).filter(function (task) { return !text || data.ids[task.id].toLowerCase().indexOf(text) >= 0; });
+    count.textContent = shown.length.toLocaleString("en") + " of " + tasks.length.toLocaleString("en") + " tasks";
+    room.scrollTop = 0;
+    draw();
   }
-  function choose(select, names, name) {
-    var place = name === null ? -1 : names.indexOf(name);
-    if (select) { select.value = place < 0 ? "" : String(place); }
-  }
-  if (form) {
-    form.addEventListener("submit", function (event) { event.preventDefault(); });
-    form.addEventListener("change", function () { show(); changed(); });
-  }
+
+  var head = make("div", "task-line task-head"), widest = tasks.reduce(function (most, task) {
+    return task.by.reduce(function (all, held) { return Math.max(all, Math.min(TRIALS, held.rows.length)); }, most);
+  }, 1);
+  head.append(make("span", "", "Task"));
+  models.forEach(function (model) { head.append(make("code", "", alone ? "Trials" : data.models[model]), make("span", "n", outcome ? "passed" : "mean")); });
+  if (models.length > 1) { head.append(make("span", "n", models.length > 2 ? "spread" : "difference")); }
+  holder.style.setProperty("--columns", "minmax(7rem, 22rem) " + models.map(function () { return "minmax(" + Math.max(6, 1.75 * widest) + "rem, 1fr) 3.6rem"; }).join(" ") + (models.length > 1 ? " 6rem" : ""));
+  room.tabIndex = 0;
+  room.setAttribute("role", "group");
+  room.setAttribute("aria-label", "Table of tasks");
+  room.append(head, lines);
+  holder.append(room);
+  if (named.length > MODELS) { holder.append(make("p", "note", "The first " + MODELS + " of " + named.length.toLocaleString("en") + " models.")); }
+  room.addEventListener("scroll", function () { requestAnimationFrame(draw); });
+  window.addEventListener("resize", draw);
+  form.addEventListener("submit", function (event) { event.preventDefault(); });
+  find.addEventListener("input", show);
+  sort.addEventListener("change", function () { show(); changed(); });
   show();
   return {
-    tell: function (state) {
-      if (model && model.value !== "") { state.set("tasks", data.models[+model.value]); }
-      if (by && by.value !== "") { state.set("by", data.by[+by.value][0]); }
-    },
+    tell: function (state) { if (sort.selectedIndex > 0) { state.set("tasks", sort.value); } },
     recall: function (state) {
-      if (!form) { return; }
-      choose(model, data.models, state.get("tasks"));
-      choose(by, data.by.map(function (each) { return each[0]; }), state.get("by"));
+      sort.value = state.get("tasks") || sort.options[0].value;
+      if (sort.selectedIndex < 0) { sort.selectedIndex = 0; }
       show();
     }
   };

@@ -1,4 +1,4 @@
-"""What the family shows on pages: its four figures, their band, and what to do about them."""
+"""What the family shows on pages: the band of its overall score, and advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gradestack_plugins.pages import blocks
 
 
 class Readiness(blocks.Panel):
-    """The figures with their intervals, the band of the overall score, and advice; None without them."""
+    """The band of the overall score, and advice; None without them."""
 
     place = "overview"
     title = "Readiness"
@@ -23,12 +23,11 @@ class Readiness(blocks.Panel):
         for held in about.aggregates.values():
             metrics = as_map(held.get("deepfabric"))
             if "overall_score" in metrics:
-                figures = [blocks.figure_of(label, metrics, key) for key, label in LABELS.items() if key in metrics]
                 told = as_map(metrics.get("interpretation"))
                 band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
                 texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
                 return [
-                    blocks.Interval(figures, f"Band: {band}" if band else ""),
+                    *([blocks.Words(f"Band: {band}")] if band else []),
                     *(blocks.Words(text, title) for title, text in texts if text),
                 ]
         return None

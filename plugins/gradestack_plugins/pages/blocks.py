@@ -14,7 +14,7 @@ import msgspec
 from gradestack import Contract, PluginError, suggest
 from gradestack.jsonio import as_map, as_number, as_text
 
-Place = Literal["overview", "sample", "compare", "page"]
+Place = Literal["overview", "figures", "sample", "compare", "page"]
 
 
 class Panel(Contract):
@@ -22,6 +22,7 @@ class Panel(Contract):
 
     Attributes:
         place: ``overview``: on the report page below its first screen; it shows the :class:`gradestack.Report`.
+            ``figures``: beside its table of all figures; it shows the report, too.
             ``sample``: in the drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of
             a comparison; it shows the content of comparison.json. ``page``: a page of its own beside the report page,
             linked from there; it shows the report.
@@ -128,6 +129,8 @@ class Matrix(msgspec.Struct, frozen=True):
         values: Row by row, as many as there are columns; None for an empty cell.
         title: Heading.
         corner: What rows and columns are, such as ``expected \ predicted``.
+        search: What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its names; "" for
+            cells that are no links.
     """
 
     rows: Sequence[str]
@@ -135,6 +138,7 @@ class Matrix(msgspec.Struct, frozen=True):
     values: Sequence[Sequence[Value]]
     title: str = ""
     corner: str = ""
+    search: str = ""
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -14,11 +14,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from gradestack import Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
 from gradestack_plugins.pages.rows import pieces_of
+from gradestack_plugins.pages.tallies import MOST_NAMES
 from gradestack_plugins.pages.text import brief
 
 FOLDER = "report_data"
@@ -45,6 +47,8 @@ class Chunks:
         self.panelled: list[list[int]] = []
         self.picked: list[list[int]] = []
         self.without: list[str] = []
+        self.text = 0
+        self.called: dict[str, Any] = {}
 
     def add_rows(self, report: Report, index: RowIndex) -> None:
         """Add all rows of a report, as they stand in results.jsonl."""
@@ -57,6 +61,27 @@ class Chunks:
             self.first.append(start)
             self._add(pieces_of(report, start, stop))
             start = stop
+
+    def add_texts(self, report: Report, count: int) -> None:
+        """Add what the search looks at beside names and reasons, a line a row, and keep which tools each row called."""
+        tools, sets, rows = _Numbers(), dict[tuple[int, ...], int](), list[int]()
+
+        def lines() -> Iterator[bytes]:
+            longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
+            for number, _, line in report.lines():
+                row = _searched(report, number, line)
+                called = (
+                    {}
+                    if row.predicted is None
+                    else dict.fromkeys(each.name or "" for each in row.predicted.calls or ())
+                )
+                numbers = tuple(tools[name] for name in called if name in tools or len(tools) < MOST_NAMES)
+                rows.append(sets.setdefault(numbers, len(sets)))
+                yield (b"\n" if len(rows) > 1 else b"") + row.text(longest).encode(errors="replace")
+
+        self._add(lines())
+        self.text = len(self.sums)
+        self.called = {"t": rows, "called": list(map(list, sets)), "tools": list(map(name_of, tools))}
 
     def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
         """Add rendered panels of samples, those of each as a line of JSON."""
@@ -128,7 +153,7 @@ class Chunks:
         """Return what the list of samples says of the chunks."""
         sums = self.sums if self.beside else []
         found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
-        return found | {"panels": self.panelled, "without": self.without}
+        return found | {"panels": self.panelled, "without": self.without, "text": self.text}
 
 
 def _texts(pieces: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
@@ -159,9 +184,69 @@ def _batches(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 """Worst first; a row says which by its place here."""
 _LONGEST = 80
-_MOST_GRADERS = 8
-"""Other graders whose verdicts are in the list."""
-_PLACES = {"passed": "passed", "part": "passed", "lost": "lost", "failed": "error", "skipped": "skipped"}
+
+
+_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 20_000_000
+"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run."""
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False):
+    name: str | None = None
+    arguments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Predicted(msgspec.Struct, frozen=True, gc=False):
+    calls: list[_Call] | None = None
+
+
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    input: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Labels(msgspec.Struct, frozen=True, gc=False):
+    label: str | None = None
+    gold: str | None = None
+
+
+class _Searched(msgspec.Struct, gc=False):
+    """What the search looks at of a row."""
+
+    sample: _Asked = _Asked()
+    submission: msgspec.Raw = msgspec.Raw(b"null")
+    predicted: _Predicted | None = None
+    facets: msgspec.Raw = msgspec.Raw(b"null")
+    grade: _Labels = _Labels()
+
+    def text(self, longest: int) -> str:
+        """Return it on one line in lower case; labels stand between control characters, to be found whole."""
+        calls = self.predicted.calls or () if self.predicted is not None else ()
+        values = (self.sample.input, self.submission, *(each.arguments for each in calls), self.facets)
+        text = " ".join([_plain(value, longest) for value in values if value != b"null"])
+        labels = f"\1{self.grade.gold}\2{self.grade.label}\1" if self.grade.gold and self.grade.label else ""
+        return f"{labels}{text}".lower()
+
+
+_decoded = msgspec.json.Decoder(_Searched).decode
+
+
+def _searched(report: Report, number: int, line: bytes) -> _Searched:
+    try:
+        return _decoded(line)
+    except (ValueError, RecursionError):  # numbers and characters that msgspec does not know
+        row = report.row(number, line)
+        submission, facets = (msgspec.Raw(json.dumps(row.get(name)).encode()) for name in ("submission", "facets"))
+        return _Searched(submission=submission, facets=facets)
+
+
+def _plain(value: msgspec.Raw, longest: int) -> str:
+    """Return the beginning of a value: of a text itself, else as it is written."""
+    text = bytes(value)
+    if text.startswith(b'"'):
+        text = text[1 : 8 * longest]
+        found = text.decode(errors="ignore").replace("\\n", " ").replace('\\"', '"').removesuffix('"')
+    else:
+        found = text[: 4 * longest].decode(errors="ignore").replace('","', " ")
+    return found[:longest]
 
 
 class _Numbers(dict[str, int]):
@@ -172,9 +257,11 @@ class _Numbers(dict[str, int]):
         return found
 
 
-def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) -> str:
+def listing(
+    index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int], more: Mapping[str, Any]
+) -> str:
     """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index."""
-    return island({**_columns(index, words), **more})
+    return island({**_columns(index, words, main), **more})
 
 
 def island(data: Mapping[str, Any]) -> str:
@@ -191,15 +278,7 @@ def _packed_text(text: bytes) -> str:
     return base64.b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
 
 
-def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:
-    """Return what graders beside the outcome grader say of each sample, a digit for each as in ``VERDICTS``."""
-    digits = [VERDICTS.index(_PLACES.get(state, "missing")) for state, _ in index.verdicts.marks]
-    known = bytes(48 + digit for digit in digits).ljust(256, b"3")
-    others = [(key, marks) for key, marks in index.verdicts.by_grader.items() if key != outcome]
-    return [(name_of(key), marks.translate(known).decode()) for key, marks in others[:_MOST_GRADERS]]
-
-
-def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
+def _columns(index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int]) -> dict[str, Any]:
     """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
     models, runs, sets = _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
     ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
@@ -210,6 +289,8 @@ def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
             ids.append(names[task])
     place = {name: str(number) for number, name in enumerate(VERDICTS)}
     entries = index.entries
+    fields = {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"}
+    took = {name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()}
     return {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
@@ -221,6 +302,8 @@ def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
         "models": [name_of(name) for name in models],
         "runs": [name_of(name) for name in runs],
         "sets": list(map(list, sets)),
+        "main": [main.get(kinds, -1) for kinds in sets],
+        "took": {name: each for name, each in took.items() if any(value is not None for value in each)},
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
     }

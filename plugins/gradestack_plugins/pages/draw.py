@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 from gradestack.jsonio import as_number
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.index import ScoreBins, shade
-from gradestack_plugins.pages.text import UNDEFINED, brief, number, percent
+from gradestack_plugins.pages.tallies import SEPARATOR
+from gradestack_plugins.pages.text import UNDEFINED, brief, end, number, percent
 
 _MOST_NODES, _MOST_LINES, _LONGEST_LINE = 30, 6, 25
 _WIDTH, _GAP, _LINE, _HEAD, _BETWEEN = 176, 34, 15, 24, 12
@@ -300,7 +301,7 @@ def _ends(figure: blocks.Figure) -> tuple[float, float] | None:
 
 def _interval(figure: blocks.Figure) -> str:
     ends = _ends(figure)
-    return "" if ends is None else f"{number(ends[0])} – {number(ends[1])}"
+    return "" if ends is None else f"{end(ends[0])} – {end(ends[1])}"
 
 
 def _figure(figure: blocks.Figure) -> Shape:
@@ -338,21 +339,22 @@ def _estimates(block: blocks.Interval) -> Shape:
 def _matrix(block: blocks.Matrix) -> Shape:
     whole = all(value is None or isinstance(value, int) for row in block.values for value in row)
     top = max((value for row in block.values for value in row if isinstance(value, int)), default=0) if whole else 1
-    rows = [
-        (brief(name, _NAME), tuple(_shaded(value, top) for value in row))
-        for name, row in zip(block.rows, block.values, strict=True)
-    ]
-    if any(len(row) != len(block.columns) for _, row in rows):
+    if any(len(row) != len(block.columns) for row in block.values):
         raise ValueError("a row of a matrix must have as many values as there are columns")
+    rows = []
+    for name, values in zip(block.rows, block.values, strict=True):
+        named = zip(values, block.columns, strict=True)
+        cells = (_shaded(value, top, block.search.format(row=name, column=column)) for value, column in named)
+        rows.append((brief(name, _NAME), tuple(cells)))
     return _cut(_title(block), brief(block.corner, _NAME), block.columns, rows)
 
 
-def _shaded(value: blocks.Value, top: float) -> Shape:
+def _shaded(value: blocks.Value, top: float, search: str) -> Shape:
     if value is None:
         return _text("")
     size = as_number(value)
     shade = heat(size, top) if size is not None and 0 <= size <= top else ""
-    return _text(_shown(value), shade=shade)
+    return _text(_shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else "")
 
 
 def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[blocks.Cell]]) -> Shape:
@@ -393,7 +395,7 @@ def _cut(title: str, corner: str, columns: Sequence[str], rows: Sequence[tuple[s
         columns=names,
         rows=kept,
         left_out=len(rows) - len(kept),
-        wide=any(cell.dot or cell.address for cell in every),  # takes the whole width
+        wide=any(cell.dot or (cell.address and not cell.shade) for cell in every),  # takes the whole width
         wordy=[  # columns of words, or figures on an axis, stand on the left
             any(cells[place].dot or _WORD.search(cells[place].text) for _, cells in kept) for place in range(len(names))
         ],
@@ -457,5 +459,8 @@ def _nodes(nodes: Sequence[blocks.Node]) -> Nodes:
 def _address(link: blocks.Link) -> str:
     if link.position is not None:
         return f"#s{link.position + 1}"
-    held = {"sample": link.sample, "q": link.search, "model": link.model, "reason": "|".join(link.reason or ())}
+    terms = [link.search] if link.search else []
+    terms += [f'model:"{link.model}"'] if link.model else []
+    terms += [f'reason:"{SEPARATOR.join(filter(None, link.reason[1:]))}"'] if link.reason else []
+    held = {"sample": link.sample, "q": " ".join(terms)}
     return f"#{urlencode({key: value for key, value in held.items() if value})}" if any(held.values()) else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,14 +11,14 @@ import msgspec
 from gradestack import Declarations, Report, distinguishing_decimals, which_is_better, with_unit
 from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact, is_number
-from gradestack_plugins.pages.draw import scale_of
-from gradestack_plugins.pages.index import RowIndex, index_of
+from gradestack_plugins.pages.draw import Shape, scale_of
+from gradestack_plugins.pages.index import RowEntry, index_of
 from gradestack_plugins.pages.tasks import Reliability, by_task
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, number, percent
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number, percent
 
 _WORDS = {"lost": "not passed", "error": "broken"} | {word: word for word in ("graded", "missing", "skipped", "passed")}
 _LONGEST_WORD, _LONGEST_PATH = 40, 20
-_MOST_ROWS, _MOST_ENTRIES, _MOST_FIGURES, _MOST_NUMBERS = 16, 6, 200, 500
+_MOST_ROWS, _MOST_ENTRIES = 16, 6
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
 _PERCENT = ("accuracy", "pass_rate")
@@ -111,25 +111,6 @@ def ends_of(held: Any) -> tuple[float | None, float | None]:
     """Return both ends of an interval as summaries have them, (None, None) without one."""
     low, high = (as_number(as_map(held).get(name)) for name in ("low", "high"))
     return (None, None) if low is None or high is None else (low, high)
-
-
-def interval_text(held: Any, scale: float = 1.0) -> str:
-    """Return an interval with its confidence and extent: ``95% interval 0.54 – 0.65; logit t, 50 tasks × 4``.
-
-    Where there is none, why it says so; "" where nothing is said.
-    """
-    fields, (low, high) = as_map(held), ends_of(held)
-    if low is None or high is None:
-        reason = as_text(fields.get("reason"))
-        return f"no interval: {brief(reason, 120)}" if reason else ""
-    confidence = as_number(fields.get("confidence"))
-    named = "interval, confidence not known:" if confidence is None else f"{100 * confidence:.6g}% interval"
-    n, tasks, method = fields.get("n"), fields.get("clusters"), as_text(fields.get("method"))
-    extent = ""
-    if isinstance(n, int) and isinstance(tasks, int) and method and tasks:
-        times = f" × {n // tasks}" if n > tasks and n % tasks == 0 else "" if n == tasks else f", n = {number(n)}"
-        extent = f"; {brief(method, 20).replace('_', ' ')}, {number(tasks)} tasks{times}"
-    return f"{named} {number(scale * low)} – {number(scale * high)}{extent}"
 
 
 def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliability) -> tuple[FigureRow, ...]:
@@ -258,33 +239,32 @@ def _short(value: float, unit: str) -> str:
 
 
 def _end(value: float, unit: str) -> str:
-    """Return an end of an interval: on the axis with three decimals, however near to 0 it is."""
-    return f"{value:.3f}" if not unit and 0 <= value <= 1 else _short(value, unit)
+    return _short(value, unit) if unit else end(value)
 
 
-class GraderFigures(msgspec.Struct, frozen=True):
-    """All figures of one grader: those that are declared, and further numbers by path: value, and why there is none."""
-
-    declared: tuple[FigureRow, ...]
-    numbers: tuple[tuple[str, str, str], ...]
-    left_out: int
-
-
-def figures_of(aggregates: Mapping[str, Any], grader: str, declared: Declarations) -> GraderFigures:
-    """Return the figures of a grader's aggregators."""
-    rows: list[FigureRow] = []
-    numbers: list[tuple[str, str, str]] = []
-    for aggregator, metrics in aggregates.items():
-        for path, model, value, *interval in _figures(as_map(metrics)):
-            meaning = declared.figure(grader, str(aggregator), path)
-            code = brief(f"{aggregator}.{path}{f' ({model})' if model is not None else ''}", 120)
-            if meaning is None:
-                numbers.append((code, number(value), brief(as_text(interval[-1]), 160)))
-            else:
-                held = {**dict(zip(_INTERVAL, interval, strict=False)), "reason": interval[-1]}
-                rows.append(_row(meaning.label, {"value": value, "interval": held, **held}, meaning, code=code))
-    left_out = max(0, len(rows) - _MOST_FIGURES) + max(0, len(numbers) - _MOST_NUMBERS)
-    return GraderFigures(tuple(rows[:_MOST_FIGURES]), tuple(numbers[:_MOST_NUMBERS]), left_out)
+def lines_of(report: Report) -> list[Shape]:
+    """Return the lines of the table ``figures`` as texts; a number that is not declared has no label."""
+    found = []
+    for table, line in figure_lines(report, rows=False):
+        if table == "figures":
+            held = dict(zip(COLUMNS[table], line, strict=True))
+            ends = "" if held["low"] is None else f"{end(held['low'])} – {end(held['high'])}"
+            notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
+            found.append(
+                Shape(
+                    grader=held["grader"],
+                    path=brief(".".join(filter(None, (held["aggregator"], held["figure"]))), 160),
+                    model=None if held["model"] is None else brief(held["model"], 80) or "(no name)",
+                    label=brief(held["label"] or "", 120),
+                    value=with_unit(number(held["value"]), held["unit"] or "")
+                    if held["value"] is not None
+                    else UNDEFINED,
+                    interval=ends,
+                    n="" if held["n"] is None else number(held["n"]),
+                    note=brief("; ".join(filter(None, notes)), 200),
+                )
+            )
+    return found
 
 
 class Gate(msgspec.Struct, frozen=True):
@@ -311,7 +291,7 @@ def gate_of(gate: Mapping[str, Any]) -> Gate:
     scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
     passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
-    low, high = ends_of(gate.get("interval"))
+    (low, high), unit = ends_of(gate.get("interval")), "%" if scale > 1 else ""
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
@@ -323,7 +303,7 @@ def gate_of(gate: Mapping[str, Any]) -> Gate:
         threshold=None if of_samples else scale_of(value, scale),
         low=scale_of(low),
         high=scale_of(high),
-        interval="" if low is None else interval_text(gate.get("interval"), scale),
+        interval="" if low is None or high is None else f"interval {_end(low, unit)} – {_end(high, unit)}{unit}",
     )
 
 
@@ -357,7 +337,7 @@ def _note(gate: Mapping[str, Any]) -> str:
     return "nothing was graded" if gate.get("outcome") == "no_data" else ""
 
 
-def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, Line]]:
+def figure_lines(report: Report, *, tasks: bool = True, rows: bool = True) -> Iterator[tuple[str, Line]]:
     """Yield the lines of tables beside those of the rows, each with its table; without rows no tasks and failures."""
     summary, declared = as_map(report.summary), Declarations(report.header)
     for entry in _entries(summary):
@@ -374,9 +354,9 @@ def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, L
     for gate in map(as_map, as_list(summary.get("gates"))):
         names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
         yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
-    if report.has_rows:
+    if rows and report.has_rows:
         index = index_of(report)
-        yield from _tasks(index) if tasks else ()
+        yield from ((("tasks", line) for line in task_lines(index.entries)) if tasks else ())
         for kind, samples in zip(index.given.kinds, index.given.samples, strict=True):
             yield "failures", (*(part or None for part in kind), samples)
 
@@ -428,11 +408,11 @@ def _plain(value: Any) -> Any:
     return compact(value) if isinstance(value, Mapping | list) else value
 
 
-def _tasks(index: RowIndex) -> Iterable[tuple[str, Line]]:
-    for (model, task), entries in by_task(index.entries).items():
-        verdicts = [entry.passed for entry in entries]
-        scores = [entry.score for entry in entries if entry.score is not None]
-        ungraded = sum(entry.state != "graded" for entry in entries)
+def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:
+    """Yield the lines of the table ``tasks``: each task of each model."""
+    for (model, task), own in by_task(entries).items():
+        verdicts = [entry.passed for entry in own]
+        scores = [entry.score for entry in own if entry.score is not None]
+        ungraded = sum(entry.state != "graded" for entry in own)
         mean = math.fsum(scores) / len(scores) if scores else None
-        counts = (len(entries), verdicts.count(True), verdicts.count(False), ungraded)
-        yield "tasks", (task, as_text(model) or None, *counts, mean)
+        yield task, model or None, len(own), verdicts.count(True), verdicts.count(False), ungraded, mean

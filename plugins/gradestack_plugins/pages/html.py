@@ -15,7 +15,7 @@ from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import Report, Reporter
-from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island, listing, verdicts_by
+from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import html_page
 from gradestack_plugins.pages.environment import (
     asset,
@@ -28,16 +28,21 @@ from gradestack_plugins.pages.environment import (
     theme_css,
     write_stream,
 )
+from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
-from gradestack_plugins.pages.losses import facets_of, failures_of
+from gradestack_plugins.pages.losses import Losses, facets_of, main_causes, took_of
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels_of
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.table_files import run_tables
 
-_MOST_CELLS = 800
-"""Trials up to which the map shows all models together."""
+_MOST_CELLS = 400
+"""Trials up to which the map shows them."""
+_MOST_FIGURES = 2_000
+"""Figures in the table of all."""
+_MOST_CHIPS = 6
+"""Models, causes and tools offered to the search."""
 _KEPT = 50
 """Rows of the worst samples that stay in a page whose rows are beside it."""
 _PROBED, _MOST_WITH_PANELS = 20, 10_000
@@ -107,7 +112,7 @@ class HtmlReporter(Reporter):
         return {
             "view": view,
             "problems": context["problems"] or bool(told),
-            "panels": [(filled, html) for filled, html in shown if filled.placed.panel.place == "overview"],
+            "panels": [(filled, html) for filled, html in shown if filled.placed.panel.place != "page"],
             "sheets": [(filled, html) for filled, html in shown if filled.placed.panel.place == "page"],
             "pages": [filled for filled, _ in shown if filled.placed.panel.place == "page"],
             "left_out": told,
@@ -144,6 +149,8 @@ class HtmlReporter(Reporter):
             shown |= {position: list(map(str, sheets.of_sample(row))) for position, row in _rows_of(report, rest)}
             found.without = list(sheets.titles) if many else []
         found.add_rows(report, index)
+        if index.entries:
+            found.add_texts(report, len(index.entries))
         found.add_panels((position, html) for position, html in sorted(shown.items()) if html)
         found.add_picked(whole.items())
         if found.beside:
@@ -160,32 +167,46 @@ class HtmlReporter(Reporter):
         style, early = asset(env, "report.css"), asset(env, "theme.js")
         style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
         view, index = page.view, page.index
-        by = verdicts_by(index, view.success.grader if view.success else "")
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
-        mapped = report.has_rows and len(index.entries) > 1
-        names = ("packed", "values", "sample", "page", "save", *(("map",) if mapped else ()), "tasks", "report")
-        script = Markup().join(asset(env, f"{name}.js") for name in names)
-        failures, failures_left_out = failures_of(index)
+        repeated = len(set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))) < len(
+            index.entries
+        )
+        mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
+        named = (
+            "packed",
+            "values",
+            "sample",
+            "page",
+            "views",
+            "save",
+            *(("map",) if mapped else ()),
+            "tasks",
+            "figures",
+            "report",
+        )
+        script = Markup().join(asset(env, f"{name}.js") for name in named)
         return {
             "view": view,
             "agreement": page.agreement,
             "folded": page.folded,
-            "failures": failures,
-            "failures_left_out": failures_left_out,
+            "losses": page.losses,
+            "took": took_of(index),
+            "figures": lines_of(report),
+            "max_figures": _MOST_FIGURES,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "facets": facets_of(index) if view.success else (),
             "max_tasks": self.max_tasks,
             "rows": len(index.entries),
             "mapped": mapped,
-            "one_by_one": len(index.entries) > _MOST_CELLS,
+            "repeated": repeated,
             "kept": report.has_rows,
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},
             "models": models,
-            "kinds": [(each.number, each.text, each.samples) for each in failures],
-            "by": [name for name, _ in by],
+            "several": len(list(filter(None, models))) > 1,
+            "chips": self._chips(models, page.losses, chunks.called),
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
-            "listing": self._listing(index, view.words, chunks, by),
+            "listing": self._listing(page, chunks),
             "chunks": chunks.texts,
             "beside": FOLDER if chunks.beside else "",
             "style": style,
@@ -194,11 +215,18 @@ class HtmlReporter(Reporter):
             "policy": policy([style], [early, script], loading=chunks.beside),
         }
 
-    def _listing(
-        self, index: RowIndex, words: Mapping[str, str], chunks: Chunks, by: Sequence[tuple[str, str]]
-    ) -> Markup:
+    def _chips(self, models: Sequence[str], losses: Losses, called: Mapping[str, Any]) -> list[tuple[str, str]]:
+        """Return terms that the search knows: models, the first causes and tools, each with its text."""
+        terms = [("model", name, name) for name in models[:_MOST_CHIPS] if len(models) > 1 and name]
+        terms += [("cause", each.path, each.name) for each in losses.causes[:_MOST_CHIPS]]
+        terms += [("tool", name, name) for name in list(called.get("tools", ()))[:_MOST_CHIPS] if name]
+        return [(f'{key}:"{value}"', f"{key}: {text}") for key, value, text in terms if '"' not in value]
+
+    def _listing(self, page: Page, chunks: Chunks) -> Markup:
         """Return the list of samples; empty where it is too long for the page and stands beside it."""
-        found = listing(index, words, {"chunks": chunks.listed(), "longest": self.max_text, "by": by})
+        main = main_causes(page.index, page.folded)
+        more = {"chunks": chunks.listed(), "longest": self.max_text, **chunks.called}
+        found = listing(page.index, page.view.words, main, more)
         if chunks.beside and len(found) > _LONGEST_LIST:
             chunks.write("index", [found])
             return Markup()

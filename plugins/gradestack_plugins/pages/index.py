@@ -26,20 +26,17 @@ from gradestack_plugins.pages.tallies import (
     Reason,
     ReasonTally,
     ScoreMean,
+    Usage,
     Verdicts,
     compared,
     kinds_of,
 )
 from gradestack_plugins.pages.text import brief, number
 
-MOST_REASONS = 2000
-"""Reasons counted one by one."""
 _BLOCK = 1 << 16
 """Bytes of rows taken up at once."""
 _HELD = 1 << 14
 """Rows after which scores held back are counted."""
-_MOST_LOST = 20_000
-"""Sets of reasons kept with what they count for."""
 _LONGEST_NAME = 800
 """Characters kept of names."""
 
@@ -109,18 +106,10 @@ class _Row(Struct, gc=False):
     grade: Head = _NO_GRADE
     grades: dict[str, Grade] = {}
     facets: Raw = _NOTHING
+    usage: Usage | None = None
 
 
 _decode = msgspec.json.Decoder(_Row).decode
-
-
-class _Lost(Struct, gc=False):
-    """What the reasons of a row count for: reasons, how many others, numbers of their kinds; and for how many rows."""
-
-    reasons: tuple[tuple[str, str, str], ...]
-    others: int
-    numbers: tuple[int, ...]
-    times: int = 0
 
 
 def _three() -> tuple[array[float], ...]:
@@ -164,18 +153,16 @@ class RowIndex:
         self.entries: list[RowEntry] = []
         self.tasks = array("q")
         self.scores: dict[str, ScoreBins] = {}
-        self.reasons: Counter[tuple[str, str, str]] = Counter()
-        self.other_reasons = 0
         self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
         self.calls = CallTally()
         self.quiet = array("q")
         self.given = ReasonTally()
         self.facets = FacetTally()
+        self.usage: list[Usage | None] = []
         self.verdicts = Verdicts(compared, outcome)
         self.whole = True
         self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(_three)
         """Scores not counted yet: of samples that are no success, are one, and of others."""
-        self._lost: dict[tuple[Kind, ...], _Lost] = {}
         self._places = array("q")
         self._names, self._numbers = _Names(), _Numbers()
         self.names: Sequence[str] = self._numbers.texts
@@ -226,6 +213,7 @@ class RowIndex:
         quiet = [row.expected is not None and row.expected.calls == _NO_CALLS for row in rows]
         self.quiet.extend(compress(count(first), quiet))
         self.calls.add(grades)
+        self.usage.extend(row.usage for row in rows)
         decisive = self._lose(grades, passes)
         if self.verdicts.by_grader:
             self.verdicts.add(first, grades, decisive, quiet)
@@ -257,7 +245,7 @@ class RowIndex:
 
     def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> list[tuple[Reason, ...]]:
         """Take up scores, and why points were lost; return what the outcome grader says of that, and of its items."""
-        outcome, scores, given = self._outcome, self._held, self.given.given
+        outcome, scores, given = self._outcome, self._held, self.given
         decisive = []
         for grades, passed in zip(rows, passes, strict=True):
             slot = 2 if passed is None else int(passed)
@@ -276,20 +264,13 @@ class RowIndex:
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
                 if reasons or grade.fault:
-                    kinds += kinds_of(key, reasons, grade.fault)
-            given.append(self._numbers_of(tuple(kinds)) if kinds else ())
+                    kinds += kinds_of(key, reasons, grade.fault, grade.swapped())
+            given.add(tuple(kinds))
             decisive.append(own)
         return decisive
 
     def _fold(self) -> None:
-        """Count the scores and reasons held back: many at a time, which takes a fraction of the time."""
-        for why in self._lost.values():
-            for reason in why.reasons:
-                self.reasons[reason] += why.times
-            self.other_reasons += why.others * why.times
-            for kind in why.numbers:
-                self.given.samples[kind] += why.times
-            why.times = 0
+        """Count the scores held back: many at a time, which takes a fraction of the time."""
         for key, (lost, passed, unknown) in self._held.items():
             bins = self.scores.get(key)
             if bins is None:
@@ -306,26 +287,6 @@ class RowIndex:
                     spread.scores.count += len(scores)
                     spread.scores.total = reduce(float.__add__, scores, spread.scores.total)
                 del scores[:]
-
-    def _numbers_of(self, kinds: tuple[Kind, ...]) -> tuple[int, ...]:
-        """Count the reasons of a row and return their numbers. Rows that lost points alike are many: found once."""
-        found = self._lost.get(kinds)
-        if found is None:
-            if len(self._lost) >= _MOST_LOST:
-                self._fold()
-                self._lost.clear()
-            told = dict.fromkeys(kind[:3] for kind in kinds)
-            reasons = tuple(each for each in told if each in self.reasons or self._reserved(each))
-            found = self._lost[kinds] = _Lost(reasons, len(told) - len(reasons), self.given.numbers(kinds))
-        found.times += 1
-        return found.numbers
-
-    def _reserved(self, reason: tuple[str, str, str]) -> bool:
-        """Take up a reason that is counted from now on; False where there are too many."""
-        if len(self.reasons) >= MOST_REASONS:
-            return False
-        self.reasons[reason] = 0
-        return True
 
 
 def _converted(row: dict[str, Any]) -> _Row:
@@ -369,7 +330,7 @@ _SHADES = ("q0", *(f"q{step}" for step in range(11)))
 
 _RANK = {"error": 0, "lost": 1, "graded": 2, "missing": 3, "skipped": 4, "passed": 5}
 _VERDICTS = {"failed": "error", "missing": "missing"}
-_LONGEST_SHOWN, _LONGEST_REASON = 200, 60
+_LONGEST_SHOWN = 200
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -385,13 +346,12 @@ class Entry(msgspec.Struct, frozen=True):
     score: float | None
     """Score of the main grade; None unless graded."""
     shown: str
-    shade: str
 
     @classmethod
     def of(cls, entry: RowEntry) -> Entry:
         """Return what is shown of a sample."""
         id_, run, model = (name_of(name) for name in (entry.id, entry.run, entry.model))
-        return cls(entry.position, id_, run, model, verdict(entry), entry.score, shown_as(entry), shade_of(entry))
+        return cls(entry.position, id_, run, model, verdict(entry), entry.score, shown_as(entry))
 
     @property
     def line(self) -> int:
@@ -404,11 +364,6 @@ def shown_as(entry: RowEntry) -> str:
     if entry.score is not None:
         return number(entry.score)
     return "–" if entry.state == "graded" else verdict(entry)
-
-
-def shade_of(entry: RowEntry) -> str:
-    """Return the CSS class of a cell: ``q0`` … ``q10`` by tenths of the score, or the verdict."""
-    return verdict(entry) if entry.score is None else shade(entry.score)
 
 
 def shade(fraction: float) -> str:
@@ -460,24 +415,6 @@ def names_of(names: Sequence[str]) -> list[str]:
     if usual and max(map(len, names), default=0) <= _LONGEST_SHOWN:
         return list(names)
     return [name_of(name) for name in names]
-
-
-class Lost(msgspec.Struct, frozen=True):
-    """A reason for lost points, and in how many samples it was given."""
-
-    code: str
-    subject: str
-    samples: int
-
-
-def lost(index: RowIndex, grader: str, most: int) -> tuple[Lost, ...]:
-    """Return the most frequent reasons of a grader, ties by name."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for (key, code, subject), samples in index.reasons.items():
-        if key == grader:
-            counts[brief(code, _LONGEST_REASON), brief(subject, _LONGEST_REASON)] += samples
-    found = [Lost(code, subject, samples) for (code, subject), samples in counts.items()]
-    return tuple(sorted(found, key=lambda lost: (-lost.samples, lost.code, lost.subject))[:most])
 
 
 def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

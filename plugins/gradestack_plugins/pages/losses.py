@@ -1,10 +1,12 @@
-"""Where points were lost: expected calls by tool and argument, reasons, what lost samples share; facets, agreement."""
+"""Why samples were lost: expected calls by tool, causes; facets, agreement of graders."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from statistics import median, quantiles
 from typing import Any
 
 import msgspec
@@ -12,15 +14,12 @@ import msgspec
 from gradestack import ratio_interval
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.pages.draw import Shape
-from gradestack_plugins.pages.index import RowIndex, name_of
+from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
+from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
 
-_MOST_LINES, _MOST_FAILURES, _MOST_FACETS, _LONGEST = 7, 40, 12, 80
-_ENOUGH = 10
-"""Lost samples from which on they are looked at."""
-_MOST, _RARER = 0.5, 0.5
-"""More than this share of them, and among successes at most this share of that: then it goes with the losses."""
+_MOST_LINES, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 7, 40, 12, 8, 80
 _NEITHER = ord(" ")
 """Stands for no verdict."""
 _ALL_PAIRS = 4
@@ -32,12 +31,10 @@ _MOST_SAMPLES = 200_000
 
 
 class Funnel(msgspec.Struct, frozen=True):
-    """Expected calls by tool, most lost first, and arguments, most often wrong first."""
+    """Expected calls by tool, most lost first."""
 
     tools: Sequence[Shape]
     tools_left_out: int
-    arguments: Sequence[Shape]
-    arguments_left_out: int
 
     @property
     def extra(self) -> bool:
@@ -64,109 +61,152 @@ def funnel_of(index: RowIndex) -> Funnel | None:
         widths = {f"{part}_width": round(100 * n / max(1, counts.expected), 2) for part, n in parts.items()}
         parts |= {"extra": counts.extra, "lost": counts.expected - counts.right + counts.extra}
         tools.append(Shape(name=name_of(name), expected=counts.expected, **parts, **widths))
-    places = sorted(tally.arguments.items(), key=lambda each: (-each[1], each[0]))
-    top = places[0][1] if places else 1
-    arguments = [
-        Shape(tool=name_of(tool), name=name_of(name), samples=samples, width=round(100 * samples / top, 2))
-        for (tool, name), samples in places[:_MOST_LINES]
-    ]
-    return Funnel(tools, len(ranked) - len(tools), arguments, len(places) - len(arguments))
+    return Funnel(tools, len(ranked) - len(tools))
 
 
-class Failure(msgspec.Struct, frozen=True):
-    """One kind of reason."""
+class Cause(msgspec.Struct, frozen=True):
+    """A cause of lost samples: the code of a reason, a tool it names, or an argument of that."""
 
-    number: int
-    """Its number in the list of samples."""
-    grader: str
-    code: str
-    subject: str
-    argument: str
+    name: str
+    path: str
+    """As the search takes it after ``cause:``."""
     samples: int
+    """Lost samples whose main cause it is."""
     share: str
+    """Of all lost samples."""
     width: float
-
-    @property
-    def text(self) -> str:
-        """It on one line."""
-        about = f"{self.subject}.{self.argument}" if self.argument else self.subject
-        return f"{self.code} {about}".strip()
-
-
-def failures_of(index: RowIndex) -> tuple[tuple[Failure, ...], int]:
-    """Return the most frequent kinds of reasons, and how many others there are."""
-    tally = index.given
-    ranked = sorted(tally.kinds.items(), key=lambda each: (-tally.samples[each[1]], each[0]))
-    top = max(tally.samples, default=1)
-    found = []
-    for kind, place in ranked[:_MOST_FAILURES]:
-        samples = tally.samples[place]
-        share, width = percent(samples, len(index.entries)), round(100 * samples / top, 2)
-        grader, code, subject, argument = (brief(part, _LONGEST) for part in kind)
-        found.append(Failure(place, grader, code, subject, argument, samples, share, width))
-    return tuple(found), len(ranked) - len(found)
-
-
-class Loss(msgspec.Struct, frozen=True):
-    """What most lost samples have among their reasons."""
-
-    grader: str
-    tool: str
-    argument: str
-    """"" where it is the tool as a whole."""
-    lost: int
-    of_lost: int
     passed: int
-    of_passed: int
-    kinds: tuple[int, ...]
-    """Numbers of the kinds of these reasons in the list of samples."""
+    """Samples that passed although a grader gave this reason."""
+    parts: tuple[Cause, ...] = ()
 
 
-def loss_of(index: RowIndex, aside: Collection[str] = ()) -> Loss | None:
-    """Return what most lost samples have in common; an argument goes before a whole tool, then the more frequent.
+class Losses(msgspec.Struct, frozen=True):
+    """Lost samples by their main causes, and those without a verdict by state and reason."""
 
-    None where there are fewer than ten lost samples, nothing is among the reasons of more than half of them, or it is
-    among those of successes more than half as often.
-    """
-    sets: Counter[tuple[bool, tuple[int, ...]]] = Counter()
-    for entry, numbers in zip(index.entries, index.given.given, strict=True):
-        if entry.passed is not None:
-            sets[entry.passed, numbers] += 1
-    of = {side: sum(times for (passed, _), times in sets.items() if passed is side) for side in (False, True)}
-    if of[False] < _ENOUGH:
-        return None
-    places = {place: tuple(_places(kind, aside)) for kind, place in index.given.kinds.items()}
-    counts: dict[bool, Counter[tuple[str, str, str | None]]] = {False: Counter(), True: Counter()}
-    for (passed, numbers), times in sets.items():
-        for about in {about for place in numbers for about in places[place]}:
-            counts[passed][about] += times
-    holding = [
-        about
-        for about, lost in counts[False].items()
-        if lost > _MOST * of[False] and counts[True][about] * of[False] <= _RARER * lost * of[True]
-    ]
-    if not holding:
-        return None
-    found = min(holding, key=lambda about: (about[2] is None, -counts[False][about], about[:2], about[2] or ""))
-    return Loss(
-        grader=found[0],
-        tool=found[1],
-        argument=found[2] or "",
-        lost=counts[False][found],
-        of_lost=of[False],
-        passed=counts[True][found],
-        of_passed=of[True],
-        kinds=tuple(place for place, own in sorted(places.items()) if found in own),
+    lost: int
+    explained: int
+    """Lost samples with a reason: what the causes sum to."""
+    causes: tuple[Cause, ...] = ()
+    others: tuple[tuple[str, str, int], ...] = ()
+    """State, reason and samples, the most first."""
+
+
+def is_lost(entry: RowEntry) -> bool:
+    """Return whether a sample is lost: graded and no success; in a run without an outcome, scored below 1."""
+    return entry.state == "graded" and (
+        entry.passed is False or (entry.passed is None and entry.score is not None and entry.score < 1)
     )
 
 
-def _places(kind: tuple[str, str, str, str], aside: Collection[str]) -> Iterator[tuple[str, str, str | None]]:
-    """Yield what a kind of reason is about: its tool, and the argument if it names one."""
-    grader, _, tool, argument = kind
-    if tool and grader not in aside:
-        yield grader, tool, None
-        if argument:
-            yield grader, tool, argument
+def path_of(kind: Kind) -> tuple[str, ...]:
+    """Return code, tool and argument of a reason, as far as it names them."""
+    return tuple(filter(None, kind[1:]))
+
+
+def main_causes(index: RowIndex, aside: Collection[str] = ()) -> dict[tuple[int, ...], int]:
+    """Return for each set of reasons of lost samples the one that they are counted under.
+
+    Reasons of graders that are only compared (``aside``) stand behind others, and those that name no tool behind
+    those that do. Of the rest it is that with the most frequent code, then tool, then argument.
+    """
+    kinds = list(index.given.kinds)
+    sets = Counter(numbers for entry, numbers in zip(index.entries, index.given.given, strict=True) if is_lost(entry))
+    times: Counter[tuple[str, ...]] = Counter()
+    for numbers, count in sets.items():
+        for prefix in {prefix for place in numbers for prefix in _prefixes(kinds[place])}:
+            times[prefix] += count
+
+    def rank(place: int) -> tuple[Any, ...]:
+        kind = kinds[place]
+        return (kind[0] in aside, not kind[2], [(-times[each], each) for each in _prefixes(kind)], place)
+
+    return {numbers: min(numbers, key=rank) for numbers in sets if numbers}
+
+
+def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
+    """Return why samples were lost: each lost sample counts once, under its main cause."""
+    kinds, main = list(index.given.kinds), main_causes(index, aside)
+    found: Counter[tuple[str, ...]] = Counter()
+    passed: Counter[tuple[str, ...]] = Counter()
+    others: Counter[tuple[str, str]] = Counter()
+    lost = explained = 0
+    sets = Counter(
+        (numbers, is_lost(entry), entry.state) for entry, numbers in zip(index.entries, index.given.given, strict=True)
+    )
+    for (numbers, losing, state), count in sets.items():
+        if losing:
+            lost += count
+            if numbers:
+                explained += count
+                found.update(dict.fromkeys(_prefixes(kinds[main[numbers]]), count))
+        elif state == "graded":
+            passed.update(dict.fromkeys({each for place in numbers for each in _prefixes(kinds[place])}, count))
+        else:
+            others[state or "skipped", kinds[numbers[0]][1] if numbers else ""] += count
+    tree = _causes((), found, passed, lost)
+    rest = [(state, brief(code, _LONGEST), count) for (state, code), count in others.items()]
+    return Losses(lost, explained, tree, tuple(sorted(rest, key=lambda each: (-each[2], each[:2]))))
+
+
+def _prefixes(kind: Kind) -> list[tuple[str, ...]]:
+    path = path_of(kind)
+    return [path[:size] for size in range(1, len(path) + 1)]
+
+
+def _causes(
+    above: tuple[str, ...], found: Mapping[tuple[str, ...], int], passed: Mapping[tuple[str, ...], int], lost: int
+) -> tuple[Cause, ...]:
+    below = [path for path in found if len(path) == len(above) + 1 and path[: len(above)] == above]
+    below.sort(key=lambda path: (-found[path], path))
+    return tuple(
+        Cause(
+            name=brief(path[-1], _LONGEST),
+            path=SEPARATOR.join(brief(part, _LONGEST) for part in path),
+            samples=found[path],
+            share=percent(found[path], lost),
+            width=round(100 * found[path] / lost, 2),
+            passed=passed.get(path, 0),
+            parts=_causes(path, found, passed, lost),
+        )
+        for path in below[:_MOST_CAUSES]
+    )
+
+
+def took_of(index: RowIndex) -> list[Shape]:
+    """Return what the samples of each model took, as texts, "" where no sample recorded it; no line where none did.
+
+    Cost of a run, cost of all its runs by success, tokens of a run, median and 95th percentile of seconds.
+    """
+    rows: dict[str, list[tuple[Usage, bool]]] = {}
+    for entry, usage in zip(index.entries, index.usage, strict=True):
+        if usage is not None:
+            rows.setdefault(entry.model, []).append((usage, entry.passed is True))
+    found = []
+    for model, held in rows.items():
+        costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
+        tokens = [usage.tokens for usage, _ in held if usage.tokens is not None]
+        seconds = [usage.seconds for usage, _ in held if usage.seconds is not None]
+        solved = sum(passed for usage, passed in held if usage.cost_usd is not None)
+        if costs or tokens or seconds:
+            found.append(
+                Shape(
+                    model=name_of(model),
+                    cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
+                    success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
+                    tokens=number(round(sum(tokens) / len(tokens))) if tokens else "",
+                    seconds=f"{_figures(median(seconds))} s, {_figures(_p95(seconds))} s" if seconds else "",
+                )
+            )
+    return found
+
+
+def _figures(value: float) -> str:
+    """Return three digits of a number."""
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
+def _p95(values: Sequence[float]) -> float:
+    return quantiles(values, n=20, method="inclusive")[18] if len(values) > 1 else values[0]
 
 
 def facets_of(index: RowIndex) -> list[Shape]:
@@ -179,7 +219,7 @@ def facets_of(index: RowIndex) -> list[Shape]:
             width = round(100 * counts.passed / known, 2) if known else 0.0
             others = counts.samples - known
             lines.append(Shape(value=brief(value, 80), passed=counts.passed, of=known, others=others, width=width))
-        found.append(Shape(name=brief(name, 80), lines=lines))
+        found.append(Shape(name=brief(name, 80), lines=lines, few=len(lines) <= _FEW))
     return found[:_MOST_FACETS]
 
 

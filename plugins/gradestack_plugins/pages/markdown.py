@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import msgspec
@@ -16,13 +15,15 @@ from gradestack import Report, Reporter
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
-from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, shown_as, verdict, worst
-from gradestack_plugins.pages.overview import STATES, GraderView, Overview, page_of
+from gradestack_plugins.pages.figures import Line, lines_of, task_lines
+from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
+from gradestack_plugins.pages.losses import Cause
+from gradestack_plugins.pages.overview import GraderView, page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import SampleView, sample
-from gradestack_plugins.pages.text import natural, number
+from gradestack_plugins.pages.text import natural
 
 PAGE = "report.md"
 _ROWS = "results.jsonl"
@@ -70,17 +71,21 @@ class MarkdownReporter(Reporter):
 
     def _write(self, report: Report, path: Path) -> None:
         env = environment(self.templates)
-        env.filters.update(md=prose, around=around, code=code, bar=bar, counts=counts, result=result)
+        env.filters.update(md=prose, around=around, code=code, bar=bar)
         page = page_of(report)
         left_out = page.panels.left_out
         report.told.extend(left_out)
         index, view = page.index, msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *left_out))
         lost = [entry for entry in index.entries if _lost(entry)]
+        tasks, tasks_left_out = tasks_of(index, self.max_tasks)
         context = {
             "view": view,
             "panels": page.panels.filled,
             "agreement": page.agreement,
-            "tasks": table(index, self.max_tasks),
+            "losses": page.losses,
+            "figures": lines_of(report),
+            "tasks": tasks,
+            "tasks_left_out": tasks_left_out,
             "rows": len(index.entries),
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
@@ -93,8 +98,13 @@ class MarkdownReporter(Reporter):
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""
         view, tasks, samples = context["view"], context["tasks"], context["samples"]
-        head = _few_lines(f"{parts.head().strip()}\n", parts, view)
-        graders = [piece for grader in view.graders for piece in _pieces(parts, grader)]
+        head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"].causes)
+        declared = [line for line in context["figures"] if line.label]
+        graders = [
+            piece
+            for grader in view.graders
+            for piece in _pieces(parts, grader, [line for line in declared if line.grader == grader.key])
+        ]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
         panels = [filled for filled in context["panels"] if filled.blocks]
         folds = [
@@ -111,9 +121,7 @@ class MarkdownReporter(Reporter):
                 "pairs",
                 "report.html",
             ),
-            Fold(
-                "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"
-            ),
+            Fold("Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks), "\n", "tasks", "results.jsonl"),
             Fold(
                 "Samples that lost points",
                 parts.sample_intro().strip(),
@@ -165,22 +173,23 @@ def around(text: str) -> str:
     return f"{' ' * text[:1].isspace()}{prose(text)}{' ' * text[-1:].isspace()}"
 
 
-def _few_lines(head: str, parts: Any, view: Overview) -> str:
-    """Return the first lines with as many reasons for lost points as fit among them."""
+def _few_lines(head: str, parts: Any, causes: Sequence[Cause]) -> str:
+    """Return the first lines with as many causes of lost samples as fit among them, each with its tool."""
     most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 4)
-    lost = view.head.lost[: max(0, most)] if view.head is not None else ()
-    return f"{head}\n{parts.reason_table(lost).strip()}\n" if lost else head
+    lines = [(cause, each) for cause in causes for each in cause.parts or (cause,)]
+    lines.sort(key=lambda line: -line[1].samples)
+    return f"{head}\n{parts.reason_table(lines[:most]).strip()}\n" if lines and most > 0 else head
 
 
 def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
     return [macro(thing).strip() for thing in things]
 
 
-def _pieces(parts: Any, grader: GraderView) -> Iterator[str]:
+def _pieces(parts: Any, grader: GraderView, lines: Sequence[Shape]) -> Iterator[str]:
     """Yield the parts of a grader's figures that can be left out one by one."""
     yield parts.grader_part(grader).strip()
-    if grader.figures.declared:
-        yield parts.figure_part(grader).strip()
+    if lines:
+        yield parts.figure_part(lines).strip()
 
 
 def _lost(entry: RowEntry) -> bool:
@@ -189,84 +198,10 @@ def _lost(entry: RowEntry) -> bool:
     return (entry.score or 0.0) < 1 if found == "graded" else found not in {"passed", "skipped"}
 
 
-def result(entry: RowEntry) -> str:
-    """Return what a cell of the table of tasks says; a success is marked."""
-    return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
-
-
-def counts(states: Iterable[Shape]) -> dict[str, int]:
-    """Return the counts by state, 0 for states nobody is in."""
-    return {**dict.fromkeys(STATES, 0), **{state.name: state.count for state in states}}
-
-
-MOST_COLUMNS = 32
-
-
-class Column(NamedTuple):
-    """One trial, of one model."""
-
-    model: str
-    run: str
-    """"" where runs have no names: then one column per occurrence."""
-    occurrence: int = 0
-
-    @property
-    def label(self) -> str:
-        """Heading without the model."""
-        return self.run or str(self.occurrence + 1)
-
-
-class Task(msgspec.Struct, frozen=True):
-    """One line of the table of tasks."""
-
-    id: str
-    cells: tuple[Sequence[RowEntry], ...]
-    """Per column the samples there: none, one, or several for duplicates."""
-    mean: str
-    """Mean score over graded trials."""
-    passed: int
-    trials: int
-
-
-class Tasks(msgspec.Struct, frozen=True):
-    """The first tasks in natural order."""
-
-    columns: tuple[Column, ...]
-    rows: tuple[Task, ...]
-    models: int
-    left_out: int
-    columns_left_out: int
-
-
-def table(index: RowIndex, most: int) -> Tasks:
-    """Return the first ``most`` tasks over their trials, both in natural order, models as first seen."""
+def tasks_of(index: RowIndex, most: int) -> tuple[list[Line], int]:
+    """Return the first ``most`` tasks in natural order, as in the table ``tasks``, and how many others there are."""
     names = names_of(index.names)
     ids = {names[task] for task in index.tasks}  # those that read alike are one
-    entries: dict[str, list[RowEntry]] = {id_: [] for id_ in heapq.nsmallest(most, ids, key=natural)}
-    for entry, task in zip(index.entries, index.tasks, strict=True):
-        if (own := entries.get(names[task])) is not None:
-            own.append(entry)
-    models = list(dict.fromkeys(name_of(entry.model) for own in entries.values() for entry in own))
-    known = [model for model in models if model] if len(set(models) - {""}) == 1 else models
-    cells = {id_: _cells(own, known[0] if len(known) == 1 else "") for id_, own in entries.items()}
-    every = {column: None for own in cells.values() for column in own}
-    columns = sorted(every, key=lambda each: (models.index(each.model), natural(each.run), each.occurrence))
-    shown = tuple(columns[:MOST_COLUMNS])
-    rows = tuple(_task(id_, entries[id_], [own.get(column, ()) for column in shown]) for id_, own in cells.items())
-    return Tasks(shown, rows, len(known), max(0, len(ids) - most), len(columns) - len(shown))
-
-
-def _cells(entries: Iterable[RowEntry], only: str) -> dict[Column, list[RowEntry]]:
-    """Return the samples of a task by trial; those nobody ran, without a model, belong to the only one there is."""
-    cells: dict[Column, list[RowEntry]] = {}
-    for entry in entries:
-        model, run = name_of(entry.model) or only, name_of(entry.run)
-        occurrence = 0 if run else sum(known.model == model for known in cells)
-        cells.setdefault(Column(model, run, occurrence), []).append(entry)
-    return cells
-
-
-def _task(id_: str, entries: Sequence[RowEntry], cells: Iterable[Sequence[RowEntry]]) -> Task:
-    scores = [entry.score for entry in entries if entry.score is not None]
-    mean = number(math.fsum(scores) / len(scores)) if scores else "–"
-    return Task(id_, tuple(cells), mean, sum(entry.passed is True for entry in entries), len(entries))
+    places = {id_: place for place, id_ in enumerate(heapq.nsmallest(most, ids, key=natural))}
+    entries = [entry for entry, task in zip(index.entries, index.tasks, strict=True) if names[task] in places]
+    return sorted(task_lines(entries), key=lambda line: places[name_of(line[0])]), len(ids) - len(places)

@@ -17,18 +17,16 @@ from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.figures import (
     FigureRow,
     Gate,
-    GraderFigures,
     Success,
     confidence_of,
-    figures_of,
     gate_of,
     rows_of,
     success_of,
     words_of,
 )
-from gradestack_plugins.pages.index import Lost, RowIndex, index_of, lost
+from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.jsonview import Line, lines
-from gradestack_plugins.pages.losses import agreement_of, funnel_of, loss_of
+from gradestack_plugins.pages.losses import Losses, agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
@@ -36,7 +34,7 @@ from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, na
 STATES = ("graded", "skipped", "failed", "missing")
 MOST_PROBLEMS = 200
 SCORES = "Distribution of scores"
-_MOST_LOST, _MOST_FINDINGS, _MOST_MODELS = 12, 3, 6
+_MOST_FINDINGS, _MOST_MODELS = 3, 6
 _LONGEST_NOTE = 1000
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded samples are a finding."""
@@ -60,25 +58,20 @@ class Finding(msgspec.Struct, frozen=True):
     more: str = ""
     link: str = ""
     """Id on the page that has the details."""
-    kinds: tuple[int, ...] = ()
-    """Numbers of the kinds of reasons that the lost samples it is about have one of."""
 
 
 class GraderView(msgspec.Struct, frozen=True):
     """All figures of one grader."""
 
     key: str
-    main: bool
-    """Whether its grade stands as the rows' own."""
     attempted: str
     """Average score over graded samples."""
     total: str
     """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
-    states: Sequence[Shape]
+    counts: Mapping[str, int]
+    """How many samples are in each state."""
     scores: Shape | None
     """Histogram of its scores; None for scores of 0 and 1 only."""
-    figures: GraderFigures
-    lost: tuple[Lost, ...]
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -90,8 +83,6 @@ class Overview(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     """What was decided by the data, with the option that changes it."""
     version: str
-    total: int
-    attempted: int
     gates: tuple[Gate, ...]
     success: Success | None
     """How many samples are a success; None where the run has no outcome."""
@@ -112,7 +103,6 @@ class Overview(msgspec.Struct, frozen=True):
     duplicate_places: tuple[str, ...]
     broken: Sequence[Shape]
     """What ended the run early or broke on the way."""
-    facts: tuple[tuple[str, str], ...]
     components: tuple[tuple[str, ...], ...]
     """Kind, key, name, version, distribution and options."""
     inputs: tuple[tuple[str, ...], ...]
@@ -125,7 +115,7 @@ class Overview(msgspec.Struct, frozen=True):
         return self.graders[0] if self.graders else None
 
 
-def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Overview:
+def overview(report: Report, index: RowIndex) -> Overview:
     """Return the overview of a report."""
     summary, header, declared = as_map(report.summary), as_map(report.header), Declarations(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
@@ -135,15 +125,13 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
         verdict=_verdict(report),
         notes=tuple(_note(as_text(each), header) for each in as_list(header.get("notes"))),
         version=brief(as_text(header.get("version")), 40),
-        total=as_count(metrics.get("total")),
-        attempted=as_count(metrics.get("total_attempted")),
         gates=tuple(gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))),
         success=success,
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
         profile=brief(as_text(header.get("profile")), 60),
-        lead=_lead(summary, declared, index, head or "", aside),
-        graders=_graders(summary, declared, head, index),
+        lead=_lead(summary, declared, index, head or ""),
+        graders=_graders(summary, head, index),
         models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),
         bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
@@ -152,7 +140,6 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
         duplicate_rule=brief(as_text(duplicates.get("policy")), 40),
         duplicate_places=tuple(brief(place, 300) for place in as_list(duplicates.get("listed"))[:MOST_PROBLEMS]),
         broken=_broken(summary),
-        facts=tuple((key, brief(header[key])) for key in ("profile", "python") if header.get(key)),
         components=_components(header),
         inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
         config=lines(summary["config"], (), 20_000) if summary.get("config") else (),
@@ -185,9 +172,7 @@ def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | Non
     return next((key for key in (gate, *graders, *keys) if key in keys), None)
 
 
-def _graders(
-    summary: Mapping[str, Any], declared: Declarations, head: str | None, index: RowIndex
-) -> tuple[GraderView, ...]:
+def _graders(summary: Mapping[str, Any], head: str | None, index: RowIndex) -> tuple[GraderView, ...]:
     metrics = as_map(summary.get("metrics"))
     by_metric, aggregates, states = (as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states"))
     found = []
@@ -196,21 +181,16 @@ def _graders(
         found.append(
             GraderView(
                 key=brief(key, 80),
-                main=key == head,
                 attempted=number(averages.get("avg_score_attempted")),
                 total=number(averages.get("avg_score_total")),
-                states=_states(as_map(states.get(key))),
+                counts={name: as_count(as_map(states.get(key)).get(name)) for name in STATES},
                 scores=draw.distribution(SCORES, scores) if scores is not None and scores.fractional else None,
-                figures=figures_of(as_map(aggregates.get(key)), key, declared),
-                lost=lost(index, key, _MOST_LOST),
             )
         )
     return tuple(found)
 
 
-def _lead(
-    summary: Mapping[str, Any], declared: Declarations, index: RowIndex, main: str, aside: Collection[str]
-) -> Shape:
+def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, main: str) -> Shape:
     words, metrics, success = words_of(summary), as_map(summary.get("metrics")), success_of(summary)
     reliable = reliability_of(index, outcome=success is not None)
     rows = rows_of(summary, declared, reliable)
@@ -222,9 +202,8 @@ def _lead(
         states=tuple((name, as_count(states.get(name))) for name in STATES) if states else (),
         confidence=confidence_of(summary),
         rows=rows,
-        findings=findings(summary, index, success, own, reliable.noun, aside),
-        opposed=opposed(index, main, words, main) if success is not None and main != own else None,
-        about_tasks=reliable.about,
+        findings=findings(summary, index, success, own, reliable.noun),
+        reliable=reliable,
         funnel=funnel_of(index),
     )
 
@@ -272,13 +251,12 @@ def findings(
     success: Success | None,
     main: str,
     noun: str,
-    aside: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """Return the findings of a run, the gravest first, and only those that hold."""
     words = words_of(summary)
     found = [*_unread(summary), *_ungraded(summary, main)]
     if success is not None and not success.many:
-        found += [*_unrelated(summary, index, success, words, noun), *_losses(index, words, noun, aside)]
+        found += _unrelated(summary, index, success, words, noun)
     return tuple(found[:_MOST_FINDINGS])
 
 
@@ -352,32 +330,6 @@ def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
     return f"{every}: {number(zero)} of these “{words['passed']}”."
 
 
-def _losses(index: RowIndex, words: Mapping[str, str], noun: str, aside: Collection[str]) -> Iterator[Finding]:
-    """Yield what most lost samples have in common."""
-    loss = loss_of(index, aside)
-    if loss is None:
-        return
-    place = f"{brief(loss.tool, 60)}{f'.{brief(loss.argument, 60)}' if loss.argument else ''}"
-    head = f"{place} is wrong in {number(loss.lost)} of {number(loss.of_lost)} {noun} “{words['lost']}”"
-    others = f", {number(loss.passed)} of {number(loss.of_passed)} “{words['passed']}”" if loss.of_passed else ""
-    parts = (Part(head, "b"), Part(f"{others} (reasons of {brief(loss.grader, 60)})."))
-    yield Finding(parts, link="samples", kinds=loss.kinds)
-
-
-def _states(counts: Mapping[str, Any]) -> list[Shape]:
-    total = sum(as_count(count) for count in counts.values())
-    names = [*STATES, *sorted(set(map(str, counts)) - set(STATES))]
-    found, before = [], 0
-    for name in names:
-        count = as_count(counts.get(name))
-        if name in counts and total:
-            start, width = round(100 * before / total, 3), round(100 * count / total, 3)
-            share = percent(count, total)
-            found.append(Shape(name=brief(name, 40), count=count, share=share, start=start, width=width))
-        before += count
-    return found
-
-
 _MODEL_FIELDS = ("total", "total_attempted", "avg_score_attempted", "avg_score_total")
 
 
@@ -443,6 +395,7 @@ class Page(msgspec.Struct, frozen=True):
     """Graders that declare a preset and are compared with the outcome grader: their figures and reasons are folded."""
     panels: Asked
     agreement: Sequence[Shape]
+    losses: Losses
 
 
 _known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
@@ -456,10 +409,10 @@ def page_of(report: Report) -> Page:
         return known[1]
     header, summary = report.header, report.summary
     others, pairs = _compared(header, summary, index), agreement_of(header, summary, index)
-    view = overview(report, index, others)
+    view = overview(report, index)
     view = msgspec.structs.replace(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
-    shown = asked(panels(report), ("overview", "page"), report)
-    page = Page(index, view, others, shown, pairs)
+    shown = asked(panels(report), ("overview", "figures", "page"), report)
+    page = Page(index, view, others, shown, pairs, losses_of(index, others))
     _known[index] = (report, page)
     return page
 

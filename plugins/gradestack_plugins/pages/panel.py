@@ -25,6 +25,7 @@ PAGE = "report.html"
 _LEFT_OUT = re.compile(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
 _FRAMES: Mapping[str, tuple[str, str | None]] = {
     "overview": ("_panel.html", ""),
+    "figures": ("_panel.html", ""),
     "sample": ("_panel_of_sample.html", ""),
     "compare": ("_panel.html", None),
     "page": ("_panel_of_page.html", PAGE),

@@ -63,10 +63,16 @@ class Grade(Head, frozen=True, gc=False):
     reasons: tuple[Reason, ...] = ()
     items: tuple[Item, ...] = ()
     passed: bool | None = None
+    label: str | None = None
+    gold: str | None = None
+
+    def swapped(self) -> str:
+        """Return which label was expected and which was given; "" unless there are two."""
+        return f"{self.gold} → {self.label}" if self.gold and self.label and self.gold != self.label else ""
 
 
 MOST_NAMES = 2000
-"""Tools, and arguments, told apart."""
+"""Tools, arguments, and kinds of reasons told apart."""
 _LONGEST_NAME = 240
 MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
 """Values of a facet by which samples are grouped; facets; different facets of samples held back."""
@@ -100,12 +106,11 @@ class ScoreMean(Struct):
 
 
 class CallTally:
-    """What became of the expected calls of all samples, by tool and argument."""
+    """What became of the expected calls of all samples, by tool."""
 
     def __init__(self) -> None:
         self.grader = ""
         self.tools: dict[str, CallCounts] = {}
-        self.arguments: Counter[tuple[str, str]] = Counter()
 
     def add(self, rows: Iterable[Mapping[str, Grade]]) -> None:
         """Count the items of some rows' grades."""
@@ -123,7 +128,6 @@ class CallTally:
     def _count(self, items: Iterable[Item]) -> bool:
         """Count the items of one grade; False where they are not about expected calls."""
         tools, known = self.tools, False
-        wrong: dict[tuple[str, str], None] = {}
         for item in items:
             call, score = item.metadata.call, item.score
             if score is None or (call is not None and type(call) is not int):
@@ -145,15 +149,11 @@ class CallTally:
             counts.right += score >= 1
             if call is not None:
                 counts.called += 1
-                for each in item.reasons:
-                    if each.pointer:
-                        wrong[tool, argument(each.pointer)] = None
-        for place in wrong:
-            if place in self.arguments or len(self.arguments) < MOST_NAMES:
-                self.arguments[place] += 1
         return known
 
 
+SEPARATOR = "›"
+"""Between code, tool and argument of a reason, in addresses and in the search."""
 Kind = tuple[str, str, str, str]
 """Grader key, code, subject and argument of a reason."""
 
@@ -163,11 +163,29 @@ class ReasonTally:
 
     def __init__(self) -> None:
         self.kinds: dict[Kind, int] = {}
-        self.samples: list[int] = []
         self.given: list[tuple[int, ...]] = []
+        self._known: dict[tuple[Kind, ...], tuple[int, ...]] = {}
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
+    def add(self, kinds: tuple[Kind, ...]) -> None:
+        """Add the reasons of a sample. Many samples have the same ones: they are looked up once."""
+        numbers = self._known.get(kinds)
+        if numbers is None:
+            if len(self._known) >= _MOST_HELD:
+                self._known.clear()
+            numbers = self._known[kinds] = self._numbers(kinds)
+        self.given.append(numbers)
+
+    @property
+    def samples(self) -> list[int]:
+        """How many samples each kind was given in."""
+        found = [0] * len(self.kinds)
+        for numbers, times in Counter(self.given).items():
+            for number in numbers:
+                found[number] += times
+        return found
+
+    def _numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
         """Return the numbers of kinds, each once; one that is one too many has none."""
         found: dict[int, None] = {}
         for kind in kinds:
@@ -176,19 +194,21 @@ class ReasonTally:
                 if len(self.kinds) >= MOST_NAMES:
                     continue
                 number = self.kinds[kind] = len(self.kinds)
-                self.samples.append(0)
             found[number] = None
         numbers = tuple(found)
         return self._sets.setdefault(numbers, numbers)
 
 
-def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
-    """Return the kinds of the reasons of a grade and its items, and of its fault."""
+def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None, swapped: str = "") -> list[Kind]:
+    """Return the kinds of the reasons of a grade and its items, and of its fault.
+
+    A step's number is no subject. What a grade says without one is about the labels that it has taken for each other.
+    """
     found = [
         (
             key,
             each.code[:_LONGEST_NAME],
-            (each.subject or "")[:_LONGEST_NAME],
+            ("" if each.subject and each.subject.isdecimal() else each.subject or swapped)[:_LONGEST_NAME],
             argument(each.pointer) if each.pointer else "",
         )
         for each in reasons
@@ -204,6 +224,22 @@ def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | Non
 def argument(pointer: str) -> str:
     """Return the argument a JSON pointer leads into: its first part."""
     return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]
+
+
+class Usage(Struct, frozen=True, gc=False):
+    """What an index reads of a run's usage; None is "not recorded"."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Tokens in and out, where both are known."""
+        return (
+            None if self.input_tokens is None or self.output_tokens is None else self.input_tokens + self.output_tokens
+        )
 
 
 class FacetCounts(Struct):

@@ -9,7 +9,6 @@ from itertools import accumulate, pairwise
 import msgspec
 
 from gradestack_plugins.pages.index import RowEntry, RowIndex
-from gradestack_plugins.pages.text import counted, number
 
 
 class Reliability(msgspec.Struct, frozen=True):
@@ -41,12 +40,12 @@ class Reliability(msgspec.Struct, frozen=True):
         return sum(self.passes.values()) - self.always - self.never
 
     @property
-    def about(self) -> str:
-        """How many tasks are a success in every trial, in none and in some; "" where that is not known."""
+    def parts(self) -> tuple[tuple[str, int, float], ...]:
+        """Tasks that succeed in every trial, in some and in none, each with its share in percent; () where unknown."""
         if not self.passes or (self.trials or 1) < 2:
-            return ""
-        every, some, none = map(number, (self.always, self.sometimes, self.never))
-        return f"{counted(self.tasks, 'tasks')}: {every} succeed in every trial, {some} in some, {none} in none."
+            return ()
+        named = (("in every trial", self.always), ("in some", self.sometimes), ("in none", self.never))
+        return tuple((name, count, round(100 * count / self.tasks, 2)) for name, count in named)
 
 
 def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEntry]]:

@@ -90,6 +90,11 @@ def _fraction(value: float) -> str:
     return f"{value:.3f}" if size < 100 else f"{value:.1f}"
 
 
+def end(value: float) -> str:
+    """Return an end of an interval: below 1 with three decimals, however near to 0 it is."""
+    return f"{value:.3f}" if abs(value) <= 1 else number(value)
+
+
 def percent(part: float, whole: float) -> str:
     """Return ``part / whole`` as a percentage with one decimal, "n/a" over zero."""
     return f"{100 * part / whole:.1f}%" if whole else UNDEFINED

@@ -15,7 +15,7 @@ from gradestack_plugins.pages import blocks
 class Reliability(blocks.Panel):
     """Pass^k and pass@k over k by the outcome grader, and how often tasks succeed; None without trials."""
 
-    place = "overview"
+    place = "figures"
     title = "Reliability over trials"
 
     @override

@@ -29,7 +29,7 @@ _VERDICT = "A verdict is the rule's own where it has one, otherwise score = 1."
 class OtherTools(blocks.Panel):
     """The presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
 
-    place = "overview"
+    place = "figures"
     title = "Verdicts of other tools' rules"
 
     @override

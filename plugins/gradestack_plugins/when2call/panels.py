@@ -31,7 +31,9 @@ class Classes(blocks.Panel):
                     blocks.figure_of(name, as_map(by_class.get(name)), "f1", _support(as_map(by_class.get(name))))
                     for name in names
                 ]
-                confusion = blocks.Matrix(names, columns, values, "Samples", "expected \\ predicted")
+                confusion = blocks.Matrix(
+                    names, columns, values, "Samples", "expected \\ predicted", 'label:"{row} → {column}"'
+                )
                 return [confusion, blocks.Interval(figures, "F1 of each class")]
         return None
 

@@ -13,7 +13,7 @@
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var tasks = null, data = null, shown = [], orders = {}, current = -1, timer = 0, found = null;
+  var tasks = null, data = null, shown = [], orders = {}, current = -1, timer = 0, found = null, loading = false;
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find"), sort = byId("sort"), wipe = byId("clear");
   var split = document.querySelector(".split");
   var chips = Array.prototype.slice.call(form.querySelectorAll(".term"));
@@ -41,7 +41,7 @@
     if (!globalThis.crypto || !crypto.subtle) { return bytes; }
     return crypto.subtle.digest("SHA-256", bytes).then(function (sum) {
       var found = Array.from(new Uint8Array(sum), function (byte) { return byte.toString(16).padStart(2, "0"); }).join("");
-      if (found !== data.chunks.sums[number - 1]) { throw new Error(beside + "/chunk-" + number + ".js is of another page"); }
+      if (found !== (number === "text" ? data.chunks.text : data.chunks.sums[number - 1])) { throw new Error(beside + "/chunk-" + number + ".js is of another page"); }
       return bytes;
     });
   }
@@ -119,8 +119,8 @@
       parts[0].append(make("span", "sr", " " + data.words[verdict]));
       if (several()) { parts.push(make("span", "soft", data.models[data.m[row]])); }
       parts.push(make("span", "n", score(row)), make("span", "line-gist", gist(row)));
-      if (data.took.cost) { parts.push(make("span", "n soft", short("$", amount("cost", row), ""))); }
-      if (data.took.seconds) { parts.push(make("span", "n soft", short("", amount("seconds", row), " s"))); }
+      if (data.took.cost) { parts.push(make("span", "n soft more", short("$", amount("cost", row), ""))); }
+      if (data.took.seconds) { parts.push(make("span", "n soft more", short("", amount("seconds", row), " s"))); }
       line.append.apply(line, parts);
       room.append(line);
     }
@@ -308,6 +308,7 @@
   }
   function apply() {
     var open = {}, tests = termsOf(find.value).map(testOf);
+    if (find.value) { load(); }
     boxes().forEach(function (box) { open[box.value] = box.checked; });
     var order = ordered(sort.value), kept = new Uint32Array(order.length), count = 0;
     for (var place = 0; place < order.length; place++) {
@@ -375,6 +376,7 @@
       changed();
     });
   });
+  find.addEventListener("focus", function () { if (data) { load(); } });
   find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
   list.addEventListener("scroll", function () { requestAnimationFrame(draw); });
   list.addEventListener("click", function (event) {
@@ -419,7 +421,9 @@
 
   /* What is searched beside names and reasons: read when the list is there. */
   function load() {
-    textOf(data.chunks.text).then(function (text) {
+    if (loading || !data.chunks.text) { return; }
+    loading = true;
+    textOf("text").then(function (text) {
       var ends = new Uint32Array(data.i.length), at = -1;
       for (var row = 0; row < ends.length; row++) { at = text.indexOf("\n", at + 1); ends[row] = at < 0 ? text.length : at; }
       found = { text: text, ends: ends };
@@ -454,6 +458,6 @@
     list.parentNode.classList.toggle("several", several());
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");
-    if (data.chunks.text) { setTimeout(load, 0); }
+    if (data.chunks.text && !beside) { setTimeout(load, 0); }
   }).catch(plain);
 })();

@@ -13,13 +13,14 @@ var gradestackViews = (function () {
     });
     window.dispatchEvent(new Event("resize"));
   }
-  function follow() {
+  function follow(event) {
     var hash = location.hash.slice(1), state = new URLSearchParams(hash), target = document.getElementById(hash), view = target && target.closest(".view");
     if (hash.indexOf("=") >= 0) { show(state.get("view") || "samples"); }
     else if (/^s\d+$/.test(hash)) { show("samples"); }
     else if (view) {
       show(view.dataset.view);
       if (target === view || target.parentNode === view && target.id === now) { scrollTo(0, 0); } else { target.scrollIntoView(); }
+      if (event) { target.tabIndex = -1; target.focus({ preventScroll: true }); }
     } else if (!hash) { show("overview"); }
   }
   window.addEventListener("hashchange", follow);

@@ -11,7 +11,7 @@
     if (own > level + 1) { found.add(`heading ${own} after ${level}: ${heading.textContent.slice(0, 40)}`); }
     level = own;
   });
-  if (document.querySelectorAll("h1").length !== 1) { found.add("not one h1"); }
+  if ([...document.querySelectorAll("h1")].filter(seen).length !== 1) { found.add("not one h1"); }
   const landmarks = new Set();
   document.querySelectorAll("section, nav, form, [role=region], [role=search]").forEach((one) => {
     const key = `${one.getAttribute("role") || one.tagName.replace("SECTION", "region")} ${named(one)}`;

@@ -110,7 +110,7 @@ def test_calls_stand_side_by_side(opened, fake):
                     }
                 },
             },
-            ["g 0.500 label l , expected 3 n 2 f (E) d – why", "i 0.570 c"],
+            ["g 0.500 label l , expected 3 f (E) d – why", "i 0.570 c", "Counts and parts n 2"],
         ),
         (
             {"ended": "limit", "usage": {"cost_usd": 0.00012, "seconds": 1234.5, "tokens": 12345678}, "tools": ["t"]},
@@ -236,7 +236,7 @@ def test_the_worst_samples_stay_in_the_page(opened):
     tab.wait(READY)
     tab.wait("document.querySelector('#one .inside') !== null")
     tab.visit(path.as_uri(), scripts=False)
-    assert tab.run("document.querySelectorAll('noscript tbody tr').length") == 5
+    assert tab.run("document.querySelectorAll('noscript tr .what').length") == 5
     assert "5 of 24 samples, failures first" in tab.run("document.body.innerText")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     tab.emulate()

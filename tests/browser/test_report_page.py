@@ -1,5 +1,6 @@
 """report.html in a real browser."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,20 @@ def page(tmp_path_factory, fake):
 def opened(tab, page):
     tab.visit(page[0])
     tab.wait(READY)
+    view(tab, "samples")
     return tab
+
+
+def view(tab, name):
+    tab.run(f"document.querySelector('.bar a[href=\"#{name}\"]').click()")
+    tab.wait(f"document.querySelector('.view.now').dataset.view === '{name}'")
+
+
+def search(tab, text):
+    tab.run(f"document.getElementById('find').value = {json.dumps(text)}")
+    tab.run("document.getElementById('find').dispatchEvent(new Event('input', {bubbles: true}))")
+    tab.run("new Promise(done => setTimeout(done, 90))")
+    return tab.run(SHOWN)
 
 
 def background(tab):
@@ -73,16 +87,25 @@ def test_the_filter_leaves_what_was_asked_for(opened, page):
     opened.run("document.querySelector('input[value=\"5\"]').click()")
     assert opened.run(SHOWN) == sum(row["passed"] is not True for row in rows)
     opened.run("document.querySelector('input[value=\"5\"]').click()")
-    opened.run("const model = document.getElementById('model'), find = document.getElementById('find')")
-    opened.run("model.value = [...model.options].find(one => one.textContent === 'north-2').value")
-    opened.run(f"model.{CHANGE}")
-    assert opened.run(SHOWN) == sum(row["model_name"] == "north-2" for row in rows)
-    opened.run(f"model.value = ''; model.{CHANGE}")
-    opened.run("find.value = 'EXAMPLE.invalid'; find.dispatchEvent(new Event('input', {bubbles: true}))")
-    opened.wait(f"{SHOWN} === 1")
-    opened.run("find.value = 'nowhere to be found'; find.dispatchEvent(new Event('input', {bubbles: true}))")
-    opened.wait(f"{SHOWN} === 0")
+    opened.wait("document.documentElement.classList.contains('searchable')")
+    named = sum(row["model_name"] == "north-2" for row in rows)
+    assert search(opened, "model:north-2") == search(opened, 'model:"north-2"') == named
+    assert search(opened, "EXAMPLE.invalid") == 1
+    assert search(opened, "passed:no") == sum(row["passed"] is False for row in rows)
+    assert search(opened, "score<0.5") == sum(row["state"] == "graded" and row["grade"]["score"] < 0.5 for row in rows)
+    called = [{call["name"] for call in row["predicted"]["calls"] or ()} for row in rows]
+    tool = next(name for names in called for name in names)
+    assert search(opened, f"tool:{tool}") == sum(tool in names for names in called)
+    assert search(opened, f"tool:{tool} model:north-1") == sum(
+        tool in names and row["model_name"] == "north-1" for names, row in zip(called, rows, strict=True)
+    )
+    asked = rows[3]["sample"]["input"][:60].lower()
+    assert search(opened, json.dumps(asked)) == sum(asked in row["sample"]["input"].lower()[:200] for row in rows)
+    assert search(opened, "nowhere to be found") == 0
     assert opened.run("document.getElementById('nothing').hidden") is False
+    opened.run("document.getElementById('clear').click()")
+    assert opened.run(SHOWN) == 24
+    assert opened.run("document.getElementById('clear').hidden")
     assert opened.messages() == []
 
 
@@ -121,12 +144,15 @@ def test_colours_follow_the_system_and_the_button(opened, page):
 
 
 def test_a_link_to_a_sample_opens_it(opened, page):
-    opened.run("document.querySelectorAll('a.cell')[5].click()")
-    position = opened.run("+document.querySelectorAll('a.cell')[5].getAttribute('href').slice(2)") - 1
+    view(opened, "compare")
+    mark = "document.querySelectorAll('a.mark')[5]"
+    position = opened.run(f"+{mark}.getAttribute('href').slice(2)") - 1
+    opened.run(f"{mark}.click()")
+    opened.wait("document.querySelector('#one .inside') !== null")
     row = page[1][position]
     title = f"Task {row['sample']['id']}, trial {row['run']}"
     assert opened.run("document.querySelector('#one h3').textContent") == title
-    assert opened.run("document.querySelectorAll('#one .pair').length") > 0
+    assert opened.run("document.querySelectorAll('#one .grade').length") > 0
     address = opened.run("location.href")
     assert f"{row['sample']['id']}.{row['run']}" in address
     opened.open("about:blank")
@@ -146,43 +172,33 @@ def test_filter_and_sort_survive_a_reload(opened, page):
     assert opened.run("document.getElementById('sort').value") == "low"
 
 
-def test_a_reason_shows_exactly_its_samples(opened):
-    for place in range(opened.run("document.querySelectorAll('a.pick').length")):
-        opened.run(f"document.querySelectorAll('a.pick')[{place}].click()")
-        told = opened.run(
-            f"+document.querySelectorAll('.failures tbody tr')[{place}].querySelector('td.n').textContent"
-        )
+def test_a_cause_shows_exactly_its_samples(opened):
+    """On the overview and in the tree, on every level; what the levels below come to is that of the level above."""
+    names = opened.run("[...document.querySelectorAll('.tree a.pick')].map(one => one.dataset.cause)")
+    assert len(names) > 3
+    for place in range(len(names)):
+        line = f"document.querySelectorAll('.tree a.pick')[{place}]"
+        told = opened.run(f"+{line}.closest('summary, .leaf').querySelector('.n').textContent")
+        opened.run(f"{line}.click()")
         assert opened.run(SHOWN) == told > 0
+        assert opened.run("document.querySelector('.view.now').dataset.view") == "samples"
+    address, shown = opened.run("location.href"), opened.run(SHOWN)
+    opened.open("about:blank")
+    opened.open(address)
+    opened.wait(READY)
+    assert opened.run(SHOWN) == shown
+    first = opened.run("+document.querySelector('.causes td.n').textContent")
+    opened.run("document.querySelector('.causes a.pick').click()")
+    assert opened.run(SHOWN) == first
+    assert opened.messages() == []
 
 
-def test_a_finding_shows_exactly_its_samples(tab, tmp_path, fake):
-    rows = []
-    for task in range(24):
-        row = fake.graded_row(task, 0, "north")
-        codes = ("wrong_argument", "missing_argument") if task < 14 else ()
-        reasons = [{"code": code, "subject": HOSTILE, "pointer": "/seat"} for code in codes[task % 2 :]]
-        grade = {"state": "graded", "score": 0.5, "passed": task >= 12, "reasons": reasons}
-        rows.append({**row, "passed": task >= 12, "grade": grade, "grades": {"partial": grade, "reward": grade}})
-    HtmlReporter().write(fake.make_report(rows), tmp_path)
-    tab.emulate()
-    tab.open((tmp_path / "report.html").as_uri())
-    tab.wait(READY)
-    assert "wrong in 12 of 12 samples “not solved”" in tab.run("document.querySelector('.findings').textContent")
-    tab.run("document.querySelector('.findings a.pick').click()")
-    shown = [tab.run(SHOWN), tab.run(f"{LINES}.map(one => one.textContent)"), tab.run("document.title")]
-    assert shown[0] == 12
-    address = tab.run("location.href")
-    tab.open("about:blank")
-    tab.open(address)
-    tab.wait(READY)
-    assert [tab.run(SHOWN), tab.run(f"{LINES}.map(one => one.textContent)"), tab.run("document.title")] == shown
-    assert tab.messages() == []
-
-
-def test_the_keyboard_is_enough(opened):
+def test_the_keyboard_is_enough(opened, page):
+    opened.visit(page[0])
+    opened.wait(READY)
     opened.key("Tab", 9)
     assert opened.run("document.activeElement.className") == "skip"
-    opened.run("document.getElementById('samples').scrollIntoView()")
+    view(opened, "samples")
     opened.run("document.getElementById('list').focus()")
     selected = "document.querySelector('.line[aria-selected=true]').id"
     first = opened.run(selected)
@@ -201,7 +217,7 @@ def test_the_keyboard_is_enough(opened):
 
 
 def test_all_trials_of_a_task_are_one_click_away(opened):
-    assert opened.run("document.querySelectorAll('.trials button').length") == 2
+    assert opened.run("document.querySelectorAll('.trials button').length") == 4
     opened.run("document.querySelector('.trials button[aria-pressed=false]').click()")
     assert opened.run("document.querySelectorAll('.trials button[aria-pressed=true]').length") == 1
 
@@ -226,7 +242,7 @@ def test_paper_is_white(opened):
 
 def test_it_works_without_scripts(tab, page):
     tab.visit(page[0], scripts=False)
-    for name in ("filter", "theme", "list", "task-says"):
+    for name in ("filter", "theme", "list", "task-view"):
         assert tab.run(f"document.getElementById('{name}').offsetParent") is None
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 24
     assert tab.run("document.getElementById('s1').checkVisibility()")
@@ -236,11 +252,15 @@ def test_it_works_without_scripts(tab, page):
 
 def test_text_can_be_read_in_both_schemes(opened):
     script = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
+    seen = 0
     for scheme in ("light", "dark"):
         opened.emulate(scheme=scheme)
-        found = opened.run(script)
-        assert found["poor"] == []
-        assert found["seen"] > 300
+        for name in ("overview", "failures", "samples", "compare", "figures"):
+            view(opened, name)
+            found = opened.run(script)
+            assert found["poor"] == []
+            seen += found["seen"]
+    assert seen > 600
     opened.run("document.documentElement.setAttribute('data-theme', 'light')")
     opened.run("document.documentElement.style.setProperty('--soft', '#aaa')")
     assert opened.run(script)["poor"] != []
@@ -253,11 +273,13 @@ def test_everything_has_a_name(opened, width):
     assert opened.run(script) == []
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert opened.run(script) == []
-    opened.run("document.querySelector('h1').outerHTML = '<h3>x</h3>'")
+    opened.run("document.querySelector('.now h1').outerHTML = '<h3>x</h3>'")
     assert len(opened.run(script)) >= 2
 
 
-def test_a_sample_is_few_stops_away(opened):
+def test_a_sample_is_few_stops_away(opened, page):
+    opened.visit(page[0])
+    opened.wait(READY)
     opened.key("Tab", 9)
     opened.key("Tab", 9)
     assert opened.run("document.activeElement.textContent") == "Skip to the samples"
@@ -276,6 +298,7 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
     tab.wait(READY)
     tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
     assert tab.run("document.querySelectorAll('#all tr .what').length") == 24
+    view(tab, "samples")
     assert tab.run("document.querySelector('#all tr .what').checkVisibility()")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     assert tab.messages() == []

@@ -84,7 +84,7 @@ def test_buttons_have_names_and_are_not_printed(opened):
     names = opened.run("[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))")
     assert len(names) == len(set(names)) == 12
     assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(names)
-    shown = "[...document.querySelectorAll('.save')].filter(one => one.checkVisibility()).length"
+    shown = "[...document.querySelectorAll('.save')].filter(one => getComputedStyle(one).display !== 'none').length"
     assert opened.run(shown) == 6
     assert opened.run("document.querySelector('[data-save=tasks]').tabIndex") == 0
     opened.send("Emulation.setEmulatedMedia", media="print")

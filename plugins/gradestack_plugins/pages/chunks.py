@@ -40,14 +40,14 @@ class Chunks:
 
     def __init__(self, folder: Path, room: int) -> None:
         self._folder, self._room, self._most = folder, room, room
-        self.texts: dict[int, Markup] = {}
+        self.texts: dict[int | str, Markup] = {}
         self.beside = False
         self.sums: list[str] = []
         self.first: list[int] = []
         self.panelled: list[list[int]] = []
         self.picked: list[list[int]] = []
         self.without: list[str] = []
-        self.text = 0
+        self.text = ""
         self.called: dict[str, Any] = {}
 
     def add_rows(self, report: Report, index: RowIndex) -> None:
@@ -79,8 +79,8 @@ class Chunks:
                 rows.append(sets.setdefault(numbers, len(sets)))
                 yield (b"\n" if len(rows) > 1 else b"") + row.text(longest).encode(errors="replace")
 
-        self._add(lines())
-        self.text = len(self.sums)
+        self._add(lines(), name="text")
+        self.text = self.sums.pop()
         self.called = {"t": rows, "called": list(map(list, sets)), "tools": list(map(name_of, tools))}
 
     def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
@@ -116,9 +116,9 @@ class Chunks:
             self.picked.append(positions)
             self._add([b"\n".join(lines)], here=True)
 
-    def _add(self, pieces: Iterable[bytes], *, here: bool = False) -> None:
+    def _add(self, pieces: Iterable[bytes], *, here: bool = False, name: str = "") -> None:
         """Pack a chunk, of which no more is in memory than the page has room for."""
-        number, digest, parts = len(self.sums) + 1, hashlib.sha256(), list[str]()
+        number, digest, parts = name or len(self.sums) + 1, hashlib.sha256(), list[str]()
         texts = _texts(pieces, digest.update)
         if here or not self.beside:
             for text in texts:
@@ -204,8 +204,8 @@ class _Asked(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Labels(msgspec.Struct, frozen=True, gc=False):
-    label: str | None = None
-    gold: str | None = None
+    label: Any = None
+    gold: Any = None
 
 
 class _Searched(msgspec.Struct, gc=False):

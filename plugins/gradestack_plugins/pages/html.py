@@ -64,8 +64,6 @@ class HtmlReporter(Reporter):
 
     max_samples: int = 500
     """Samples listed for reading without scripts, failures first, and of a slim run those with their conversation."""
-    max_tasks: int = 1000
-    """Lines of the task table."""
     max_text: int = 10_000
     """Characters shown of one message, argument or rationale."""
     max_bytes: int = 5_000_000
@@ -195,7 +193,6 @@ class HtmlReporter(Reporter):
             "max_figures": _MOST_FIGURES,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "facets": facets_of(index) if view.success else (),
-            "max_tasks": self.max_tasks,
             "rows": len(index.entries),
             "mapped": mapped,
             "repeated": repeated,

@@ -83,6 +83,7 @@ class Overview(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     """What was decided by the data, with the option that changes it."""
     version: str
+    total: int
     gates: tuple[Gate, ...]
     success: Success | None
     """How many samples are a success; None where the run has no outcome."""
@@ -125,6 +126,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
         verdict=_verdict(report),
         notes=tuple(_note(as_text(each), header) for each in as_list(header.get("notes"))),
         version=brief(as_text(header.get("version")), 40),
+        total=as_count(metrics.get("total")),
         gates=tuple(gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))),
         success=success,
         words=words_of(summary),

@@ -63,12 +63,13 @@ class Grade(Head, frozen=True, gc=False):
     reasons: tuple[Reason, ...] = ()
     items: tuple[Item, ...] = ()
     passed: bool | None = None
-    label: str | None = None
-    gold: str | None = None
+    label: Any = None
+    gold: Any = None
 
     def swapped(self) -> str:
         """Return which label was expected and which was given; "" unless there are two."""
-        return f"{self.gold} → {self.label}" if self.gold and self.label and self.gold != self.label else ""
+        gold, label = as_text(self.gold), as_text(self.label)
+        return f"{gold} → {label}" if gold and label and gold != label else ""
 
 
 MOST_NAMES = 2000

@@ -9,6 +9,7 @@ import pytest
 import gradestack
 from gradestack import DataError, Report
 from gradestack_plugins.pages import index as index_module
+from gradestack_plugins.pages import tallies
 from gradestack_plugins.pages.index import RowIndex, ScoreBins, index_of
 from gradestack_plugins.pages.rows import rows_at
 
@@ -41,7 +42,7 @@ def row(**changes):
 
 def content(index):
     bins = {key: (each.counts, each.below, each.above, each.fractional) for key, each in index.scores.items()}
-    return index.entries, bins, index.reasons, index.other_reasons
+    return index.entries, bins, index.given.kinds, index.given.given
 
 
 def test_a_row_in_the_index():
@@ -49,11 +50,8 @@ def test_a_row_in_the_index():
     (entry,) = index.entries
     assert (entry.position, entry.id, entry.model, entry.run) == (0, "a", "m", "3")
     assert (entry.state, entry.passed, entry.score) == ("graded", False, 0.5)
-    assert index.reasons == {
-        ("first", "wrong", "book"): 1,
-        ("first", "missing", ""): 1,
-        ("second", "boom", "KeyError"): 1,
-    }
+    kinds = [("first", "wrong", "book", ""), ("first", "missing", "", ""), ("second", "boom", "KeyError", "")]
+    assert (list(index.given.kinds), index.given.samples) == (kinds, [1, 1, 1])
     assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
 
 
@@ -101,17 +99,20 @@ def test_names_are_text_and_bounded():
     assert [entry.run for entry in index.entries[:3]] == ["1", "1", ""]
     assert index.entries[3].id == long[:800]
     reasons = [{"code": long, "subject": long}]
-    (reason,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).reasons
-    assert reason == ("g", long[:240], long[:240])
+    (kind,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).given.kinds
+    assert kind == ("g", long[:240], long[:240], "")
 
 
 def test_reasons_are_bounded():
-    """Two thousand are told apart, the first ones; others are counted together."""
-    reasons = [{"code": "wrong", "subject": str(number)} for number in range(2100)]
-    index = index_of(report_of(row(grades={"g": {"reasons": reasons}}), row(grades={"g": {"reasons": reasons[:1]}})))
-    assert (len(index.reasons), index.other_reasons) == (2000, 100)
-    assert list(index.reasons) == [("g", "wrong", str(number)) for number in range(2000)]
-    assert index.reasons["g", "wrong", "0"] == 2
+    """Two thousand are told apart, the first ones. A step's number is no subject."""
+    reasons = [{"code": "wrong", "subject": f"t{number}"} for number in range(2100)]
+    rows = [
+        row(grades={"g": {"reasons": found}}) for found in (reasons, reasons[:1], [{"code": "late", "subject": "3"}])
+    ]
+    given = index_of(report_of(*rows)).given
+    assert list(given.kinds) == [("g", "wrong", f"t{number}", "") for number in range(2000)]
+    assert (given.samples[:2], given.given[1:]) == ([2, 1], [(0,), ()])
+    assert list(index_of(report_of(*rows[2:])).given.kinds) == [("g", "late", "", "")]
 
 
 def test_blocks_do_not_show(monkeypatch):
@@ -124,15 +125,15 @@ def test_blocks_do_not_show(monkeypatch):
     def found():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
         index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"))
-        told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools, index.calls.arguments
+        told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
         verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.traits, index.verdicts.tasks
         return content(index), told, verdicts, index.facets.counts(), index.by_outcome, index.quiet, index.tasks
 
     whole = found()
-    assert whole[0][2]["a", "c2", ""] == 20
+    assert whole[1][1][whole[1][0]["a", "c2", "", ""]] == 20
     for block, lost in ((1, 1), (1, 3), (1000, 2)):
         monkeypatch.setattr(index_module, "_BLOCK", block)
-        monkeypatch.setattr(index_module, "_MOST_LOST", lost)
+        monkeypatch.setattr(tallies, "_MOST_HELD", lost)
         assert found() == whole
 
 

@@ -28,12 +28,6 @@ def test_calls_are_counted_by_tool():
     assert index.calls.grader == "calls"
 
 
-def test_an_argument_counts_once_a_sample():
-    first = row(item("book", 0.5, 0, "/legs/0/day", "/legs/1/day", "/seat"), item("book", 0.5, 1, "/legs/0/day"))
-    index = index_of(first, row(item("book", 0.5, 0, "/legs/9")), row(item("book", 0.0, None, "/seat")))
-    assert dict(index.calls.arguments) == {("book", "legs"): 2, ("book", "seat"): 1}
-
-
 @pytest.mark.parametrize(("pointer", "name"), [("/a/b", "a"), ("", ""), ("/a~1b/c", "a/b"), ("/~01", "~1"), ("x", "x")])
 def test_an_argument_is_the_first_part_of_a_pointer(pointer, name):
     assert argument(pointer) == name

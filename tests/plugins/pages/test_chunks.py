@@ -29,14 +29,16 @@ def written(report, out, **options):
 
 
 def texts(files, listed):
-    found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files) + 1)]
+    found = [unpacked(FILE.fullmatch(files[f"chunk-{number}.js"])[1]) for number in range(1, len(files))]
     return [text.split("\n") for text in found[: len(listed["first"])]]
 
 
 def test_a_small_run_is_one_file(fake, tmp_path):
     report = fake.make_report(fake.realistic_rows(tasks=3, trials=2))
     page, listed, files = written(report, tmp_path / "a", max_samples=2)
-    assert (files, listed["chunks"]) == ({}, {"first": [0], "picked": [], "sums": [], "panels": [], "without": []})
+    text = hashlib.sha256(base64.b64decode(re.search('id="chunktext">([^<]*)<', page)[1])).hexdigest()
+    wanted = {"first": [0], "picked": [], "sums": [], "panels": [], "without": [], "text": text}
+    assert (files, listed["chunks"]) == ({}, wanted)
     assert not (tmp_path / "a" / "report_data").exists()
     assert "strict-dynamic" not in page
     assert [json.loads(line) for line in carried(page).split("\n")] == list(report.rows())
@@ -61,7 +63,7 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
     assert listed["chunks"]["first"] == [sum(map(len, rows[:place])) for place in range(len(rows))]
     sums = [
         hashlib.sha256(base64.b64decode(FILE.fullmatch(files[f"chunk-{place}.js"])[1])).hexdigest()
-        for place in range(1, len(files) + 1)
+        for place in range(1, len(files))
     ]
     assert listed["chunks"]["sums"][:-1] == sums
     (kept,) = listed["chunks"]["picked"]
@@ -88,11 +90,11 @@ def rewritten(report, out, **options):
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
     beside = tmp_path / "report_data"
-    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js"]
+    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js", "chunk-text.js"]
     before = (beside / "chunk-1.js").read_bytes()
     (beside / "chunk-99.js").write_bytes(before)
     (beside / "index.js").write_bytes(before)
-    assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js"]
+    assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js", "chunk-text.js"]
     assert (beside / "chunk-1.js").read_bytes() != before
     (beside / "mine.txt").write_text("mine", encoding="ascii")
     assert rewritten(few, tmp_path) == ["mine.txt"]

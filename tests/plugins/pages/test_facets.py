@@ -55,12 +55,12 @@ def test_the_page_has_a_table_for_every_facet(fake, html):
         ("v10", 2, 2, 1, 100.0),
     ]
     page = html(report)
-    assert "By facet 1" in page.text
+    assert "By category" in page.text
     assert "<b>kind Share solved solved of v9<script> 0 1 v10 2 2 +1 not graded" in page.text
 
 
 def test_a_run_without_outcome_or_facets_has_no_such_table(fake, html):
-    assert "By facet" not in html(fake.make_report(rows(fake, [{}, {}]))).text
+    assert "By category" not in html(fake.make_report(rows(fake, [{}, {}]))).text
     report = fake.make_report(rows(fake, [{"a": "x"}, {"a": "y"}]))
     report.summary["outcome"] = None
-    assert "By facet" not in html(report).text
+    assert "By category" not in html(report).text

@@ -127,7 +127,7 @@ def test_samples_are_listed_failures_first(fake, html):
     assert "<noscript>\n<p" in html(fake.make_report(rows), max_samples=0).html
 
 
-@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_bytes"])
+@pytest.mark.parametrize("option", ["max_samples", "max_text", "max_bytes"])
 def test_negative_limits_are_refused(option):
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
         HtmlReporter(**{option: -1})

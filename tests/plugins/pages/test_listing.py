@@ -7,10 +7,10 @@ import json
 import pytest
 
 from gradestack.jsonio import dumps, loads
-from gradestack_plugins.pages.chunks import VERDICTS, island, listing, verdicts_by
+from gradestack_plugins.pages.chunks import VERDICTS, island, listing
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import RowIndex
-from gradestack_plugins.pages.losses import failures_of
+from gradestack_plugins.pages.losses import main_causes
 
 
 def index_of(fake, rows):
@@ -24,7 +24,7 @@ def read(text):
 def test_the_list_has_every_sample(fake):
     rows = fake.realistic_rows(tasks=5, trials=2)
     index = index_of(fake, rows)
-    held = read(listing(index, words_of({}), {"longest": 3}))
+    held = read(listing(index, words_of({}), main_causes(index), {"longest": 3}))
     assert [held["ids"][number] for number in held["i"]] == [str(row["sample"]["id"]) for row in rows]
     assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
     assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]
@@ -38,35 +38,8 @@ def test_the_list_has_every_sample(fake):
 def test_hidden_characters_are_visible_in_the_list(fake):
     row = fake.graded_row(1, 0, "m\u202e")
     row["sample"]["id"] = "\x1bid"
-    held = read(listing(index_of(fake, [row]), words_of({}), {}))
+    held = read(listing(index_of(fake, [row]), words_of({}), {}, {}))
     assert (held["ids"], held["models"]) == (["␛id"], ["m⟨U+202E⟩"])
-
-
-def test_failures_are_ranked_and_counted(fake):
-    rows = fake.realistic_rows(tasks=8, trials=4)
-    index = index_of(fake, rows)
-    found, left_out = failures_of(index)
-    assert [each.samples for each in found] == sorted((each.samples for each in found), reverse=True)
-    assert found[0].width == 100
-    assert len(found) + left_out == len(index.given.kinds)
-    for each in found:
-        assert sum(each.number in numbers for numbers in index.given.given) == each.samples
-    assert failures_of(RowIndex()) == ((), 0)
-
-
-def test_verdicts_of_other_graders():
-    grades = [
-        {"state": "graded", "score": 1.0},
-        {"state": "graded", "score": 0.5, "passed": True},
-        {"state": "graded", "score": 0.5},
-        {"state": "failed", "score": 0.0, "fault": {"code": "x"}},
-        {"state": "skipped", "score": 0.0, "reasons": [{"code": "y"}]},
-    ]
-    lines = [{"sample": {"id": "a"}, "grade": each, "grades": {"out": each, "other": each}} for each in grades]
-    lines.append({"sample": {"id": "a"}, "grade": grades[0], "grades": {"out": grades[0]}})
-    index = RowIndex.of(((0, 0, dumps(each).encode()) for each in lines), lambda _, line: loads(line), "out", ["other"])
-    assert verdicts_by(index, "out") == [("other", "551043")]
-    assert verdicts_by(RowIndex(), "") == []
 
 
 def test_clusters_are_no_ids_of_the_list(fake):
@@ -74,7 +47,8 @@ def test_clusters_are_no_ids_of_the_list(fake):
     for each in rows:
         each["cluster"] = "all"
     lines = ((0, 0, dumps(each).encode()) for each in rows)
-    held = read(listing(RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"]), words_of({}), {}))
+    index = RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"])
+    held = read(listing(index, words_of({}), {}, {}))
     assert (held["ids"], held["i"]) == ([str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])], [0, 1, 0])
 
 

@@ -166,7 +166,7 @@ def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown)
     assert all(page.count("div", f"block-{kind}") for kind in kinds.split())
     assert page.count("b") == 0 or "onclick" not in {name for _, held in page.tags for name in held}
     assert page.text.count(MARKUP) > 20
-    assert "#q=a%26b&model=m&reason=g%7Ccode%7Ctool%7C" in page.values("href")
+    assert "#q=a%26b+model%3A%22m%22+reason%3A%22code%E2%80%BAtool%22" in page.values("href")
     text = markdown(report(panel("every_kind")))
     assert "<summary>About every\\_kind</summary>" in text
     assert "<b" not in text.replace("<br", "")

@@ -5,13 +5,12 @@ import pytest
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.index import (
     RowIndex,
-    lost,
     severity,
     shade,
     shown_as,
     verdict,
 )
-from gradestack_plugins.pages.markdown import table
+from gradestack_plugins.pages.markdown import tasks_of
 from gradestack_plugins.pages.tasks import reliability_of
 from tests.core.outcomes import data
 
@@ -67,67 +66,19 @@ def test_shades_go_by_tenths(score, css):
     assert shade(score) == css
 
 
-def test_reasons_are_counted_once_per_sample():
-    reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
-    grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
-    broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
-    rows = [{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}]
-    assert [(each.code, each.subject, each.samples) for each in lost(index(*rows), "g", 9)] == [
-        ("wrong", "book", 2),
-        ("boom", "KeyError", 1),
+def test_tasks_of_the_comment():
+    """In natural order, by model; ids that read alike stand together; what is beyond the limit is counted."""
+    rows = [row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0)]
+    rows += [row("a\nb", 1, 1.0), row("a b", 0, 0.0), row("t2", 0, 1.0, model="other"), row("z", 0, 1.0)]
+    found, left_out = tasks_of(index(*rows), 3)
+    assert found == [
+        ("a\nb", "m", 1, 1, 0, 0, 1.0),
+        ("a b", "m", 1, 0, 1, 0, 0.0),
+        ("t2", "m", 2, 0, 1, 1, 0.5),
+        ("t2", "other", 1, 1, 0, 0, 1.0),
+        ("t10", "m", 2, 1, 1, 0, 0.5),
     ]
-
-
-def shown(found):
-    lines = [(task.id, [len(cell) for cell in task.cells], task.mean, task.passed, task.trials) for task in found.rows]
-    return [f"{column.model}.{column.label}" for column in found.columns], lines
-
-
-@pytest.mark.parametrize(
-    ("rows", "columns", "lines"),
-    [
-        (  # tasks and trials in natural order, means over graded trials
-            [row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0)],
-            ["m.2", "m.10"],
-            [("t2", [1, 1], "0.500", 0, 2), ("t10", [1, 1], "0.500", 1, 2)],
-        ),
-        (  # a trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs
-            [row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)],
-            ["m.0", "m.1"],
-            [("a", [2, 0], "0.750", 1, 2), ("b", [0, 1], "1.000", 1, 1)],
-        ),
-        (  # runs without names are counted
-            [row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)],
-            ["m.1", "m.2"],
-            [("a", [1, 1], "0.750", 1, 2), ("b", [1, 0], "1.000", 1, 1)],
-        ),
-        (  # models stand side by side, as first seen
-            [row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")],
-            ["y.0", "y.1", "x.0"],
-            [("a", [1, 1, 1], "0.667", 1, 3)],
-        ),
-        (  # samples nobody ran have no model, and belong to the only one
-            [row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)],
-            ["m.1"],
-            [("a", [1], "1.000", 1, 1), ("b", [1], "–", 0, 1)],
-        ),
-        (  # ids that read alike are one task
-            [row("a b", 0, 1.0), row("other", 0, 0.0) | {"cluster": "a  b"}, row("a\nb", 1, 1.0)],
-            ["m.0", "m.1"],
-            [("a b", [1, 1], "1.000", 2, 2), ("other", [1, 0], "0.000", 0, 1)],
-        ),
-    ],
-)
-def test_tasks_over_trials(rows, columns, lines):
-    """The table of report.md."""
-    assert shown(table(index(*rows), 99)) == (columns, lines)
-
-
-def test_large_tables_are_cut_and_counted():
-    found = table(index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7))), 3)
-    assert ([task.id for task in found.rows], found.left_out) == (["t1", "t7", "t8"], 2)
-    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
-    assert (len(wide.columns), wide.columns_left_out, wide.rows[0].trials) == (32, 8, 40)
+    assert left_out == 1
 
 
 @pytest.mark.parametrize(
@@ -150,7 +101,7 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
 def test_tables_of_very_many_tasks_keep_little_of_each():
     held = index(*(row(f"t{number}", 0, 1.0) for number in range(4000)))
     tracemalloc.start()
-    table(held, 10)
+    tasks_of(held, 10)
     kept, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 60 * 4000

@@ -109,7 +109,7 @@ def test_grading_without_a_suite(tmp_path, profile):
     assert "esponse quality" not in output
     lines = (out / "report.md").read_text(encoding="utf-8").splitlines()
     shown = [line for line in lines if line.startswith("| Response quality")]
-    assert len(shown) == 3
+    assert len(shown) == 2
     assert not any("–" in line for line in shown)
 
 

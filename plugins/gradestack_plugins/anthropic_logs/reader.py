@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
-import msgspec
 from typing_extensions import override
 
-from gradestack import Sample, Source, ToolSpec
-from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
-from gradestack_plugins.readers.chat.decoder import ChatConversation
-from gradestack_plugins.readers.chat.identity import NOTHING, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, failed_status, log_sample, type_of
-from gradestack_plugins.readers.chat.names import decoded
-from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.chat.identity import NOTHING
+from gradestack_plugins.readers.chat.logs import Answer, ChatLogs, Exchange, body_of, failed_status
 
 _ANSWERS: Final = ("response", "completion", "output", "message")
 _NAMES: Final = """
@@ -33,47 +26,11 @@ KNOWN: Final = frozenset(_NAMES.split())
 """Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
 
 
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, and what came of it."""
-
-    request: Mapping[str, Any] = NOTHING
-    answer: Mapping[str, Any] = NOTHING
-    """The message that was answered."""
-    messages: tuple[Any, ...] = ()
-    """All messages, the answer last."""
-    error: Any = None
-    """What the log says in the place of an answer."""
-
-
-def _body(value: Any) -> Mapping[str, Any]:
-    for _ in range(2):
-        value = decoded(value)
-        if isinstance(value, dict) and "body" in value:
-            value = value["body"]
-    return value if isinstance(value, dict) else NOTHING
-
-
-def exchange_of(record: Any) -> Exchange:
-    """Return what a record holds."""
-    if isinstance(record, list):
-        return Exchange(messages=tuple(record))
-    request, (answer, error) = _request(record), _answer(record)
-    asked = request.get("messages")
-    messages = [*asked] if isinstance(asked, list) else []
-    if answer:
-        if messages and _same(messages[-1], answer):
-            messages.pop()
-        messages.append(answer)
-    if not messages and error is None:
-        raise ValueError("no messages and no answer: an object with messages, or with role and content, is expected")
-    return Exchange(request=request, answer=answer, messages=tuple(messages), error=error)
-
-
 def _request(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if "messages" in record:
         return record
     for name in ("request", "params", "body", "input"):
-        if found := _body(record.get(name)):
+        if found := body_of(record.get(name)):
             return found
     return record
 
@@ -82,14 +39,14 @@ def _answer(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
     """Return the message that was answered, and the error that stands in its place."""
     result = record.get("result")
     if isinstance(result, dict) and isinstance(result.get("type"), str):
-        found = _body(result.get("message"))
+        found = body_of(result.get("message"))
         return found, None if found else result.get("error") or f"the request ended as {result['type']}"
     if record.get("role") == "assistant" and "content" in record:
         return record, None
     error = record.get("error")
     for name in _ANSWERS:
         given = record.get(name)
-        found = _body(given)
+        found = body_of(given)
         if found.get("role") == "assistant":
             return found, None
         if isinstance(given, list) and given and isinstance(given[0], dict) and "type" in given[0]:
@@ -106,24 +63,6 @@ def _same(last: Any, answer: Mapping[str, Any]) -> bool:
     return isinstance(last, dict) and all(last.get(key) == answer.get(key) for key in ("role", "content"))
 
 
-def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of a request, None when it does not say; what MCP servers listed is added."""
-    tools = exchange.request.get("tools")
-    if not isinstance(tools, list):
-        return tuple(_tools(listed, talk)) if listed else None
-    offered = [each for each in tools if not listed or type_of(each) != "mcp_toolset"]  # what a server lists is known
-    return tuple(_tools([*offered, *listed], talk))
-
-
-def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
-    for raw in raws:
-        found = tool_spec(raw)
-        if found is None:
-            talk.remark(kind_of("tool", type_of(raw)))
-        else:
-            yield found
-
-
 _ENDED: Final = {
     "end_turn": "completed",
     "stop_sequence": "completed",
@@ -131,15 +70,6 @@ _ENDED: Final = {
     "model_context_window_exceeded": "limit:context_window",
     "refusal": "limit:refusal",
 }
-
-
-def ended_of(exchange: Exchange) -> str | None:
-    """Return how a run ended, by why its answer stopped; None where it says nothing, or waits for results."""
-    if exchange.error is not None:
-        cancelled = isinstance(exchange.error, str) and exchange.error.endswith("canceled")
-        return "cancelled" if cancelled else "error"
-    reason = exchange.answer.get("stop_reason", exchange.request.get("stop_reason"))
-    return _ENDED.get(reason) if isinstance(reason, str) else None
 
 
 @attrs.frozen(kw_only=True)
@@ -154,25 +84,30 @@ class AnthropicLogs(ChatLogs):
     version: ClassVar[str] = "1"
     known = KNOWN
     dialect = "anthropic"
+    part = "block"
 
     @override
-    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
-        exchange = exchange_of(record)
-        request, answer = exchange.request, exchange.answer
-        whole = NOTHING if isinstance(record, list) else record
-        known = identity(whole, request, answer, made=made, known=KNOWN)
-        talk = ChatConversation("block")
-        talk.system(request.get("system"))
-        talk.read(exchange.messages)
-        model = answer.get("model") or request.get("model")
-        usage = answer.get("usage") or request.get("usage")
-        more: dict[str, Any] = {
-            "model": model if isinstance(model, str) else None,
-            "tools": tools_of(exchange, talk.listed, talk),
-            "usage": usage_of(usage),
-            "agent_usage": usage,
-            "ended": ended_of(exchange),
-        }
+    def exchange_of(self, record: Any) -> Exchange:
+        if isinstance(record, list):
+            return Exchange(entries=record)
+        request, (answer, error) = _request(record), _answer(record)
+        asked = request.get("messages")
+        entries = [*asked] if isinstance(asked, list) else []
+        if answer and entries and _same(entries[-1], answer):
+            entries.pop()
+        if not entries and not answer and error is None:
+            raise ValueError(
+                "no messages and no answer: an object with messages, or with role and content, is expected"
+            )
+        if request.get("system"):
+            entries.insert(0, {"role": "system", "content": request["system"]})
+        reason = answer.get("stop_reason", request.get("stop_reason"))
+        answers = (Answer(None, [answer] if answer else [], reason),)
+        return Exchange(request=request, response=answer, entries=entries, answers=answers, error=error)
+
+    @override
+    def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
         if exchange.error is not None:
-            more |= broken(exchange.error, "the request failed")
-        yield log_sample(known, talk, source, **more)
+            cancelled = isinstance(exchange.error, str) and exchange.error.endswith("canceled")
+            return "cancelled" if cancelled else "error"
+        return _ENDED.get(reason) if isinstance(reason, str) else None

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
 
 import attrs
-import msgspec
 from typing_extensions import override
 
-from gradestack import Sample, Source, ToolSpec
-from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
-from gradestack_plugins.readers.chat.decoder import ChatConversation
-from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
-from gradestack_plugins.readers.chat.logs import ChatLogs, broken, failed_status, log_sample, type_of
-from gradestack_plugins.readers.chat.names import decoded
-from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.chat.identity import NOTHING
+from gradestack_plugins.readers.chat.logs import Answer, ChatLogs, Exchange, body_of, failed_status
 
 _ANSWERS: Final = ("response", "completion", "output")
 _NAMES: Final = """
@@ -37,61 +30,11 @@ KNOWN: Final = frozenset(_NAMES.split())
 """Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""
 
 
-class Answer(NamedTuple):
-    """One answer to a request."""
-
-    run: int | str | None
-    """Which of several."""
-    entries: list[Any]
-    """Its messages or items."""
-    reason: Any = None
-    """Why it ended, as recorded."""
-
-
-NO_ANSWER: Final = Answer(None, [])
-
-
-class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, and what came of it."""
-
-    request: Mapping[str, Any] = NOTHING
-    response: Mapping[str, Any] = NOTHING
-    entries: list[Any] = msgspec.field(default_factory=list)
-    """Messages and items of the request."""
-    answers: tuple[Answer, ...] = ()
-    error: Any = None
-    """What the log says in the place of an answer."""
-
-
-def _body(value: Any) -> Mapping[str, Any]:
-    value = decoded(value)
-    if isinstance(value, dict) and "body" in value:
-        value = decoded(value["body"])
-    return value if isinstance(value, dict) else NOTHING
-
-
 def _entries(value: Any) -> list[Any]:
     """Return messages and items of a request: those it lists, or one of the user for a text."""
     if isinstance(value, str):
         return [{"role": "user", "content": value}]
     return value if isinstance(value, list) else []
-
-
-def exchange_of(record: Any) -> Exchange:
-    """Return what a record holds."""
-    if isinstance(record, list):
-        return Exchange(entries=record)
-    if str(record.get("object", "")).endswith(".chunk"):
-        raise ValueError("a piece of a streamed answer; log the whole answer")
-    request = _request(record)
-    response = _response(record, request)
-    entries, error = _asked(request, response), _error(record, response)
-    answers = tuple(_answers(record, response))
-    if not entries and error is None and not any(answer.entries for answer in answers):
-        raise ValueError(
-            "no messages, no items and no answer: an object with messages, input, choices or output is expected"
-        )
-    return Exchange(request=request, response=response, entries=_before(entries, answers), answers=answers, error=error)
 
 
 _PREFERENCES: Final = ("preferred_output", "non_preferred_output")
@@ -101,7 +44,7 @@ def _request(record: Mapping[str, Any]) -> Mapping[str, Any]:
     if "messages" in record:
         return record
     for name in ("request", "body"):
-        if found := _body(record.get(name)):
+        if found := body_of(record.get(name)):
             return found
     pair = record.get("input")
     return pair if isinstance(pair, dict) else record
@@ -112,7 +55,7 @@ def _response(record: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[
         return record
     for name in _ANSWERS:
         given = record.get(name)
-        if found := _body(given):
+        if found := body_of(given):
             return found if "choices" in found or "output" in found or "error" in found else _alone(found)
         if isinstance(given, list):
             return {"output": given}
@@ -170,57 +113,7 @@ def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
     return entries[:-1] if same else entries
 
 
-def tools_of(exchange: Exchange, listed: list[Any], talk: Conversation) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of a request, or those its answer names; what MCP servers listed is added."""
-    for part in (exchange.request, exchange.response):
-        if isinstance(part.get("functions"), list) and part["functions"]:
-            talk.remark("functions")
-        if isinstance(part.get("tools"), list):
-            offered = [each for each in part["tools"] if not listed or type_of(each) != "mcp"]  # listed: it is known
-            return tuple(_tools([*offered, *listed], talk))
-    return tuple(_tools(listed, talk)) if listed else None
-
-
-def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
-    for raw in raws:
-        kind = type_of(raw)
-        inside = raw.get("tools") if kind == "namespace" else None
-        if isinstance(inside, list):
-            yield from _tools(inside, talk)
-            continue
-        found = _tool(raw)
-        if found is not None:
-            yield found
-        else:
-            talk.remark(kind_of("tool", kind))
-
-
-def _tool(raw: Any) -> ToolSpec | None:
-    """Return one tool: a function (wrapped or flat), a custom one, one of an MCP server, or a built-in by its type."""
-    if not isinstance(raw, dict):
-        return None
-    custom, kind = raw.get("custom"), raw.get("type")
-    found = tool_spec(custom if isinstance(custom, dict) else raw)
-    if found is None and isinstance(kind, str) and kind not in {"function", "custom", "mcp", "namespace"}:
-        return ToolSpec(name=kind)
-    return found
-
-
 _ENDED: Final = {"stop": "completed", "completed": "completed", "length": "limit:max_tokens", "cancelled": "cancelled"}
-
-
-def ended_of(reason: Any, response: Mapping[str, Any], *, waiting: bool) -> str | None:
-    """Return how a run ended, by its last answer; None where it says nothing, or waits for results."""
-    details = response.get("incomplete_details")
-    if reason == "incomplete" and isinstance(details, dict) and isinstance(details.get("reason"), str):
-        limit = details["reason"]
-        return f"limit:{'max_tokens' if limit == 'max_output_tokens' else limit}"
-    if reason == "failed":
-        return "error"
-    if reason == "content_filter":
-        return "limit:content_filter"
-    found = _ENDED.get(reason) if isinstance(reason, str) else None
-    return None if found == "completed" and waiting else found
 
 
 @attrs.frozen(kw_only=True)
@@ -238,39 +131,32 @@ class OpenAILogs(ChatLogs):
     dialect = "openai"
 
     @override
-    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
-        exchange = exchange_of(record)
-        whole = NOTHING if isinstance(record, list) else record
-        known = identity(whole, exchange.request, exchange.response, made=made, known=KNOWN)
-        answers = exchange.answers
-        if len(answers) < 2:
-            yield _sample(exchange, answers[0] if answers else NO_ANSWER, known, source)
-            return
-        for answer in answers:
-            run = answer.run if known.run is None else f"{known.run}:{answer.run}"
-            shared = known._replace(run=run, cluster=known.cluster or known.id)
-            yield _sample(exchange, answer, shared, source)
-            known = known._replace(remarks=NOTHING)  # those of the record are said once
+    def exchange_of(self, record: Any) -> Exchange:
+        if isinstance(record, list):
+            return Exchange(entries=record)
+        if str(record.get("object", "")).endswith(".chunk"):
+            raise ValueError("a piece of a streamed answer; log the whole answer")
+        request = _request(record)
+        response = _response(record, request)
+        entries, error = _asked(request, response), _error(record, response)
+        answers = tuple(_answers(record, response))
+        if not entries and error is None and not any(answer.entries for answer in answers):
+            raise ValueError(
+                "no messages, no items and no answer: an object with messages, input, choices or output is expected"
+            )
+        return Exchange(
+            request=request, response=response, entries=_before(entries, answers), answers=answers, error=error
+        )
 
-
-def _sample(exchange: Exchange, answer: Answer, known: Identity, source: Source) -> Sample:
-    talk = ChatConversation()
-    talk.read([*exchange.entries, *answer.entries])
-    several = len(exchange.answers) > 1
-    request, response = exchange.request, exchange.response
-    tools = tools_of(exchange, talk.listed, talk)
-    model = response.get("model") or request.get("model")
-    usage = response.get("usage") or request.get("usage")
-    if several and usage is not None and answer is exchange.answers[0]:
-        talk.remark("usage_of_several_choices")
-    waiting = any(call.status is None for call in talk.calls)
-    more: dict[str, Any] = {
-        "model": model if isinstance(model, str) else None,
-        "tools": tools,
-        "usage": None if several else usage_of(usage),
-        "agent_usage": usage,
-        "ended": ended_of(answer.reason, response, waiting=waiting),
-    }
-    if exchange.error is not None:
-        more |= {**broken(exchange.error, "the request failed"), "ended": "error"}
-    return log_sample(known, talk, source, **more)
+    @override
+    def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
+        if reason == "failed" or exchange.error is not None:
+            return "error"
+        details = exchange.response.get("incomplete_details")
+        if reason == "incomplete" and isinstance(details, dict) and isinstance(details.get("reason"), str):
+            limit = details["reason"]
+            return f"limit:{'max_tokens' if limit == 'max_output_tokens' else limit}"
+        if reason == "content_filter":
+            return "limit:content_filter"
+        found = _ENDED.get(reason) if isinstance(reason, str) else None
+        return None if found == "completed" and waiting else found

@@ -27,7 +27,7 @@ from gradestack import (
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
-from gradestack_plugins.readers.chat.decoder import ChatConversation, conversation_of
+from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
@@ -46,6 +46,8 @@ children agent_id usage agent_usage facets
 def _field(record: Mapping[str, Any], key: str, form: Any = str | None, wanted: str = "text") -> Any:
     """Return what a key holds, if it is of a form."""
     value = record.get(key)
+    if value is None:
+        return None
     try:
         return msgspec.convert(value, form)
     except ValueError:  # of msgspec's own kind, or a lone surrogate
@@ -61,7 +63,7 @@ def _identified(value: Any, source: Source) -> tuple[str, Source]:
     raise wrong("id", "text or a whole number", value)
 
 
-def _talk(record: Mapping[str, Any]) -> ChatConversation | None:
+def _talk(record: Mapping[str, Any]) -> Conversation | None:
     """Return the conversation of a record; None where it has none."""
     turns, messages = record.get("turns"), record.get("messages")
     if turns is None and messages is None:
@@ -269,7 +271,7 @@ def _sample(record: Any, source: Source) -> Sample:
         error=error,
         state=record.get("state"),
         ended=_field(record, "ended"),
-        trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts"),
+        trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts") or {},
         children=_field(record, "children", tuple[str, ...] | None, "a list of texts") or (),
         agent_id=_field(record, "agent_id"),
         usage=jsonl_lines.usage_of(record.get("usage")),

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr as _set
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.chat.decoder import ChatConversation, conversation_of
+from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _MOST_SCHEMAS = 4096
@@ -232,7 +232,7 @@ def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectat
     return found
 
 
-def said_in(talk: ChatConversation, *, predicted: bool) -> dict[str, Any]:
+def said_in(talk: Conversation, *, predicted: bool) -> dict[str, Any]:
     """Return the fields of a sample that its conversation says: where there is a prediction, not what was done."""
     said = talk.finished()
     if predicted:

@@ -20,7 +20,6 @@ from gradestack import (
     Input,
     Inputs,
     RecordFile,
-    RecordReader,
     Sample,
     Shard,
     Source,
@@ -38,6 +37,7 @@ from gradestack.jsonio import (
     read_regular,
 )
 from gradestack_plugins.readers.chat import dialect
+from gradestack_plugins.readers.chat.forms import observation
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
 from gradestack_plugins.readers.chat.mapping import (
@@ -50,6 +50,7 @@ from gradestack_plugins.readers.chat.mapping import (
     sample_of,
 )
 from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on, usual_record
+from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 
@@ -88,7 +89,7 @@ def _checked_place(_: Any, __: Any, place: str | None) -> None:
 
 
 @attrs.frozen(kw_only=True)
-class Records(RecordReader):
+class Records(StepReader):
     """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON document, whatever its columns are called.
 
     ``columns`` says for each field of a sample the column it stands in, or a path such as ``$.log.messages``. Without
@@ -164,6 +165,15 @@ class Records(RecordReader):
             extra = {"form": form, "stem": stem, "columns": columns}
             yield RecordFile(input=given, ranges=None if form == "records" else (Range(),), extra=extra)
 
+    def holds_steps(self, given: Input) -> bool:
+        """Return whether the first records hold a history beside what followed it."""
+        if self._exclusive or not given.path.is_file():  # in which case planning says so
+            return "prior_messages" in (self.columns or {})
+        form = _form_of(given.path, self.records)
+        rows = (row.cells for row in _ROWS[form](given)) if form in _ROWS else self._records(given, form)
+        first = list(islice(beginning(rows), self.sniffed))
+        return any(map(observation, first)) or "prior_messages" in guess(first, reader_of).columns
+
     def _guessed(self, given: Input, form: Form) -> Guess:
         """Return what is mapped of a file."""
         place = f"{given.shown}:1" if form == "csv" else given.shown
@@ -187,11 +197,11 @@ class Records(RecordReader):
                 what = f"{given.shown}: no messages, calls or answer of an agent"
                 raise DataError(what, *_advice(found.rows, given.path))
             if self._exclusive or found.columns == self.columns:
-                break
+                return self.notes_on_steps(inputs), []
             columns, options = dict(found.columns), list[str]()
             if form == "document" and (place := self.records or self._place_of_records(given)):
                 options = ["--records", place]
-            return notes_on(inputs, columns, options), list(found.doubts)
+            return notes_on(inputs, columns, options) + self.notes_on_steps(inputs), list(found.doubts)
         return [], []
 
     def _place_of_records(self, given: Input) -> str:
@@ -274,6 +284,11 @@ class Records(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        if index == STEPS:
+            return self._read(shard) if "prior_messages" in shard.extra["columns"] else iter(())
+        return self.merged(self._read(shard), (index or {}).get(shard.input.shown))
+
+    def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
         shown = shard.input.shown
         if form in _ROWS:
@@ -298,7 +313,11 @@ class Records(RecordReader):
         where = "the records" if names is None else "the data frame"
         keys = list(dict.fromkeys(str(key) for each in cells for key in each)) if names is None else names
         columns = self._columns_of(keys, cells, where, table=names is not None).columns
-        yield from self._rows(chain(first, found), columns, "memory", "memory")
+        rows = self._rows(chain(first, found), columns, "memory", "memory")
+        if self.merge and "prior_messages" in columns:
+            whole = list(rows)
+            rows = self.merged(iter(whole), put_together(each for each in whole if isinstance(each, Sample)).changes)
+        yield from rows
 
     def _rows(
         self,
@@ -323,7 +342,9 @@ class Records(RecordReader):
         record = usual_record(record)
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
-        yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
+        row = observation(record) if any(each.field == "prior_messages" for each in fields) else None
+        if row is None or row.is_model_call:
+            yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
 
 
 _LONG: Final = 500

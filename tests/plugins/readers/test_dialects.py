@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack.cli.commands import main
-from gradestack_plugins.readers.chat.decoder import conversation_of
+from gradestack_plugins.readers.chat.conversation import conversation_of
 from tests.core.outcomes import data
 
 DIALECTS = data(__file__, "dialects.yaml")

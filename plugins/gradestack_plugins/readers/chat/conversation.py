@@ -1,15 +1,21 @@
-"""A conversation while it is read: turns of messages, calls with their results, and what there is to remark."""
+"""The one decoder of conversations: messages and items of every dialect, each read by its own form."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import force_setattr
 
 from gradestack import Message, ToolCall
+from gradestack.jsonio import as_list, compact
+from gradestack_plugins.readers.chat import dialect, parse_arguments
+from gradestack_plugins.readers.chat.dialect import word
+from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
+from gradestack_plugins.readers.chat.names import call_of
+from gradestack_plugins.readers.chat.results import error_form, error_text, plain
 
 _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 
@@ -32,11 +38,46 @@ def text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-class Conversation:
-    """Collects the messages of one conversation in order.
+_USES: Final = {
+    **dict.fromkeys(("tool_use", "tool_call", "invalid_tool_call", "function_call"), "function"),
+    **dict.fromkeys(("server_tool_use", "server_tool_call"), "builtin"),
+    "mcp_tool_use": "mcp",
+}
+"""Types of blocks that are calls, and the kind of these."""
+_KEPT_APART: Final = """
+id type status call_id caller created_by async results outputs output result error server_label name
+approval_request_id pending_safety_checks fingerprint namespace execution author
+"""
+_BOOKKEEPING: Final = frozenset(_KEPT_APART.split())
+"""Keys of a built-in call that are no arguments of it."""
+_OUTCOMES: Final = ("results", "outputs", "output", "result")
+_WHOLE_ANSWER: Final = frozenset({"stop_reason", "usage", "model"})
+"""Keys by one of which a message is a recorded answer of Anthropic's, not an item of Responses."""
 
-    A user message begins a turn; what stands before the first one belongs to it. A call is handed its result when it is
-    met: until the conversation is read to its end, calls are not finished.
+
+def is_result(block: Any) -> bool:
+    """Return whether a block is the result of a call: ``tool_result``, or that of a server's tool."""
+    kind = word(block, "type")
+    return kind == "tool_result" or kind.endswith("_tool_result")
+
+
+def _thoughts(*lists: Any) -> list[str]:
+    """Return the texts of reasoning: of its content, or where there is none of its summary."""
+    for parts in lists:
+        texts = [
+            part["text"] for part in as_list(parts) if isinstance(part, dict) and isinstance(part.get("text"), str)
+        ]
+        if texts:
+            return texts
+    return []
+
+
+class Conversation:
+    """Reads messages, made of text, parts or blocks, and items; each message of the assistant is one answer.
+
+    What belongs to one answer of Responses is put together into one message. A user message begins a turn; what stands
+    before the first one belongs to it. A call is handed its result when it is met: until the conversation is read to
+    its end, calls are not finished.
 
     Attributes:
         turns: Messages by turn.
@@ -47,16 +88,16 @@ class Conversation:
         given_turns: Whether turns are given, not begun by the messages of the user.
         listed: Tools that MCP servers listed, as recorded.
         remarks: What was left out or lacks its counterpart, by kind.
-        part: What a part of a message is called in remarks.
+        part: What a part of a message is called in remarks: ``part``, or ``block`` as Anthropic calls them.
         texts: Types of parts that are text, and the key it stands under.
         model: What the last answer that names its model names.
         usages: What answers say of their usage, as recorded.
     """
 
-    part: str
-    texts: ClassVar[Mapping[str, str]]
+    texts: ClassVar = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 
-    def __init__(self) -> None:
+    def __init__(self, part: str = "part") -> None:
+        self.part = part
         self.turns: list[list[Message]] = [[]]
         self.calls: list[ToolCall] = []
         self.asked: list[str] = []
@@ -70,6 +111,11 @@ class Conversation:
         self._open_calls: deque[ToolCall] = deque()
         self._by_id: dict[str, deque[ToolCall]] = {}
         self._by_name: dict[str, deque[ToolCall]] = {}
+        self._answering = False
+        self._parts: list[Any] = []
+        self._thought: list[str] = []
+        self._made: list[ToolCall] = []
+        self._pending: dict[str, ToolCall] = {}
 
     def remark(self, kind: str) -> None:
         """Count something that was left out or lacks its counterpart."""
@@ -203,6 +249,299 @@ class Conversation:
             "text": self.text,
         }
 
+    def read(self, entries: Iterable[Any]) -> None:
+        """Read messages and items to their end."""
+        for recorded in entries:
+            form = form_of(recorded)
+            for entry in (recorded,) if form is None else form(recorded):
+                self._entry(entry)
+        self._close()
+        for call in self._pending.values():
+            if call.status is None:  # nobody has allowed it
+                force_setattr(call, "status", "not_run")
+        self._pending.clear()
+
+    def _entry(self, entry: Any) -> None:
+        if not isinstance(entry, dict):
+            self.remark("message:other")
+            return
+        kind, role = entry.get("type"), entry.get("role")
+        if isinstance(role, str) and (kind is None or kind == "message"):
+            if kind == "message" and role == "assistant" and not entry.keys() & _WHOLE_ANSWER:
+                self._said_in_item(entry)
+            else:
+                self._message(entry, role)
+        elif kind is None and entry.keys() != {"id"}:
+            self.remark("message_without_role")
+        else:
+            self._item(entry, kind)
+
+    def _message(self, entry: dict[str, Any], role: str) -> None:
+        self._close()
+        content, name = entry.get("content"), text_or_none(entry.get("name"))
+        if role == "assistant":
+            self._answer(entry, content, name)
+        elif role in {"tool", "function"}:
+            for each in results_in(content) or (entry,):
+                self._result_message(role, entry if each is entry else {**entry, **each})
+        elif role == "user":
+            self._user(content, name)
+        else:
+            if role not in {"system", "developer"}:
+                self.remark(kind_of("role", role))
+            self.add(Message(role=role, content=content, name=name))
+
+    def _result_message(self, role: str, entry: dict[str, Any]) -> None:
+        identifier, result = entry.get("tool_call_id"), plain(entry.get("content"))
+        error, kind = _error_of(result)
+        if entry.get("status") == "error":
+            error, kind = result if isinstance(result, str) and result else error or compact(result), None
+        self.answered(identifier, entry.get("name"), result, error, kind)
+        name = text_or_none(entry.get("name"))
+        self.add(Message(role=role, content=result, name=name, tool_call_id=text_or_none(identifier)))
+
+    def _user(self, content: Any, name: str | None) -> None:
+        """Take a message of the user; one that holds only results begins no turn."""
+        if said := results_in(content) if self.waits else []:
+            for each in said:
+                self._result_message("tool", each)
+            return
+        blocks = content if isinstance(content, list) else []
+        results = [block for block in blocks if is_result(block)]
+        for block in results:
+            self._result(block)
+        if results and len(results) == len(blocks):
+            return
+        rest: Any = [block for block in blocks if not is_result(block)] if results else content
+        self.ask(Message(role="user", content=rest, name=name), self.text_of(rest, "\n") or "")
+
+    def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
+        self.step += 1
+        self.answers_with(entry.get("model"), entry.get("usage"))
+        author = text_or_none(entry.get("author")) or name
+        made = [call for each in as_list(entry.get("tool_calls")) if (call := self._call(each, author))]
+        legacy = entry.get("function_call")
+        if isinstance(legacy, dict) and not made:
+            made = [call for call in [self._call({"function": legacy}, author)] if call]
+        if isinstance(content, str) and not made and "<tool_call>" in content:
+            content, found = calls_in(content)
+            content = content or None if found else content
+            made = [call for each in found if (call := self._call(each, author))]
+        blocks = content if isinstance(content, list) else []
+        others, thoughts, results = self._blocks(blocks, made, author) if blocks else ([], [], [])
+        text = self.text_of(others if blocks else content, "")
+        if text is None:
+            spoken = entry.get("audio")
+            text = text_or_none(entry.get("refusal")) or text_or_none(
+                spoken.get("transcript") if isinstance(spoken, dict) else None
+            )
+        self.text = text or (None if made else text)
+        if len(others) < len(blocks) or (blocks and self.part == "block"):
+            parts = [block for block in others if isinstance(block, dict)]
+            alone = len(parts) == 1 and parts[0].get("type") == "text" and not parts[0].get("citations")
+            content = text if alone else parts or None
+        thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
+        thoughts += [thought] if thought is not None and not thoughts else []
+        self.add(
+            Message(
+                role="assistant",
+                content=text if content is None else content,
+                tool_calls=tuple(made),
+                name=name,
+                reasoning="\n".join(thoughts) if thoughts else None,
+            )
+        )
+        for block in results:
+            self._result(block)
+
+    def _blocks(
+        self, blocks: list[Any], made: list[ToolCall], author: str | None
+    ) -> tuple[list[Any], list[str], list[dict[str, Any]]]:
+        """Take the blocks of an answer into account; return those that are none of its calls, thoughts and results."""
+        others, thoughts, results = [], [], []
+        known = {call.id for call in made if call.id is not None}
+        for block in blocks:
+            kind = word(block, "type")
+            if kind in _USES:
+                if block.get("call_id", block.get("id")) not in known:
+                    made.append(self._use(block, kind, author))
+            elif kind == "thinking" and isinstance(block.get("thinking"), str):
+                thoughts.append(block["thinking"])
+            elif kind == "reasoning":
+                said = text_or_none(block.get("reasoning"))
+                thoughts += [said] if said else _thoughts(block.get("content"), block.get("summary"))
+            elif is_result(block):
+                results.append(block)
+            elif kind == "mcp_tool_listing":
+                self.listed += as_list(block.get("tools"))
+            else:
+                others.append(block)
+        return others, thoughts, results
+
+    def _use(self, block: dict[str, Any], kind: str, author: str | None) -> ToolCall:
+        given = parse_arguments(next((block[key] for key in ("input", "args", "arguments") if key in block), None))
+        identifier, server = block.get("call_id", block.get("id")), block.get("server_name")
+        return self.made(_USES[kind], identifier, block.get("name"), given, server=server, author=author)
+
+    def _result(self, block: dict[str, Any]) -> None:
+        """Hand the result in a block to its call, and add its message."""
+        content = block.get("content", block.get("output"))
+        identifier = block.get("tool_use_id", block.get("tool_call_id"))
+        result, problem = plain(content, "\n"), content if isinstance(content, dict) else {}
+        kind, error, code = problem.get("type"), None, None
+        if isinstance(kind, str) and kind.endswith("_error"):
+            code = text_or_none(problem.get("error_code"))
+            error = text_or_none(problem.get("error_message")) or code or kind
+        elif block.get("is_error") is True or block.get("status") == "error":
+            error = result if isinstance(result, str) else compact(result)
+        self.answered(identifier, None, result, error, code)
+        self.add(Message(role="tool", content=result, tool_call_id=text_or_none(identifier)))
+
+    def _call(self, raw: Any, author: str | None) -> ToolCall | None:
+        """Take one entry of ``tool_calls`` into account; one without a name is remarked."""
+        if not isinstance(raw, dict):
+            self.remark("call:other")
+            return None
+        function, custom = raw.get("function"), raw.get("custom")
+        if isinstance(custom, dict):
+            return self.made("custom", raw.get("id"), custom.get("name"), _input(custom), author=author)
+        if isinstance(function, dict) and function.keys() <= {"name", "arguments"}:
+            given = parse_arguments(function.get("arguments"))
+            return self.made("function", raw.get("id"), function.get("name"), given, author=author)
+        found, left = call_of(raw)  # as other libraries write them
+        for key in left:
+            self.remark(kind_of("call_key", key))
+        if not isinstance(function, dict) and not isinstance(found.get("name"), str):
+            self.remark("call:other")
+            return None
+        given = parse_arguments(found.get("arguments"))
+        return self.made("function", raw.get("id"), found.get("name"), given, author=author)
+
+    def _open(self) -> None:
+        """Begin an answer of several items, unless one is being read."""
+        if not self._answering:
+            self._answering = True
+            self.step += 1
+            self.text = None
+
+    def _close(self) -> None:
+        """End an answer of several items: one message."""
+        if not self._answering:
+            return
+        parts: Any = self._parts
+        if len(parts) == 1 and isinstance(parts[0], str):
+            parts = parts[0]
+        thought = "\n".join(self._thought) if self._thought else None
+        self.add(Message(role="assistant", content=parts or None, tool_calls=tuple(self._made), reasoning=thought))
+        self._answering = False
+        self._parts, self._thought, self._made = [], [], []
+
+    def _said_in_item(self, entry: dict[str, Any]) -> None:
+        self._open()
+        content = entry.get("content")
+        self.text = self.text_of(content, "") or self.text
+        self._parts += content if isinstance(content, list) else [content] if content is not None else []
+
+    def _item(self, item: dict[str, Any], kind: Any) -> None:
+        read = self._items.get(kind) if isinstance(kind, str) else None
+        if read is not None:
+            read(self, item)
+        elif isinstance(kind, str) and kind.endswith("_call"):
+            self._built_in(item, kind.removesuffix("_call"))
+        elif isinstance(kind, str) and kind.endswith("_output"):
+            self._output(item)
+        else:
+            self.remark(kind_of("item", "item_reference" if kind is None and item.keys() == {"id"} else kind))
+
+    def _reasoned(self, item: dict[str, Any]) -> None:
+        self._open()
+        self._thought += _thoughts(item.get("content"), item.get("summary"))
+
+    def _function_call(self, item: dict[str, Any]) -> None:
+        self._open()
+        given, author = parse_arguments(item.get("arguments")), text_or_none(item.get("author"))
+        self._made.append(self.made("function", item.get("call_id"), item.get("name"), given, author=author))
+
+    def _custom_call(self, item: dict[str, Any]) -> None:
+        self._open()
+        self._made.append(self.made("custom", item.get("call_id"), item.get("name"), _input(item)))
+
+    def _output(self, item: dict[str, Any]) -> None:
+        self._close()
+        identifier, form = item.get("call_id"), item["type"]
+        if identifier is None and self.knows(item.get("id")):
+            identifier = item["id"]
+        name = item.get("name") or form.removesuffix("_output").removesuffix("_call")
+        result = plain(item.get("output", item.get("result", item.get("tools"))))
+        error, kind = _error_of(result)
+        if error is None and item.get("status") == "failed":
+            error = result if isinstance(result, str) and result else "failed"
+        self.answered(identifier, name, result, error, kind)
+        self.add(Message(role="tool", content=result, tool_call_id=text_or_none(identifier)))
+
+    def _built_in(self, item: dict[str, Any], name: str) -> None:
+        """Take a call of a built-in tool into account: of one that the API runs, its result stands in the same item."""
+        self._open()
+        given: tuple[dict[str, Any] | None, str | None]
+        if item.get("arguments") is None:
+            given = {key: each for key, each in item.items() if key not in _BOOKKEEPING and each is not None}, None
+        else:
+            given = parse_arguments(item["arguments"])
+        call = self.made("builtin", item.get("call_id") or item.get("id"), name, given)
+        self._made.append(call)
+        result = next((item[key] for key in _OUTCOMES if item.get(key) is not None), None)
+        error, status = item.get("error"), item.get("status")
+        if error is not None or status == "failed":
+            finish(call, result, error_text(error) if error is not None else "failed", _type(error))
+        elif result is not None or (status == "completed" and item.get("call_id") is None and "execution" not in item):
+            finish(call, result, None)
+
+    def _of_server(self, item: dict[str, Any]) -> ToolCall:
+        given, server = parse_arguments(item.get("arguments")), item.get("server_label")
+        call = self.made("mcp", item.get("id"), item.get("name"), given, server=server)
+        self._made.append(call)
+        return call
+
+    def _mcp_call(self, item: dict[str, Any]) -> None:
+        """Take a call of an MCP tool into account, or what came of one that waited for approval."""
+        self._open()
+        call = self.unanswered(item.get("approval_request_id"))
+        if call is None:
+            call = self._of_server(item)
+        error, output = item.get("error"), item.get("output")
+        if error is not None or item.get("status") == "failed":
+            finish(call, output, error_text(error) if error is not None else "failed", _type(error))
+        elif output is not None or item.get("status") == "completed":
+            finish(call, output, None)
+
+    def _asked_approval(self, item: dict[str, Any]) -> None:
+        self._open()
+        call = self._of_server(item)
+        if call.id is not None:
+            self._pending[call.id] = call
+
+    def _approved(self, item: dict[str, Any]) -> None:
+        self._close()
+        self._pending.pop(str(item.get("approval_request_id")), None)
+        if item.get("approve") is False:
+            self.denied(item.get("approval_request_id"), item.get("reason"))
+
+    def _tools_listed(self, item: dict[str, Any]) -> None:
+        tools = item.get("tools")
+        self.listed += tools if isinstance(tools, list) else []
+
+    _items: ClassVar[dict[str, Callable[[Conversation, dict[str, Any]], None]]] = {
+        "reasoning": _reasoned,
+        "function_call": _function_call,
+        "custom_tool_call": _custom_call,
+        "mcp_call": _mcp_call,
+        "mcp_approval_request": _asked_approval,
+        "mcp_approval_response": _approved,
+        "mcp_list_tools": _tools_listed,
+        "additional_tools": _tools_listed,
+        "program": lambda self, item: self._built_in(item, "program"),
+    }
+
 
 def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:
     """Return the first call that has no result yet; those before it are dropped."""
@@ -220,3 +559,46 @@ def finish(call: ToolCall, result: Any, error: str | None, error_type: str | Non
     if error is not None:
         force_setattr(call, "error", error)
         force_setattr(call, "error_type", error_type)
+
+
+def _input(call: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments of a custom tool, which takes text, and that text."""
+    return {"input": call.get("input")}, text_or_none(call.get("input"))
+
+
+def _error_of(result: Any) -> tuple[str | None, str | None]:
+    """Return what a result says went wrong, and the rule by which it is told: the API has no mark for it."""
+    found = error_form(result)
+    return (None, None) if found is None else (found.message, found.type)
+
+
+def _type(error: Any) -> str | None:
+    kind = error.get("type", error.get("code")) if isinstance(error, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def conversation_of(entries: Any, *, turns: Iterable[Any] | None = None) -> Conversation:
+    """Return the conversation that a list of messages or items is, of whatever dialect each of them is.
+
+    Args:
+        entries: The messages and items.
+        turns: In place of them lists of messages, each a turn.
+
+    Raises:
+        ValueError: It is no list, or nothing in it is understood.
+    """
+    lists = [entries] if turns is None else list(turns)
+    if not all(isinstance(each, list) for each in lists):
+        raise ValueError("messages: expected a list of messages")
+    whole = [entry for each in lists for entry in each]
+    found = dialect.of_entries(whole)
+    talk = Conversation("block" if found is not None and found.name == "anthropic" else "part")
+    talk.given_turns = turns is not None
+    for number, each in enumerate(lists):
+        if number:
+            talk.turns.append([])
+        talk.read(each)
+    if whole and not any(talk.turns) and not talk.calls:
+        keys = [",".join(map(str, each)) if isinstance(each, dict) else type(each).__name__ for each in whole[:1]]
+        raise ValueError(f"messages: expected a list of messages, each an object with a role; found {keys[0][:60]}")
+    return talk

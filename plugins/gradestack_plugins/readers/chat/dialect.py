@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from gradestack_plugins.readers.chat.forms import form_of
+from gradestack_plugins.readers.chat.forms import form_of, observation
 
 Name = Literal["openai", "anthropic", "other"]
 """``other``: messages of a library or of a data set, which belong to no API."""
@@ -163,7 +163,7 @@ def of_record(record: Any) -> Dialect | None:
     """Return whose chat log a record is and how sure that is; None when it is no chat log."""
     if isinstance(record, list):
         return of_entries(record)
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or observation(record) is not None:
         return None
     if "custom_id" in record and (found := _of_batch(record)):
         return found

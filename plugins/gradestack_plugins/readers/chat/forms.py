@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.readers.chat import literal
 
 Entry = dict[str, Any]
@@ -47,6 +48,8 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     if not isinstance(entry, dict):
         return None
     kind, content = entry.get("type"), entry.get("content")
+    if "role" in entry and kind is None and "parts" not in entry and not isinstance(content, dict):
+        return None
     if isinstance(kind, str):
         if isinstance(entry.get("raw_item"), dict):
             return _of_agents
@@ -90,12 +93,12 @@ def _langchain(entry: Entry) -> Iterator[Any]:
     if isinstance(entry.get("data"), dict):
         entry = {**entry["data"], "type": entry["type"]}
     role = _langchain_role(entry["type"]) or ""
-    more, about = _mapping(entry, "additional_kwargs"), _mapping(entry, "response_metadata")
+    more, about = as_map(entry.get("additional_kwargs")), as_map(entry.get("response_metadata"))
     found: Entry = {"role": entry.get("role") if role == "chat" else role}
     found |= {key: entry[key] for key in ("content", "name", "tool_call_id", "status") if entry.get(key) is not None}
     if role == "assistant":
-        calls = [*_list(entry, "tool_calls"), *_list(entry, "invalid_tool_calls")]
-        found["tool_calls"] = calls or _list(more, "tool_calls")
+        calls = [*as_list(entry.get("tool_calls")), *as_list(entry.get("invalid_tool_calls"))]
+        found["tool_calls"] = calls or as_list(more.get("tool_calls"))
         found["usage"] = entry.get("usage_metadata") or about.get("token_usage") or about.get("usage")
         found["model"] = about.get("model_name") or about.get("model")
         found["reasoning_content"] = more.get("reasoning_content")
@@ -156,8 +159,12 @@ def _gemini(entry: Entry) -> Iterator[Any]:
 
 def _openinference(entry: Entry) -> Iterator[Any]:
     held = entry["message"]
-    calls = [each.get("tool_call", each) if isinstance(each, dict) else each for each in _list(held, "tool_calls")]
-    parts = [each.get("message_content", each) if isinstance(each, dict) else each for each in _list(held, "contents")]
+    calls = [
+        each.get("tool_call", each) if isinstance(each, dict) else each for each in as_list(held.get("tool_calls"))
+    ]
+    parts = [
+        each.get("message_content", each) if isinstance(each, dict) else each for each in as_list(held.get("contents"))
+    ]
     yield {**held, "content": held.get("content", parts or None), "tool_calls": calls}
 
 
@@ -193,6 +200,31 @@ def _numbered(value: Any) -> Any:
     found = {key: _numbered(each) for key, each in value.items()}
     numbers = [str(number) for number in range(len(found))]
     return [found[number] for number in numbers] if found and found.keys() == set(numbers) else found
+
+
+_MODEL_CALLS: Final = frozenset({"GENERATION", "LLM"})
+_OTHER_ROWS: Final = frozenset(
+    """SPAN EVENT TOOL AGENT CHAIN RETRIEVER EMBEDDING RERANKER GUARDRAIL EVALUATOR PROMPT UNKNOWN""".split()  # noqa: SIM905
+)
+
+
+class Observation(NamedTuple):
+    """What a row of an observability export is."""
+
+    is_model_call: bool
+    is_tool: bool
+    trace: Any
+
+
+def observation(record: Any) -> Observation | None:
+    """Return what a record is in an export of Langfuse's observations or Phoenix's spans; None of any other."""
+    if not isinstance(record, dict):
+        return None
+    trace = record.get("trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id")))
+    kind = record.get("span_kind", record.get("type"))
+    if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
+        return None
+    return Observation(kind in _MODEL_CALLS, kind == "TOOL", trace)
 
 
 def calls_in(text: str) -> tuple[str, list[Any]]:
@@ -255,13 +287,3 @@ def _functioncall(text: str) -> Entry:
 def _either(holder: Mapping[str, Any], key: str) -> Any:
     """Return what stands under a key in camel case, or in snake case."""
     return holder.get(key, holder.get(re.sub("([A-Z])", r"_\1", key).lower()))
-
-
-def _mapping(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = holder.get(key)
-    return found if isinstance(found, dict) else {}
-
-
-def _list(holder: Mapping[str, Any], key: str) -> list[Any]:
-    found = holder.get(key)
-    return found if isinstance(found, list) else []

@@ -36,6 +36,12 @@ def _usable(value: Any) -> str | None:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def names_task(value: Any) -> bool:
+    """Return whether an id is that of a task, not one of an answer or a request."""
+    name = _usable(value)
+    return name is not None and not name.startswith(_REQUESTS)
+
+
 def identity(
     record: Mapping[str, Any],
     request: Mapping[str, Any],

@@ -7,9 +7,10 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import attrs
+import msgspec
 
 from gradestack import (
     ABSENT,
@@ -23,6 +24,7 @@ from gradestack import (
     Shard,
     Source,
     Status,
+    ToolSpec,
     read_records,
     replace,
 )
@@ -37,13 +39,13 @@ from gradestack.jsonio import (
     record_ranges,
     whole_lines,
 )
-from gradestack_plugins.readers.chat import dialect
+from gradestack_plugins.readers.chat import dialect, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
-from gradestack_plugins.readers.chat.identity import Identity, stems
+from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity, names_task, stems
 from gradestack_plugins.readers.chat.mapping import fields_of, form_sample, mapped
-from gradestack_plugins.readers.chat.names import FIRST, Guess, guess, notes_on
+from gradestack_plugins.readers.chat.names import FIRST, Guess, decoded, guess, notes_on
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader
-from gradestack_plugins.readers.chat.usage import said_usage
+from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 
 Form = Literal["records", "lists", "entries", "document"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
@@ -104,15 +106,39 @@ def _beside(found: Guess) -> dict[str, str]:
     return {field: place for field, place in found.columns.items() if field.partition(".")[0] in kinds}
 
 
+class Answer(NamedTuple):
+    """One answer to a request."""
+
+    run: int | str | None
+    """Which of several."""
+    entries: list[Any]
+    """Its messages or items."""
+    reason: Any = None
+    """Why it ended, as recorded."""
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A request, and what came of it."""
+
+    request: Mapping[str, Any] = NOTHING
+    response: Mapping[str, Any] = NOTHING
+    entries: list[Any] = msgspec.field(default_factory=list)
+    """Messages and items of the request."""
+    answers: tuple[Answer, ...] = ()
+    error: Any = None
+    """What the log says in the place of an answer."""
+
+
 class ChatLogs(StepReader):
     """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
 
-    A format names its ``dialect`` and writes :meth:`samples_of_record`.
+    A format names its ``dialect`` and writes :meth:`exchange_of` and :meth:`ended_of`.
 
     Beside the messages, ids, verdicts and what was expected are recognised by their names (``own_data@1``).
 
     Attributes:
         dialect: Whose logs it reads.
+        part: What a part of a message is called in remarks.
         known: Keys of its requests, answers and logs.
     """
 
@@ -121,11 +147,51 @@ class ChatLogs(StepReader):
     empty_answers = True
     behind_others = 0.95
     dialect: ClassVar[dialect.Name]
+    part: ClassVar[str] = "part"
     known: ClassVar[frozenset[str]] = frozenset()
 
-    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterable[Sample]:
-        """Return the samples of one record: an object, or the list of messages or items of a conversation."""
+    def exchange_of(self, record: Any) -> Exchange:
+        """Return what a record holds: an object, or the list of messages or items of a conversation."""
         raise NotImplementedError
+
+    def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
+        """Return how a run ended, by its last answer; None where it says nothing, or waits for results."""
+        raise NotImplementedError
+
+    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
+        """Yield the samples of one record, one for each of its answers."""
+        exchange = self.exchange_of(record)
+        whole = NOTHING if isinstance(record, list) else record
+        known = identity(whole, exchange.request, exchange.response, made=made, known=self.known)
+        answers = exchange.answers
+        if len(answers) < 2:
+            yield self._sample(exchange, answers[0] if answers else Answer(None, []), known, source)
+            return
+        for answer in answers:
+            run = answer.run if known.run is None else f"{known.run}:{answer.run}"
+            shared = known._replace(run=run, cluster=known.cluster or known.id)
+            yield self._sample(exchange, answer, shared, source)
+            known = known._replace(remarks=NOTHING)  # those of the record are said once
+
+    def _sample(self, exchange: Exchange, answer: Answer, known: Identity, source: Source) -> Sample:
+        talk, several = Conversation(self.part), len(exchange.answers) > 1
+        talk.read([*exchange.entries, *answer.entries])
+        request, response = exchange.request, exchange.response
+        model = response.get("model") or request.get("model")
+        usage = response.get("usage") or request.get("usage")
+        if several and usage is not None and answer is exchange.answers[0]:
+            talk.remark("usage_of_several_choices")
+        waiting = any(call.status is None for call in talk.calls)
+        more: dict[str, Any] = {
+            "model": model if isinstance(model, str) else None,
+            "tools": tools_of(talk, request, response),
+            "usage": None if several else usage_of(usage),
+            "agent_usage": usage,
+            "ended": self.ended_of(exchange, answer.reason, waiting=waiting),
+        }
+        if exchange.error is not None:
+            more |= broken(exchange.error, "the request failed")
+        return log_sample(known, talk, source, **more)
 
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
@@ -175,9 +241,7 @@ class ChatLogs(StepReader):
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            guessed = self._guessed(given, form)
-            steps = form == "records" and any(map(_is_exchange, islice(_values(given), FIRST)))
-            extra = {"form": form, "stem": stem, "beside": _beside(guessed), "steps": steps}
+            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
     def _guessed(self, given: Input, form: Form) -> Guess:
@@ -189,6 +253,11 @@ class ChatLogs(StepReader):
         if form != "records":
             return Guess()
         return guess(map(self._own_keys, islice(_values(given), FIRST)))
+
+    def holds_steps(self, given: Input) -> bool:
+        """Return whether one of the first records is a request with its response, which has no id of its own."""
+        is_file = given.path.is_file()  # else planning says so
+        return is_file and _form_of_file(given.path) == "records" and any(map(_is_exchange, islice(_values(given), 10)))
 
     def _own_keys(self, record: Any) -> dict[str, Any]:
         """Return what of a record is not the format's, its messages, and the id of its session."""
@@ -214,7 +283,7 @@ class ChatLogs(StepReader):
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
         if index == STEPS:
-            found = (each for each in found if shard.extra["steps"] and _is_exchange(each.value))
+            found = (each for each in found if _is_exchange(each.value))
         read = self._entries if form == "entries" else self._records
         samples = read(shard, partial(of_record, stem), found)
         return samples if index == STEPS else self.merged(samples, (index or {}).get(shard.input.shown))
@@ -299,8 +368,10 @@ _ANSWERED: Final = frozenset({"response", "completion", "output", "message"})
 
 
 def _is_exchange(record: Any) -> bool:
-    """Return whether a record is a request with its response."""
-    return isinstance(record, dict) and bool(_ASKED & record.keys() and _ANSWERED & record.keys())
+    """Return whether a record is a request with its response, and has no id of its own."""
+    if not isinstance(record, dict) or not (_ASKED & record.keys() and _ANSWERED & record.keys()):
+        return False
+    return not any(names_task(record.get(key)) for key in ("custom_id", "task_id", "id"))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -312,6 +383,52 @@ def _listed(value: Any) -> list[Any]:
 def type_of(raw: Any) -> Any:
     """Return what an entry says it is; None of what is no object."""
     return raw.get("type") if isinstance(raw, dict) else None
+
+
+def body_of(value: Any) -> Mapping[str, Any]:
+    """Return the object that a request or an answer is, also one that is logged as text or as a ``body``."""
+    for _ in range(2):
+        value = decoded(value)
+        if isinstance(value, dict) and "body" in value:
+            value = value["body"]
+    return value if isinstance(value, dict) else NOTHING
+
+
+_SERVERS: Final = frozenset({"mcp", "mcp_toolset"})
+"""Types of tools that stand for all that a server lists."""
+
+
+def tools_of(talk: Conversation, *parts: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
+    """Return the tools of a request, or those its answer names; what MCP servers listed is added."""
+    for part in parts:
+        if isinstance(part.get("functions"), list) and part["functions"]:
+            talk.remark("functions")
+        if isinstance(part.get("tools"), list):
+            offered = [each for each in part["tools"] if not talk.listed or type_of(each) not in _SERVERS]
+            return tuple(_tools([*offered, *talk.listed], talk))
+    return tuple(_tools(talk.listed, talk)) if talk.listed else None
+
+
+def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
+    """Yield functions (wrapped or flat), custom tools, those of an MCP server, and built-in ones by their type."""
+    for raw in raws:
+        kind = type_of(raw)
+        inside = raw.get("tools") if kind == "namespace" else None
+        if isinstance(inside, list):
+            yield from _tools(inside, talk)
+            continue
+        custom = raw.get("custom") if isinstance(raw, dict) else None
+        found = tool_spec(custom if isinstance(custom, dict) else raw)
+        if (
+            found is None
+            and isinstance(kind, str)
+            and kind not in {"function", "custom", "mcp_toolset", "mcp", "namespace"}
+        ):
+            found = ToolSpec(name=kind)
+        if found is None:
+            talk.remark(kind_of("tool", kind))
+        else:
+            yield found
 
 
 def failed_status(response: Any) -> str | None:

@@ -11,11 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
-from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
-from gradestack_plugins.readers.chat.decoder import conversation_of
-from gradestack_plugins.readers.chat.forms import glaive
-from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded
-from gradestack_plugins.readers.chat.usage import said_usage
+from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of, kind_of
+from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
+from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
@@ -77,9 +75,8 @@ def _data(value: Any, field: str) -> Any:
 
 
 def _talk(value: Any, field: str) -> Any:
-    """Return the messages of a conversation; text is decoded."""
-    spoken = glaive(value)
-    return _data(value, field) if spoken is None else spoken
+    """Return the messages of a conversation, or the text that is one of them."""
+    return _text_or_data(talk_of(value), field)
 
 
 def _text_or_data(value: Any, field: str) -> Any:
@@ -125,7 +122,7 @@ def _score(value: Any, _: str = "") -> Any:
 Cell = Callable[[Any, str], Any]
 FIELDS: Final[Mapping[str, Cell]] = {
     **dict.fromkeys(("cluster", "model", "agent_id", "ended", "text", "label"), _text),
-    "messages": _talk,
+    **dict.fromkeys(("messages", "prior_messages"), _talk),
     **dict.fromkeys(("turns", "tools", "children"), _data),
     "calls": _made,
     **dict.fromkeys(("facets", "trace", "usage", "recorded"), _data),
@@ -319,7 +316,7 @@ def sample_of(
     remarks = left_out(record, frozenset(each.steps[0] for each in fields))
     if "id" not in form:
         remarks["id_made"] = 1
-    messages = form.pop("messages", None)
+    messages = _whole(form.pop("prior_messages", None), form.pop("messages", None))
     sample = form_sample({"id": made, **form}, source)
     if isinstance(sample, BadRecord):
         return replace(sample, native=record)
@@ -333,10 +330,24 @@ def sample_of(
         if sample.model is None and talk.model is not None:
             changes["model"] = talk.model
     if isinstance(sample.agent_usage, dict) and sample.agent_usage and sample.usage is None:
-        remarks["usage:other"] = 1
+        changes["usage"] = usage_of(sample.agent_usage)
+        remarks |= {"usage:other": 1} if changes["usage"] is None else {}
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
     return replace(sample, remarks=remarks, **changes)
+
+
+def _whole(before: Any, messages: Any) -> Any:
+    """Return the messages of a conversation, those before an answer and the answer."""
+    if before is None:
+        return _data(messages, "messages") if isinstance(messages, str) else messages
+    asked, said = (
+        [{"role": role, "content": each}] if isinstance(each, str) else [] if each is None else each
+        for role, each in (("user", before), ("assistant", messages))
+    )
+    if not isinstance(asked, list) or not isinstance(said, list):
+        raise ValueError("messages: expected a list of messages")  # noqa: TRY004 - what makes a bad record
+    return said if said[: len(asked)] == asked else [*asked, *said]
 
 
 def _said(sample: Sample, talk: Conversation, predicted: Any) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
 from gradestack_plugins.readers.chat import dialect, text_of
-from gradestack_plugins.readers.chat.forms import glaive, nested
+from gradestack_plugins.readers.chat.forms import glaive, nested, observation
 
 OWN_DATA: Final = "own_data@1"
 """Name and version of the table."""
@@ -19,7 +20,10 @@ FIRST: Final = 1000
 """Records of an input that are looked at."""
 _LARGEST: Final = 8 * 1024 * 1024
 """Characters of all records together that are looked at."""
-_SESSIONS: Final = ("conversation_id", "thread_id", "session_id", "trace_id", "$.config.configurable.thread_id")
+_SESSIONS: Final = (
+    *("conversation_id", "thread_id", "session_id", "trace_id"),
+    *("$.config.configurable.thread_id", "$.context.trace_id"),
+)
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
 messages: messages conversation conversations history transcript trajectory items new_items chat dialog
@@ -33,8 +37,9 @@ expected.calls: expected.calls expected_calls expected_tool_calls expected_tools
 expected.text: expected.text expected expected_answer expected_output reference reference_answer reference_output
   ground_truth ground_truth_answer ground_truth_output gold gold_answer gold_output target label answer
 id: id task_id case_id test_id question_id example_id conversation_id thread_id session_id custom_id trace_id uuid case
-  $.metadata.task_id $.config.configurable.thread_id
-model: model model_name provided_model_name $.provider.id
+  $.metadata.task_id $.config.configurable.thread_id $.context.trace_id
+model: model model_name provided_model_name $.provider.id $.attributes.llm.model_name
+usage: usage usage_details $.attributes.llm.token_count
 recorded: success passed pass
 """
 _NAMES: Final[Mapping[str, Sequence[str]]] = {
@@ -42,6 +47,13 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
     for field, _, names in (line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n"))
 }
 """Field -> names, the first that is there wins. A name that begins with ``$`` is a path."""
+_STEPS: Final = (
+    ("input", "output"),
+    ("inputs", "outputs"),
+    ("$.attributes.llm.input_messages", "$.attributes.llm.output_messages"),
+    ("input", "new_items"),
+)
+"""Where a history and what followed it stand, each beside the other."""
 _NO_TOOL: Final = frozenset({"", "none", "no_tool", "-"})
 _CALL_NAMES: Final = ("name", "tool", "tool_name", "function")
 _ARGUMENTS: Final = ("arguments", "args", "input", "tool_input", "input_parameters", "parameters", "kwargs")
@@ -98,11 +110,19 @@ def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a call with its name and arguments under these keys, whatever they are called; the rest as it is."""
     function = entry.get("function")
     if isinstance(function, Mapping):
-        return {**entry, "function": usual_call(function)}
-    keys = {plain_name(str(key)): key for key in reversed(list(entry))}
+        usual = usual_call(function)
+        return entry if usual is function else {**entry, "function": usual}
+    called = _usual_names(tuple(entry))
+    return {called.get(key, key): value for key, value in entry.items()} if called else entry
+
+
+@lru_cache(maxsize=1024)
+def _usual_names(keys: tuple[Any, ...]) -> Mapping[str, str]:
+    """Return which keys of a call are its name and arguments by another word: calls repeat the same few."""
+    plain = {plain_name(str(key)): key for key in reversed(keys)}
     names = (("name", _CALL_NAMES), ("arguments", _ARGUMENTS))
-    called = {next((keys[each] for each in map(plain_name, of) if each in keys), name): name for name, of in names}
-    return {called.get(key, key): value for key, value in entry.items()}
+    found = {next((plain[each] for each in map(plain_name, of) if each in plain), name): name for name, of in names}
+    return {key: name for key, name in found.items() if key != name}
 
 
 def call_of(entry: Any) -> tuple[Any, list[str]]:
@@ -125,21 +145,30 @@ def call_of(entry: Any) -> tuple[Any, list[str]]:
 
 
 def usual_record(record: Any) -> Any:
-    """Return a record whose keys are paths as objects, a list as the messages it is; anything else as it is."""
+    """Return a span whose keys are paths as objects, a list as the messages it is; anything else as it is."""
     if isinstance(record, list):
         return {"messages": record}
-    if isinstance(record, dict) and any(str(key).startswith(("attributes.", "context.")) for key in record):
+    if isinstance(record, dict) and "context.trace_id" in record:
         return nested(record)
     return record
 
 
 def talk_of(value: Any) -> Any:
     """Return the messages that a value, JSON or glaive's text of them holds; anything else as it is."""
-    return decoded(value) if (spoken := glaive(value)) is None else spoken
+    if (spoken := glaive(value)) is not None:
+        return spoken
+    found = decoded(value)
+    if isinstance(found, dict):
+        found = found["messages"] if isinstance(found.get("messages"), list) else [found]
+    return found
 
 
 def _is_talk(value: Any) -> bool:
     return dialect.of_entries(talk_of(value)) is not None
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, str) or _is_talk(value)
 
 
 def _are_calls(value: Any) -> bool:
@@ -179,6 +208,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "expected.text": _is_scalar,
     "id": _is_id,
     "model": lambda value: isinstance(value, str),
+    "usage": lambda value: isinstance(decoded(value), dict),
     "recorded": _is_verdict,
 }
 
@@ -226,10 +256,13 @@ class _Columns:
     def places(self, field: str) -> Iterator[str]:
         """Yield where a field may stand, in the order of the table."""
         for name in _NAMES[field]:
-            column = self.by_name.get(plain_name(name.removeprefix("$.")))
-            place = column if column is not None else name if name.startswith("$") else None
+            place = self.place(name)
             if place is not None and self.fits(place, _FITS[field], empty=field in {"calls", "expected.calls"}):
                 yield place
+
+    def place(self, name: str) -> str | None:
+        """Return where what is called so stands: a column, or else a path."""
+        return self.by_name.get(plain_name(name.removeprefix("$.")), name if name.startswith("$") else None)
 
     def fits(self, place: str, fits: Callable[[Any], bool], *, empty: bool = False) -> bool:
         """Return whether most of what stands at a place is of a form; if there is nothing, whether that will do."""
@@ -258,7 +291,8 @@ def guess(
         own: What knows the fields of a sample by name: columns called as these are taken first.
         fitting: Whether a column is taken for messages, calls or answers only where it holds them.
     """
-    columns = _Columns(list(beginning(records)))
+    first = list(beginning(records))
+    columns = _Columns([each for each in first if getattr(observation(each), "is_model_call", False)] or first)
     found = {name: name for name in columns.names if own(name) is not None and name not in _TABLED}
     taken: set[str] = set()
 
@@ -271,6 +305,12 @@ def guess(
                 rest.append((called or field, left[0], left[1:]))
 
     rest: list[tuple[str, str, list[str]]] = []
+    for before, after in ((columns.place(one), columns.place(other)) for one, other in _STEPS):
+        asked = _is_answer if after == "new_items" else _is_talk  # beside which a question may be text
+        if before and after and columns.fits(before, asked) and columns.fits(after, _is_answer):
+            found |= {"prior_messages": before, "messages": after}
+            taken |= {before, after}
+            break
     take("messages", columns.places("messages"))
     take("text", columns.places("text"))
     take("expected.calls", (each for each in columns.places("expected.calls") if _says_calls(columns, each)))
@@ -290,6 +330,7 @@ def guess(
         found.pop("state", None)
     take("input", columns.places("input"))
     take("model", columns.places("model"))
+    take("usage", columns.places("usage"))
     for place in islice(columns.places("recorded"), 1):
         take(f"recorded.{plain_name(place)}", [place])
     _identify(columns, found)
@@ -326,7 +367,10 @@ def _differ(columns: _Columns, one: str, other: str) -> bool:
 def _identify(columns: _Columns, found: dict[str, str]) -> None:
     """Find the id; that of conversations whose records ask different questions is the cluster."""
     sessions = set(map(plain_name, _SESSIONS))
+    exported = any(observation(each) is not None for each in columns.records)
     for place in columns.places("id"):
+        if exported and plain_name(place) not in sessions:
+            continue
         is_cluster = plain_name(place) in sessions and _ask_differently(columns, found, place)
         found.setdefault("cluster" if is_cluster else "id", place)
 
@@ -344,7 +388,8 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
     """Return what a record asks: its question, or the first message of the user."""
     if "input" in found:
         return compact(path_value(record, path_steps(found["input"])))
-    talk = talk_of(path_value(record, path_steps(found["messages"]))) if "messages" in found else None
+    place = found.get("prior_messages", found.get("messages"))
+    talk = None if place is None else talk_of(path_value(record, path_steps(place)))
     for entry in talk if isinstance(talk, list) else ():
         if isinstance(entry, Mapping) and entry.get("role") == "user":
             return text_of(entry.get("content")) or compact(entry.get("content"))

@@ -170,11 +170,16 @@ class StepReader(RecordReader):
 
     def index(self, inputs: Inputs) -> Any:
         """Return by input what becomes of its model calls."""
-        return {each.shown: self._joined(each).changes for each in inputs.data if self.merge}
+        return {each.shown: self._joined(each).changes for each in inputs.data if self.merge and self.holds_steps(each)}
 
     def notes_on_steps(self, inputs: Inputs) -> list[str]:
         """Return what the model calls of each input are put together into, in words."""
-        return [note for each in inputs.data if self.merge and (note := self._joined(each).note)]
+        found = (self._joined(each).note for each in inputs.data if self.merge and self.holds_steps(each))
+        return list(filter(None, found))
+
+    def holds_steps(self, given: Input) -> bool:
+        """Return whether an input begins with model calls; any other is not read for them."""
+        raise NotImplementedError
 
     def _joined(self, given: Input) -> Joined:
         shards = self.plan(Inputs(data=(given,)), None)
@@ -182,12 +187,15 @@ class StepReader(RecordReader):
         return put_together(each for each in found if isinstance(each, Sample) and each.run is None)
 
     def merged(
-        self, samples: Iterable[Sample | BadRecord], changes: Mapping[int, Mapping[str, Any] | None] | None
+        self, samples: Iterator[Sample | BadRecord], changes: Mapping[int, Mapping[str, Any] | None] | None
     ) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of an input with its model calls put together."""
-        for each in samples:
-            place = None if isinstance(each, BadRecord) or each.source is None else each.source.ordinal
-            if not changes or place is None or place not in changes:
-                yield each
-            elif (change := changes[place]) is not None and isinstance(each, Sample):
-                yield replace(each, **change)
+        """Return the samples of an input with its model calls put together."""
+        return samples if not changes else filter(None, (_changed(each, changes) for each in samples))
+
+
+def _changed(sample: Sample | BadRecord, changes: Mapping[int, Mapping[str, Any] | None]) -> Sample | BadRecord | None:
+    """Return a sample as the run it ends, None where it is a part of one."""
+    if isinstance(sample, BadRecord) or sample.source is None:
+        return sample
+    change = changes.get(sample.source.ordinal, {})
+    return None if change is None else replace(sample, **change) if change else sample

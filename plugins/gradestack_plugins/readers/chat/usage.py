@@ -29,9 +29,12 @@ def count_of(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _first(places: Iterable[Mapping[str, Any]], names: Iterable[str]) -> int | None:
-    held = (count_of(place.get(name)) for place in places for name in names)
-    return next((each for each in held if each is not None), None)
+def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
+    for place in places:
+        for name in names:
+            if name in place and (found := count_of(place[name])) is not None:
+                return found
+    return None
 
 
 def usage_of(raw: Any) -> Usage | None:
@@ -46,11 +49,9 @@ def usage_of(raw: Any) -> Usage | None:
     into, out = count_of(raw.get(asked)), count_of(raw.get(said))
     if into is None and out is None:
         return None
-    held = [_details(raw, asked), _details(raw, said)]
-    read, written, thought = (
-        _first([place, raw], names)
-        for place, names in zip((held[0], held[0], held[1]), (_READ, _WRITTEN, _THOUGHT), strict=True)
-    )
+    of_input = _details(raw, asked)
+    read, written = _first(_READ, of_input, raw), _first(_WRITTEN, of_input, raw)
+    thought = _first(_THOUGHT, _details(raw, said), raw)
     if asked == "input_tokens" and {"cache_read_input_tokens", "cache_creation_input_tokens"} & raw.keys():
         into = None if into is None else into + (read or 0) + (written or 0)
     if said in {"candidatesTokenCount", "candidates_token_count"}:

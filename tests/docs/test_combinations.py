@@ -41,6 +41,7 @@ ACTIONS = {"actions": [{"name": "f", "arguments": {"x": 1}}]}
 SIMULATION = {"id": "s", "task_id": "t", "trial": 0, "reward_info": {"reward": 1.0}, "messages": TALK[:1]}
 STEP = {"workflow_id": "w", "step_id": 1, "agent": "user", "agent_type": "user", "data": {"content": "hi"}}
 SCENARIO = {"metadata": {}, "steps": [STEP]}
+EVALUATED = {"id": "t", "epoch": 1, "messages": TALK, "scores": {"match": {"value": "C"}}}
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,7 @@ def files(tmp_path):
         ),
         "bfcl": ("result/m/BFCL_v4_multiple_result.json", {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]}),
         "orchestrationbench_scenario": ("1.yaml", SCENARIO),
+        "inspect": ("inspect.json", {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]}),
     }
     found = {
         "tau_bench": EXAMPLES / "airline/results.json",

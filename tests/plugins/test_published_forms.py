@@ -20,7 +20,7 @@ def samples_of(path):
     return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
 
 
-@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz"])
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect"])
 def test_a_published_file_gives_its_samples(folder):
     """Ids, calls, text, tools, usage and references, by its name alone; of BFCL also by its directory."""
     place = reference("formats") / folder
@@ -43,7 +43,7 @@ def test_a_published_file_gives_its_samples(folder):
                 assert wanted.get("recorded", {}).items() <= dict(sample.recorded).items()
 
 
-@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz"])
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz", "inspect"])
 def test_a_published_file_gives_a_page(folder, tmp_path):
     """By one call, without naming anything else."""
     place = reference("formats") / folder

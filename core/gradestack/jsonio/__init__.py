@@ -26,6 +26,7 @@ from gradestack.jsonio.records import iter_records as iter_records
 from gradestack.jsonio.records import record_ranges as record_ranges
 from gradestack.jsonio.records import whole_lines as whole_lines
 from gradestack.jsonio.values import JsonProblem as JsonProblem
+from gradestack.jsonio.values import TooLong as TooLong
 from gradestack.jsonio.values import as_count as as_count
 from gradestack.jsonio.values import as_list as as_list
 from gradestack.jsonio.values import as_map as as_map
@@ -35,6 +36,7 @@ from gradestack.jsonio.values import check_depth as check_depth
 from gradestack.jsonio.values import check_utf8 as check_utf8
 from gradestack.jsonio.values import compact as compact
 from gradestack.jsonio.values import dumps as dumps
+from gradestack.jsonio.values import exceeds_limit as exceeds_limit
 from gradestack.jsonio.values import is_number as is_number
 from gradestack.jsonio.values import loads as loads
 from gradestack.jsonio.values import same as same

@@ -16,7 +16,7 @@ import msgspec
 
 from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
-from gradestack.jsonio.values import TooLong
+from gradestack.jsonio.values import TooLong, exceeds_limit
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOT_REGULAR = "not a regular file"
@@ -53,10 +53,9 @@ def read_regular(path: Path) -> bytes:
     Raises:
         OSError: As of :func:`open_regular`.
     """
-    most = IN_FORCE.get().limits.record_bytes
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        return file.read() if most is None or size <= most else TooLong(b"", size)
+        return TooLong(b"", size) if exceeds_limit(size) else file.read()
 
 
 _LOOKED_AT = 64

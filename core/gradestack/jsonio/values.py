@@ -135,6 +135,12 @@ class TooLong(bytes):
         return self
 
 
+def exceeds_limit(size: int) -> bool:
+    """Return whether a record of so many bytes is above ``limits.record_bytes``."""
+    most = IN_FORCE.get().limits.record_bytes
+    return most is not None and size > most
+
+
 def too_long(size: int) -> str:
     """Return what is said of a record of so many bytes."""
     return f"{size:,} bytes long, more than {IN_FORCE.get().limits.record_bytes:,} (limits.record_bytes)"

@@ -8,7 +8,8 @@ _STACKS = {
     "auto": "By what the data expects: calls, texts, labels, a recorded verdict; without any, trajectory",
     "exact_match": "Answers equal to the expected text",
     "classification": "Labels, or names of tools: accuracy, F1 by class, confusion matrix",
-    "recorded": "The verdict that was recorded with each run",
+    "recorded": "The verdict that was recorded with each run, or every recorded score",
+    "scores": "Recorded scores where there are any; without, as auto",
 }
 
 

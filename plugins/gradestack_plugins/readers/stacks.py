@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from gradestack import Sample
+from gradestack.jsonio import is_number
 
 VERDICTS: Final = ("success", "passed", "pass")
 """Names of recorded scores that say whether a run was a success."""
@@ -71,11 +72,26 @@ def classification() -> dict[str, Any]:
 
 
 def recorded(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
-    """Return the stack that takes the verdict that was recorded with each run."""
-    name = next((each for sample in samples() for each in VERDICTS if sample.recorded.get(each) is not None), None)
-    grader = {"kind": "recorded", **({} if name is None else {"metric": name})}
+    """Return the stack that takes the verdict that was recorded with each run; without one, every score by its name."""
+    given = [sample.recorded for sample in samples()]
+    verdict = next((each for found in given for each in VERDICTS if found.get(each) is not None), None)
+    names = [] if verdict else list(dict.fromkeys(name for found in given for name in found if is_number(found[name])))
+    if len(names) < 2:
+        names = [verdict] if verdict else names
+        graders = {"recorded": {"kind": "recorded", **({"metric": names[0]} if names else {})}}
+        figures = {"Passed as recorded" if verdict else "Score as recorded": "recorded.mean"}
+        return {"graders": graders, "outcome": "recorded", "headline": {"figures": figures}}
     return {
-        "graders": {"recorded": grader},
-        "outcome": "recorded",
-        "headline": {"figures": {"Passed as recorded": "recorded.mean"}},
+        "graders": {name: {"kind": "recorded", "metric": name} for name in names},
+        "outcome": names[0],
+        "headline": {"figures": {name: f"{name}.mean" for name in names[:5]}},
     }
+
+
+def scores(samples: Callable[[], Iterable[Sample]] = tuple) -> dict[str, Any]:
+    """Return ``recorded`` where samples have recorded scores, else ``auto``."""
+    return {"stack": "recorded" if any(map(is_number, _scores(samples()))) else "auto"}
+
+
+def _scores(samples: Iterable[Sample]) -> Iterator[Any]:
+    return (value for sample in samples for value in sample.recorded.values())

@@ -12,8 +12,7 @@ from typing_extensions import override
 from gradestack import JSON, Expectation, Message, Sample, Source, ToolSpec, Usage
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.readers.chat import text_of, tool_spec
-from gradestack_plugins.readers.chat.conversation import text_or_none
-from gradestack_plugins.readers.chat.decoder import ChatConversation
+from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.identity import Identity
 from gradestack_plugins.readers.chat.logs import broken, log_sample
 from gradestack_plugins.readers.chat.usage import count_of
@@ -46,7 +45,7 @@ def header_of(value: Any, *, finished: bool = True) -> Header:
     return Header(model=model, task=task, finished=finished)
 
 
-class _Talk(ChatConversation):
+class _Talk(Conversation):
     """Reads messages whose results may stand beside an error."""
 
     @override

@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import Grade, figures, t_quantile
 from gradestack.comparison.paired import detectable, difference, holm, mcnemar
-from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 

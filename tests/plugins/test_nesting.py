@@ -13,7 +13,7 @@ from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
 from gradestack_plugins.letta.recordings import _without_null as letta_gates
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
 from gradestack_plugins.trajectory.calls import _plain as told_call
-from gradestack_plugins.trajectory.schemas import _encodable as encodable
+from gradestack_plugins.trajectory.tool_schema import _encodable as encodable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 3000

@@ -17,7 +17,7 @@ from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage
 from gradestack_plugins.pages.text import brief, natural, number, percent
-from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
 _MOST_LINES, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 7, 40, 12, 8, 80
 _NEITHER = ord(" ")

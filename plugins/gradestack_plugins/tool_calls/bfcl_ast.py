@@ -9,7 +9,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
-from gradestack_plugins.tool_calls.calls import Made
+from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl
 from gradestack_plugins.tool_calls.peers.preset import Preset

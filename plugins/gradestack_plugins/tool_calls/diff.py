@@ -1,17 +1,295 @@
-"""How two calls of one tool differ, argument by argument, by the terms that are set for the tool."""
+"""Two calls of one tool compared, argument by argument, by the terms that are set for the tool."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 import attrs
 
-from gradestack import Rule
-from gradestack_plugins.tool_calls.calls import Arguments, Expected, Made
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves, equal, pointer_to
-from gradestack_plugins.tool_calls.rules import is_met
+from gradestack import ExpectedCall, Rule, ToolCall
+from gradestack.jsonio import JsonProblem, as_number, compact, is_number, loads
+
+Equality = Literal["json", "python", "text"]
+SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+DEEPEST: Final = 1000
+"""Levels of nesting; pointers get as long as arguments are deep."""
+
+
+class Leaves:
+    """The leaves of arguments, by pointer and in order."""
+
+    __slots__ = ("_arguments", "marks")
+
+    def __init__(self, arguments: Mapping[str, Any], equality: Equality) -> None:
+        mark = _MARKS[equality]
+        self._arguments = arguments
+        self.marks: dict[str, Any] = {}
+        """What is equal exactly for equal leaves; an item of a list is no member of an object."""
+        for key, value in arguments.items():
+            pointer = f"/{escaped(key)}"
+            if type(value) in SCALARS:
+                self.marks[pointer] = value if type(value) is str else mark(value)
+                continue
+            for inner, place, each in _walk(pointer, value):
+                self.marks[inner] = mark(each) if place == inner else (place, mark(each))
+
+    def values(self) -> dict[str, Any]:
+        """Return what stands at each pointer."""
+        return {
+            pointer: each
+            for key, value in self._arguments.items()
+            for pointer, _, each in _walk(pointer_to(key), value)
+        }
+
+
+def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield pointer, place and value of each leaf; a place tells items of lists from members of objects."""
+    waiting = [(pointer, pointer, value, 1)]
+    while waiting:
+        pointer, place, value, level = waiting.pop()
+        if type(value) in SCALARS or not value or not isinstance(value, list | tuple | Mapping):
+            yield pointer, place, value
+            continue
+        if level >= DEEPEST:
+            raise RecursionError("nested too deeply")
+        if isinstance(value, Mapping):
+            words = [(escaped(key), each) for key, each in value.items()]
+            inner = [(f"{pointer}/{word}", f"{place}/{word}", each, level + 1) for word, each in words]
+        else:  # no escaped key has "~["
+            inner = [(f"{pointer}/{at}", f"{place}~[{at}", each, level + 1) for at, each in enumerate(value)]
+        inner.reverse()
+        waiting += inner
+
+
+def escaped(key: Any) -> str:
+    """Return a key as a part of a JSON pointer."""
+    text = key if isinstance(key, str) else str(key)
+    return text.replace("~", "~0").replace("/", "~1") if "~" in text or "/" in text else text
+
+
+def pointer_to(key: Any) -> str:
+    """Return the JSON pointer of an argument."""
+    return f"/{escaped(key)}"
+
+
+def _json_mark(value: Any) -> Any:
+    """Numbers by value, true and false only equal to themselves, NaN to nothing."""
+    return ("boolean", value) if value is True or value is False else _python_mark(value)
+
+
+def _python_mark(value: Any) -> Any:
+    """True = 1 = 1.0, NaN equal to nothing."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if value == value else object()  # noqa: PLR0124 - NaN
+    if isinstance(value, Mapping):
+        return ("empty", "object")
+    return ("empty", "list") if isinstance(value, list | tuple) else ("odd", repr(value))
+
+
+def _text_mark(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return "{}"
+    return "[]" if isinstance(value, list | tuple) else str(value)
+
+
+_MARKS: Mapping[Equality, Callable[[Any], Any]] = {"json": _json_mark, "python": _python_mark, "text": _text_mark}
+
+
+def mark_of(value: Any, equality: Equality) -> frozenset[tuple[str, Any]]:
+    """Return what is equal for equal JSON values, and can be in a set."""
+    return frozenset(Leaves({"": value}, equality).marks.items())
+
+
+def equal(left: Any, right: Any, equality: Equality) -> bool:
+    """Return whether two JSON values are equal."""
+    if equality == "text":
+        return str(left) == str(right)
+    if equality == "json" and (isinstance(left, bool) or isinstance(right, bool)):
+        return left is right
+    if type(left) in SCALARS or type(right) in SCALARS:
+        return bool(left == right)
+    return mark_of(left, equality) == mark_of(right, equality)
+
+
+_REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
+
+
+class UnusableRule(ValueError):
+    """A rule that says nothing, or two things."""
+
+
+def check_rules(rules: Mapping[str, Rule]) -> None:
+    """Check that the rules of a call's arguments can be used."""
+    for key, rule in rules.items():
+        if problem := _problem(rule):
+            raise UnusableRule(f"rule of {key}: {problem}")
+
+
+def _problem(rule: Rule) -> str:
+    if rule.ignore and (rule.any_of or rule.compare != "exact" or rule.tolerance is not None):
+        return "ignore takes any value, so it goes with no other condition"
+    if rule.tolerance is not None and rule.compare not in {"exact", "number"}:
+        return f"tolerance is of numbers, and compare is {rule.compare}"
+    if rule.tolerance is not None and not rule.tolerance >= 0:
+        return f"tolerance must be a number of at least 0, got {rule.tolerance}"
+    if rule.compare in {"regex", "schema"} and not rule.any_of:
+        return f"compare {rule.compare} needs any_of, the list of them"
+    for schema in rule.any_of if rule.compare == "schema" else ():
+        if any(word in compact(schema) for word in _REFERENCES):  # a check could then take any time
+            return "references in a schema are not followed; write out what they stand for"
+        try:
+            _validator(schema)
+        except (ValueError, RecursionError) as error:
+            return f"{compact(schema)[:60]} is no schema: {str(error).partition(chr(10))[0]}"
+    for pattern in rule.any_of if rule.compare == "regex" else ():
+        if not isinstance(pattern, str):
+            return f"a pattern is a text, got {compact(pattern)[:60]}"
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            return f"{pattern[:60]!r} is no pattern: {error}"
+    return ""
+
+
+def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -> bool:
+    """Return whether a value is one of those allowed, as the rule compares; where none are named, any is."""
+    return rule.ignore or not allowed or any(_agrees(rule, value, each, equality) for each in allowed)
+
+
+def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
+    compare = rule.compare
+    if compare == "text":
+        return equal(value, wanted, "text")
+    if compare == "regex":
+        return isinstance(value, str) and isinstance(wanted, str) and re.search(wanted, value) is not None
+    if compare == "schema":
+        return _satisfies(value, wanted)
+    if compare == "set" and isinstance(value, list) and isinstance(wanted, list):
+        return {mark_of(each, equality) for each in value} == {mark_of(each, equality) for each in wanted}
+    if compare == "number":
+        left, right = _number(value), _number(wanted)
+        return left is not None and right is not None and _near(left, right, rule.tolerance or 0)
+    if rule.tolerance is not None and is_number(value) and is_number(wanted):
+        return _near(value, wanted, rule.tolerance)
+    return equal(value, wanted, equality)
+
+
+def _near(value: float, wanted: float, tolerance: float) -> bool:
+    try:
+        return value == wanted or abs(value - wanted) <= tolerance
+    except OverflowError:
+        return False
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, or the one a text is."""
+    if isinstance(value, str):
+        try:
+            return as_number(float(value))
+        except ValueError:
+            return None
+    return value if is_number(value) else None
+
+
+def _validator(schema: Any) -> Any:
+    """Return what checks values by a schema: it fetches nothing, and formats are annotations."""
+    import jsonschema_rs  # noqa: PLC0415 - of the rules, only those with a schema need it
+
+    if not isinstance(schema, dict | bool):
+        raise ValueError("expected an object or a boolean")  # noqa: TRY004 - an unusable rule
+    return jsonschema_rs.validator_for(schema, validate_formats=False, retriever=_refuse)
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"{uri} is not fetched")
+
+
+def _satisfies(value: Any, schema: Any) -> bool:
+    """Return whether a value is as a schema says; what the library cannot read, such as half a character, is not."""
+    try:
+        return bool(_validator(schema).is_valid(value))
+    except (ValueError, RecursionError):
+        return False
+
+
+Arguments = dict[str, Any]
+
+
+class Expected:
+    """An expected call."""
+
+    __slots__ = (
+        *("arguments", "compared", "group", "index", "leaves", "name", "names"),
+        *("optional", "raw", "requestor", "rules", "turn"),
+    )
+
+    def __init__(self, index: int, call: ExpectedCall, *, rules: bool = False, requestor: bool = False) -> None:
+        self.index, self.optional, self.group, self.turn = index, call.optional, call.group, call.turn
+        self.names = call.names or (name_of(call.name),)
+        self.name = self.names[0]
+        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
+        self.rules: Mapping[str, Rule] = call.rules if rules and call.rules else {}
+        if self.rules:
+            check_rules(self.rules)
+        self.requestor = call.requestor if requestor else None
+        self.leaves: dict[str, Leaves] = {}
+        """Those compared with calls of a tool, worked out once."""
+
+
+class Made:
+    """A call that was made."""
+
+    __slots__ = ("arguments", "failed", "index", "leaves", "name", "raw", "requestor", "turn")
+
+    def __init__(self, index: int, call: ToolCall) -> None:
+        self.index, self.name, self.requestor, self.turn = index, name_of(call.name), call.requestor, call.turn
+        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        self.failed = call.status in {"error", "denied", "not_run"} or (call.status is None and call.error is not None)
+        self.leaves: dict[frozenset[str], Leaves] = {}
+        """Those compared but for arguments a rule decides, worked out once."""
+
+
+def name_of(name: Any) -> str:
+    """Return a tool's name; what is no text is shown in brackets, so that it equals no text."""
+    return name if isinstance(name, str) else f"({compact(name)})"
+
+
+def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
+    """Return arguments as a dict; none are an empty one."""
+    if type(arguments) is dict:
+        return arguments
+    return dict(arguments) if arguments is not None and isinstance(arguments, Mapping) else {}
+
+
+def _raw_of(call: ToolCall | ExpectedCall) -> str | None:
+    """Return the text of arguments that are no object, None where they are one or there are none."""
+    return call.raw_arguments if call.arguments is None else None
+
+
+def decoded(call: Expected | Made) -> Any:
+    """Return what a call's arguments are: an object, else the JSON value of their text, else the text itself."""
+    if call.raw is None:
+        return call.arguments
+    try:
+        return loads(call.raw)
+    except JsonProblem:
+        return call.raw.strip()
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text can be decoded."""
+    try:
+        loads(text)
+    except JsonProblem:
+        return False
+    return True
+
 
 Mode = Literal["ignore", "exact", "subset", "superset", "rules"]
 Share = tuple[int, int]

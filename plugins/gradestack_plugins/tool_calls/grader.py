@@ -9,14 +9,20 @@ import attrs
 from typing_extensions import override
 
 from gradestack import ExpectedCall, Fault, Grade, Grader, Inputs, Reader, Sample, ToolCall, failed, replace, skipped
-from gradestack_plugins.tool_calls.calls import Expected, Made, name_of
-from gradestack_plugins.tool_calls.diff import Mode, ToolTerms, value_of
-from gradestack_plugins.tool_calls.leaves import Equality
+from gradestack_plugins.tool_calls.diff import (
+    Equality,
+    Expected,
+    Made,
+    Mode,
+    ToolTerms,
+    UnusableRule,
+    name_of,
+    value_of,
+)
 from gradestack_plugins.tool_calls.matching import FigureName, Matching, Options, Order, TooManyCalls
 from gradestack_plugins.tool_calls.outcomes import ONE, ZERO, Scored, explanation_of, figures_of, scored
 from gradestack_plugins.tool_calls.peers.preset import Preset
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
-from gradestack_plugins.tool_calls.rules import UnusableRule
 
 _SIDES = frozenset({"assistant", "user"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})

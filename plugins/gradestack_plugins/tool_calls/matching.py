@@ -9,9 +9,20 @@ from typing import Literal, NamedTuple
 import attrs
 
 from gradestack_plugins.tool_calls.assignment import Chosen, Weights, heaviest, in_groups, in_order, rows_by_group
-from gradestack_plugins.tool_calls.calls import Expected, Made
-from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Mode, Share, Terms, ToolTerms, diff_of, share_of, value_of
-from gradestack_plugins.tool_calls.leaves import Equality
+from gradestack_plugins.tool_calls.diff import (
+    NOTHING,
+    Diff,
+    Equality,
+    Expected,
+    Made,
+    Mode,
+    Share,
+    Terms,
+    ToolTerms,
+    diff_of,
+    share_of,
+    value_of,
+)
 
 Order = Literal["strict", "in_order", "any"]
 FigureName = Literal["f1", "precision", "recall"]

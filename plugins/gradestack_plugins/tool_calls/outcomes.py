@@ -9,9 +9,7 @@ from math import lcm
 from typing import Any, NamedTuple, cast
 
 from gradestack import ABSENT, JSON, Item, Reason
-from gradestack_plugins.tool_calls.calls import Expected, Made
-from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Share
-from gradestack_plugins.tool_calls.leaves import Leaves
+from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Leaves, Made, Share
 from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
 
 ARGUMENTS = ("right", "wrong", "missing", "unknown")

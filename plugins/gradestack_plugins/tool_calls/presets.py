@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack import Fault, Grade, Outcome, Sample, ToolCall, failed, replace, skipped, suggest
-from gradestack_plugins.tool_calls.calls import Expected, Made
+from gradestack_plugins.tool_calls.diff import Expected, Made
 from gradestack_plugins.tool_calls.matching import WIDE, TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl, frameworks, promptfoo
 from gradestack_plugins.tool_calls.peers.frameworks import hashable

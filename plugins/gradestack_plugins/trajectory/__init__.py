@@ -10,19 +10,25 @@ from gradestack import Component, Kind, hookimpl
 _HERE = "gradestack_plugins.trajectory"
 _GRADERS = {
     "tool_success": (
-        "ToolSuccess",
+        "calls:ToolSuccess",
         "Share of executed tool calls that did not end in an error; retries and recoveries",
     ),
-    "tool_schema": ("ToolSchema", "Share of tool calls that are valid against the JSON Schema of the run's own tools"),
-    "tool_policy": ("ToolPolicy", "Share of a policy's rules that hold in a run: tools, counts, order, repeats"),
-    "repeats": ("CallRepeats", "Share of tool calls that do not repeat the one before them; loops of calls"),
-    "usage": ("RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
+    "tool_schema": (
+        "tool_schema:ToolSchema",
+        "Share of tool calls that are valid against the JSON Schema of the run's own tools",
+    ),
+    "tool_policy": (
+        "tool_policy:ToolPolicy",
+        "Share of a policy's rules that hold in a run: tools, counts, order, repeats",
+    ),
+    "repeats": ("calls:CallRepeats", "Share of tool calls that do not repeat the one before them; loops of calls"),
+    "usage": ("usage:RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
 }
 _AGGREGATORS = {
-    "tool_outcomes": ("tool_success:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
+    "tool_outcomes": ("calls:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
     "call_validity": ("tool_schema:CallValidity", "Calls valid against their tools' schemas, by tool; violations"),
     "policy_checks": ("tool_policy:PolicyChecks", "Runs within the whole policy, and by check"),
-    "loops": ("repeats:Loops", "Runs with a loop, repeated calls, and the longest run of identical ones"),
+    "loops": ("calls:Loops", "Runs with a loop, repeated calls, and the longest run of identical ones"),
     "usage_totals": ("usage:UsageTotals", "Total, mean and range of every figure of usage"),
 }
 
@@ -31,11 +37,12 @@ _AGGREGATORS = {
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
     what = "What needs no reference: how tool calls went, and what runs took"
-    parts: list[tuple[Kind, str, str, str]] = [
-        ("grader", key, f"{key}:{name}", text) for key, (name, text) in _GRADERS.items()
+    kinds: tuple[tuple[Kind, Any], ...] = (("grader", _GRADERS), ("aggregator", _AGGREGATORS))
+    found = [
+        Component(kind=kind, name=name, target=f"{_HERE}.{path}", summary=text)
+        for kind, parts in kinds
+        for name, (path, text) in parts.items()
     ]
-    parts += [("aggregator", key, path, text) for key, (path, text) in _AGGREGATORS.items()]
-    found = [Component(kind=k, name=key, target=f"{_HERE}.{path}", summary=text) for k, key, path, text in parts]
     return (*found, Component(kind="stack", name="trajectory", target=f"{_HERE}:trajectory", summary=what))
 
 

@@ -1,10 +1,11 @@
-"""Calls as these graders count them: how one ended, and which of a run's calls are judged."""
+"""Graders of how calls went: ``tool_success`` and ``repeats``, and what a call is to all graders of this family."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from math import isfinite
 from typing import Any, ClassVar, Final, Literal
 
@@ -15,19 +16,25 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
+    Figure,
     Grade,
+    Grader,
     Grades,
     Item,
     Numbers,
+    Outcome,
+    Reason,
     Sample,
     TaskNumbers,
     ToolCall,
     ratio,
     ratio_interval,
+    replace,
     skipped,
     valid_confidence,
 )
-from gradestack.jsonio import dumps
+from gradestack.jsonio import compact, dumps
+from gradestack_plugins.readers.chat.results import ERRORS, error_form
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
 STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
@@ -210,3 +217,253 @@ def member_intervals(
                 member = name.removeprefix(below)
                 cells.setdefault(member, Counter())[divisor, known.get(above + member, 0)] += times
     return {member: {**ratio_interval(each, confidence=confidence)} for member, each in cells.items()}
+
+
+_SHOWN = 300
+"""Characters of an error's text kept in a reason."""
+_CODES: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
+
+
+def _checked(_: object, field: attrs.Attribute[tuple[str, ...]], patterns: tuple[str, ...]) -> None:
+    for pattern in patterns:
+        if problem := bad_pattern(pattern):
+            raise ValueError(f"{field.name}: {problem}")
+
+
+@attrs.frozen(kw_only=True)
+class ToolSuccess(Grader):
+    """Share of the executed calls that did not end in an error, in [0, 1].
+
+        score = ok / (ok + error)
+
+    Calls that were denied, did not run, or of which no result was recorded were not executed and count in neither.
+    Skipped without recorded calls, without any call, and where no call has a recorded result.
+
+    A call failed when its format says so (``status``, ``is_error``). Otherwise its result is read by the table
+    ``errors@1``: JSON with ``success: false``, ``error``, ``status: failed`` or an HTTP status of 400 to 599, and text
+    that begins as an error does. Each reason names the rule. ``not_errors`` and ``errors`` go before the table.
+
+    ``counts`` has ``calls``, each state (``ok``, ``error``, ``denied``, ``not_run``, ``unknown``), ``retried`` (errors
+    after which the same tool was called again) and ``recovered`` (errors after which it was called with success).
+    ``items`` holds the same by tool. Both profiles are the same.
+
+    Attributes:
+        errors: Regular expressions; a result in which one occurs is an error.
+        not_errors: Regular expressions; a result in which one occurs is none, whatever else applies.
+    """
+
+    version: ClassVar[str] = "2"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    requires: ClassVar[frozenset[str]] = frozenset({"calls"})
+    aggregators: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
+    words: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    errors: tuple[str, ...] = attrs.field(default=(), validator=_checked)
+    not_errors: tuple[str, ...] = attrs.field(default=(), validator=_checked)
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        calls = sample.calls
+        if calls is None:
+            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
+        if not calls:
+            return skipped("no_calls", "the run made no call")
+        by_tool: dict[str, list[State]] = {}
+        reasons = []
+        for call in calls:
+            state, message = self._ended(call)
+            by_tool.setdefault(call.name, []).append(state)
+            if state != "ok":
+                reasons.append(Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN]))
+        items = tuple(_item(name, states) for name, states in by_tool.items())
+        counts = added_up(items)
+        executed = counts["ok"] + counts["error"]
+        if not executed:
+            found = skipped("execution_not_recorded", "no call has a recorded result")
+            return replace(found, counts=counts, reasons=(*found.reasons, *reasons))
+        return Grade(score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons))
+
+    def _ended(self, call: ToolCall) -> tuple[State, str]:
+        """Return how a call ended; of an error its text, behind the rule that found it."""
+        state, error = state_of(call), call.error or ""
+        kind = call.error_type or ""
+        by_table = kind.startswith(ERRORS)
+        if state not in {"ok", "error"} or (state == "error" and not by_table):
+            return state, error
+        if self.errors or self.not_errors:
+            text = call.result if isinstance(call.result, str) else compact(call.result)
+            if any(re.search(pattern, text) for pattern in self.not_errors):
+                return "ok", ""
+            for pattern in self.errors:
+                if re.search(pattern, text):
+                    return "error", f"errors {pattern}: {text}"
+        if call.status is None and (form := error_form(call.result)) is not None:
+            return "error", f"{form.type}: {form.message}"
+        return state, f"{kind}: {error}" if by_table else ""
+
+
+def _item(name: str, states: Sequence[State]) -> Item:
+    counts: dict[str, int] = dict.fromkeys(("calls", *STATES, "retried", "recovered"), 0)
+    counts["calls"] = len(states)
+    succeeds = called = False
+    for state in reversed(states):
+        counts[state] += 1
+        if state == "error":
+            counts["retried"] += called
+            counts["recovered"] += succeeds
+        called, succeeds = True, succeeds or state == "ok"
+    executed = counts["ok"] + counts["error"]
+    if not executed:
+        return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
+    return Item(id=name, score=counts["ok"] / executed, counts=counts)
+
+
+_NONE, _RATE = "no call was executed", "ok / (ok + error)"
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutcomes(CallShare):
+    """Calls by outcome, over all runs and by tool.
+
+    Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
+    (ok + error), over calls, not over runs; None where no call was executed. Its interval leaves out one task at a
+    time.
+    """
+
+    version: ClassVar[str] = "2"
+    figures: ClassVar = (
+        Figure("success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE),
+        Figure("tools.{tool}.success_rate", "Successful calls of a tool", about=_RATE, divisor="executed"),
+    )
+    share, count, divisor, undefined = "success_rate", "ok", "executed", _NONE
+    divisors = ("ok", "error")
+
+    @override
+    def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
+        return {"success_rate": ratio(ok, executed)}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        runs = sum(times for grade, times in grades.counted if grade.score is not None)
+        return {"executed": 0, "runs": runs, **super().compute(grades)}
+
+
+_NAMES: Final = 5
+
+
+@attrs.frozen(kw_only=True)
+class CallRepeats(Grader):
+    """Share of the calls that are not identical to the call before them, in [0, 1]; ``passed`` without a loop.
+
+        score = (calls - repeats) / calls
+
+    Calls are identical when tool and arguments are, whatever the order of keys. A *loop* is a block of up to ``period``
+    calls made at least ``loop`` times in a row: one call, or two in turns, and so on. ``counts`` has ``calls``,
+    ``distinct``, ``repeats`` (identical to the call before), ``longest`` (the longest run of identical calls), and
+    ``loops`` with ``looped``, the calls within one; reasons name each loop and how often it went round. Skipped without
+    recorded calls, and without any. Both profiles are the same.
+
+    Attributes:
+        loop: How many rounds are a loop, at least 2.
+        period: The most calls of a round.
+        count: All calls that were made, or those that were executed.
+        requestor: Whose calls; null for everybody's.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+    requires: ClassVar[frozenset[str]] = frozenset({"calls"})
+    aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    loop: int = 3
+    period: int = 4
+    count: Count = "attempted"
+    requestor: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.loop < 2 or self.period < 1:
+            raise ValueError("loop is at least 2 rounds and period at least 1 call")
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        calls = judged(sample, self.count, self.requestor)
+        if isinstance(calls, Grade):
+            return calls
+        if not calls:
+            return skipped("no_calls", "the run made no call")
+        marks = [mark if (mark := identity_of(call)) is not None else f"#{n}" for n, call in enumerate(calls)]
+        repeats = sum(left == right for left, right in pairwise(marks))
+        loops = list(self._loops(marks))
+        counts = {
+            "calls": len(calls),
+            "distinct": len(set(marks)),
+            "repeats": repeats,
+            "longest": max(len(list(group)) for _, group in groupby(marks)),
+            "loops": len(loops),
+            "looped": sum(end - start for start, end, _ in loops),
+        }
+        reasons = tuple(_reason(calls, start, end, period) for start, end, period in loops)
+        return Grade(score=(len(calls) - repeats) / len(calls), passed=not loops, counts=counts, reasons=reasons)
+
+    def _loops(self, marks: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        """Yield the loops: first call, one past the last, calls of a round; shorter rounds first tried."""
+        start = 0
+        while start < len(marks):
+            for period in range(1, self.period + 1):
+                end = start + period
+                while end < len(marks) and marks[end] == marks[end - period]:
+                    end += 1
+                if end - start >= self.loop * period:
+                    yield start, end, period
+                    start = end
+                    break
+            else:
+                start += 1
+
+
+def _reason(calls: Sequence[ToolCall], start: int, end: int, period: int) -> Reason:
+    names = [call.name for call in calls[start : start + min(period, _NAMES)]]
+    message = f"{', '.join(names)}: {(end - start) // period} times in a row, from call {start}"
+    return Reason(code="loop", subject=calls[start].name, actual=(end - start) // period, message=message)
+
+
+@attrs.frozen(kw_only=True)
+class Loops(Aggregator):
+    """Runs with a loop, repeated calls, and the longest run of identical ones.
+
+    ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
+    out one task at a time; None without any run.
+
+    Attributes:
+        confidence: Of the intervals, between 0 and 1.
+    """
+
+    version: ClassVar[str] = "1"
+    figures: ClassVar = (
+        Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
+        Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),
+    )
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        counts = grade.counts
+        looping = int(counts.get("loops", 0) > 0)
+        return {"runs": 1, "looping": looping, "calls": counts.get("calls", 0), "repeats": counts.get("repeats", 0)}
+
+    @override
+    def estimate(self, runs: float, looping: float, calls: float, repeats: float) -> Mapping[str, float | None]:
+        return {"loop_rate": ratio(looping, runs), "repeat_share": ratio(repeats, calls)}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        below = {"loop_rate": "runs", "repeat_share": "calls"}
+        lacking = [name for name, divisor in below.items() if not grades.totals.get(divisor)]
+        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name in lacking}
+        longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
+        return {**reasons, "longest": max(longest, default=0)}

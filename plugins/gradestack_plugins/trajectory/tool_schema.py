@@ -1,11 +1,24 @@
-"""Grader ``tool_schema``, calls against the JSON Schema of the run's own tools, and aggregator ``call_validity``."""
+"""Grader ``tool_schema``, calls against the JSON Schema of the run's own tools, and aggregator ``call_validity``.
+
+Validators fetch and open nothing, and their patterns take linear time.
+
+What a check can cost at most is known before the library that checks sees the value. The library makes an error of
+each keyword that fails, with a copy of the value and of the way to the keyword, and keeps the errors of all branches of
+an ``anyOf``. So schemas of a few lines, whose references meet again and again, take gigabytes, and no signal is
+answered meanwhile. The visits it would make are counted here, up to a limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, ClassVar, Final, NoReturn
+from urllib.parse import unquote
 
 import attrs
+import jsonschema_rs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -24,16 +37,489 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack.jsonio import JsonProblem, dumps, loads
 from gradestack_plugins.trajectory.calls import (
     ASSISTANT,
     CallShare,
     Count,
     added_up,
+    at_pointer,
     judged,
     refuse,
     state_of,
 )
-from gradestack_plugins.trajectory.schemas import Unusable, violations
+
+_MOST: Final = 150_000
+"""Units of a check: one is about what an error takes, 1.6 KB and 20 microseconds."""
+_NODES, _CHARACTERS, _STEPS, _LEVELS = 16, 800, 5000, 8
+"""Of these one unit each: nodes and characters that are copied, steps of a pattern, levels of the way to a keyword."""
+_ALWAYS: Final = 100_000
+"""Nodes of a schema without references times bytes of a value whose check needs no counting."""
+_LARGEST_SCHEMA: Final = 2 * 1024 * 1024
+_LARGEST_PATTERNS: Final = 64 * 1024 * 1024
+_STATE: Final = 24
+"""Bytes of a state of a pattern, at least."""
+_SIZES: Final = (*(1 << power for power in (12, 14, 16, 18, 20, 22)), 10 * 1024 * 1024)
+_CACHE: Final = 256 * 1024
+_METASCHEMA: Final = 30
+"""Units for each node of a value that is checked as a schema."""
+
+_BRANCHES: Final = ("allOf", "anyOf", "oneOf")
+_IN_PLACE: Final = ("not", "if", "then", "else")
+_OF_ENTRIES: Final = ("additionalProperties", "unevaluatedProperties")
+_OF_ITEMS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_FAILING: Final = frozenset(
+    {
+        *("type", "enum", "const", "required", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties"),
+        *("maxProperties", "additionalProperties", "unevaluatedProperties", "items", "additionalItems"),
+        *("unevaluatedItems", "contains", "anyOf", "oneOf", "not", "dependentRequired", "dependencies"),
+        "propertyNames",
+    }
+)
+"""Keywords that make an error of their own."""
+_MANY: Final = frozenset({"required", "dependentRequired", "dependencies", "enum", "const"})
+"""Keywords with an error, or a comparison, for each node of what they say."""
+
+
+class Unusable(ValueError):
+    """A schema, or a check against it, that is not done; the code says why, the message of what.
+
+    ``schema_unusable``: it is no JSON Schema; ``not_expressible``: it asks for what is not done here, references
+    elsewhere or patterns that look around; ``schema_too_large``: it takes too much time or memory.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+    def __str__(self) -> str:
+        """Return the message."""
+        return self.message
+
+
+def _too_large(message: str) -> Unusable:
+    return Unusable("schema_too_large", message)
+
+
+def pattern_options(size: int = _SIZES[-1]) -> jsonschema_rs.RegexOptions:
+    """Return how patterns are compiled: for linear time, within a size."""
+    return jsonschema_rs.RegexOptions(size_limit=size, dfa_size_limit=_CACHE)
+
+
+@lru_cache(maxsize=4096)  # without it a check by a schema with patterns and references takes three times as long
+def _size_of(pattern: str) -> int:
+    """Return the size a pattern is compiled to, rounded up; 0 of one that is not compiled."""
+    for size in _SIZES:
+        try:
+            jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=pattern_options(size))
+        except (jsonschema_rs.ValidationError, ValueError):
+            continue
+        return size
+    return 0
+
+
+def _weight(value: Any, known: dict[int, float]) -> float:
+    """Return the units that a copy of a value takes."""
+    if isinstance(value, str):
+        return len(value) / _CHARACTERS
+    if isinstance(value, int):
+        return value.bit_length() / 64 / _NODES
+    if not isinstance(value, Mapping | list | tuple):
+        return 1 / _NODES
+    found = known.get(id(value))
+    if found is None:
+        inner = value.values() if isinstance(value, Mapping) else value
+        found = (1 + len(value)) / _NODES
+        for each in inner:
+            found += _weight(each, known)
+        if isinstance(value, Mapping):
+            found += sum(map(len, value)) / _CHARACTERS
+        known[id(value)] = found
+    return found
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    left = [value]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, dict):
+            left += node.values()
+        elif isinstance(node, list):
+            left += node
+
+
+@attrs.frozen
+class Cost:
+    """What is known of a schema before it is used."""
+
+    schema: Any
+    size: int
+    """Nodes, and what patterns add to them; where there are references, nothing is known by that."""
+    takes: int
+    """Bytes that its validator may hold."""
+    bases: tuple[Any, ...]
+    """Schemas inside of it that references may begin at: itself first."""
+    anchors: Mapping[str, list[Any]]
+    referring: bool
+
+    @classmethod
+    def of(cls, schema: Any, length: int) -> Cost:
+        """Return the costs of a schema whose text is so long."""
+        if length > _LARGEST_SCHEMA:
+            raise _too_large(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
+        anchors: dict[str, list[Any]] = {}
+        bases, size, patterns, referring = [schema], 0, 0, False
+        copied = []  # into what compiles the keyword, for all that is for the same value
+        for node in _nodes(schema):
+            size += 1
+            if not isinstance(node, dict):
+                continue
+            referring = referring or any(key in node for key in _REFERENCES)
+            if "unevaluatedProperties" in node or "unevaluatedItems" in node:
+                copied.append(node)
+            if any(isinstance(node.get(key), str) for key in ("$id", "id")) and node is not schema:
+                bases.append(node)
+            for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
+                if isinstance(name := node.get(key), str):
+                    anchors.setdefault(name.removeprefix("#"), []).append(node)
+            if node.get("$recursiveAnchor") is True:
+                anchors.setdefault("", []).append(node)
+            for pattern in _patterns_of(node):
+                compiled = _size_of(pattern)
+                patterns += compiled + _CACHE
+                size += compiled // _STATE // _STEPS
+                if patterns > _LARGEST_PATTERNS:
+                    raise _too_large("the patterns of the schema are too many or too large")
+        cost = cls(schema, size, 64 * length + patterns, tuple(bases), anchors, referring)
+        cost._count(copied, None, _MOST // 2)
+        return cost
+
+    def check(self, value: Any) -> None:
+        """Refuse a value whose check takes too much time or memory."""
+        if not self.referring:
+            with suppress(TypeError, ValueError, RecursionError):  # what the fast encoder does not write
+                if self.size * len(_encode(value)) <= _ALWAYS:
+                    return
+        self._count([self.schema], value, _MOST)
+
+    def _count(self, schemas: list[Any], value: Any, most: int) -> None:
+        """Count what schemas, and all that they lead to, take at a value; refuse what is too much."""
+        weights: dict[int, float] = {}
+        left: list[tuple[Any, Any, int, tuple[int, ...]]] = [(schema, value, 0, ()) for schema in schemas]
+        units = 0.0
+        while left:
+            schema, at, level, behind = left.pop()
+            units += 1 + level / _LEVELS
+            if isinstance(schema, dict):
+                units += _own(schema, at, weights)
+                for target in self._referred(schema):
+                    if target is None:
+                        units += _METASCHEMA * (1 + _NODES * _weight(at, weights))
+                    elif id(target) not in behind:  # else it leads back to itself, which the library sees, too
+                        left.append((target, at, level + 1, (*behind, id(target))))
+                left += ((each, at, level + 1, behind) for each in _in_place(schema))
+                left += ((each, inner, level + 1, ()) for each, inner in _below(schema, at))
+            if units > most:
+                raise _too_large("a check by the schema takes too much time or memory")
+
+    def _referred(self, schema: Mapping[str, Any]) -> Iterator[Any]:
+        for key in _REFERENCES:
+            if isinstance(reference := schema.get(key), str):
+                yield from self._targets(reference)
+
+    def _targets(self, reference: str) -> list[Any]:
+        """Return the schemas that a reference may mean; None is one that the library has itself."""
+        place, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        found = [] if fragment[:1] == "/" else list(self.anchors.get(fragment, ()))
+        if not fragment or fragment[0] == "/":
+            found += (each for base in self.bases if isinstance(each := at_pointer(base, fragment), dict | bool))
+        if found:
+            return list({id(each): each for each in found}.values())
+        if place.partition("://")[2].startswith("json-schema.org/"):
+            return [None]
+        raise _too_large(f"the reference {reference[:60]!r} cannot be followed")
+
+
+def _patterns_of(schema: Mapping[str, Any]) -> list[str]:
+    own, named = schema.get("pattern"), schema.get("patternProperties")
+    return [*([own] if isinstance(own, str) else ()), *(named if isinstance(named, dict) else ())]
+
+
+def _own(schema: Mapping[str, Any], value: Any, weights: dict[int, float]) -> float:
+    """Return the units of a schema's own keywords at a value."""
+    copy = 1 + _weight(value, weights)
+    units = 0.0
+    for key, said in schema.items():
+        if key not in _FAILING:
+            continue
+        if key in _MANY and isinstance(said, dict | list):
+            keys = said.values() if isinstance(said, dict) else said
+            times = 1 if key in {"enum", "const"} else sum(len(each) if isinstance(each, list) else 1 for each in keys)
+            units += times * copy + _weight(said, weights)
+        else:
+            units += copy
+    for pattern in _patterns_of(schema):
+        texts = [value] if isinstance(value, str) else value if isinstance(value, Mapping) else ()
+        units += sum(map(len, texts)) * _size_of(pattern) / _STATE / _STEPS
+    return units
+
+
+def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas inside of one that are for the same value."""
+    for key in _BRANCHES:
+        if isinstance(inner := schema.get(key), list):
+            yield from inner
+    for key in _IN_PLACE:
+        if key in schema:
+            yield schema[key]
+    for key in ("dependentSchemas", "dependencies"):
+        if isinstance(inner := schema.get(key), dict):
+            yield from inner.values()
+
+
+def _below(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the schemas inside of one that are for what a value holds, each with that."""
+    if isinstance(value, Mapping):
+        named = schema.get("properties")
+        named = named if isinstance(named, dict) else {}
+        first, second = (named, value) if len(named) < len(value) else (value, named)
+        yield from ((named[key], value[key]) for key in first if key in second)
+        if isinstance(patterns := schema.get("patternProperties"), dict):
+            yield from ((inner, each) for inner in patterns.values() for each in value.values())
+        for key in _OF_ENTRIES:
+            if isinstance(inner := schema.get(key), dict):
+                yield from ((inner, each) for name, each in value.items() if name not in named)
+        if isinstance(inner := schema.get("propertyNames"), dict):
+            yield from ((inner, name) for name in value)
+    elif isinstance(value, list | tuple):
+        for key in ("prefixItems", "items"):
+            if isinstance(inner := schema.get(key), list):
+                yield from zip(inner, value, strict=False)
+        for key in _OF_ITEMS:
+            if isinstance(inner := schema.get(key), dict):
+                yield from ((inner, each) for each in value)
+
+
+_DIALECTS: Final = frozenset(
+    {
+        "json-schema.org/draft-04/schema",
+        "json-schema.org/draft-06/schema",
+        "json-schema.org/draft-07/schema",
+        "json-schema.org/draft/2019-09/schema",
+        "json-schema.org/draft/2020-12/schema",
+    }
+)
+_WORDS: Final = {
+    "dict": "object",
+    "float": "number",
+    "double": "number",
+    "int": "integer",
+    "long": "integer",
+    "bool": "boolean",
+    "str": "string",
+    "list": "array",
+    "tuple": "array",
+    "none": "null",
+}
+"""Words of programming languages for types, where a reader has not put them into JSON Schema's."""
+_TYPES: Final = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_SCHEMAS: Final = ("items", "additionalProperties", "not", "contains", "propertyNames")
+_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
+_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
+_NOT_FETCHED: Final = "another document is not fetched"
+_encode: Final = msgspec.json.Encoder().encode
+_SHOWN: Final = 200
+_MOST_KEPT: Final = 128 * 1024 * 1024
+"""Bytes that validators in memory may take."""
+
+
+def violations(
+    schema: Mapping[str, JSON], value: Mapping[str, JSON], *, strict_integers: bool, mapped: bool = True
+) -> list[Reason]:
+    """Return what of a schema a value does not keep: keywords, with a pointer into the value.
+
+    The dialect is by ``$schema``, 2020-12 where it names none or one that is not known. With ``strict_integers`` 1.0 is
+    no integer; if ``mapped``, words such as ``dict`` and ``OBJECT`` are understood.
+
+    Raises:
+        Unusable: Nothing can be checked by the schema.
+    """
+    try:
+        try:
+            text = _encode(schema)
+        except (TypeError, ValueError):  # what the fast encoder does not write, such as a lone surrogate
+            text = dumps(schema).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Unusable("schema_unusable", "it is no JSON, or nested too deeply") from error
+    validator, cost = _validator(text, strict_integers=strict_integers, mapped=mapped)
+    try:
+        cost.check(value)
+        try:
+            return list(_violated(validator, value))
+        except UnicodeEncodeError:  # a lone surrogate, which counts as one character all the same
+            return list(_violated(validator, _encodable(value)))
+    except Unusable:
+        raise
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        message = f"the arguments cannot be checked: {str(error)[:_SHOWN]}"
+        raise Unusable("not_expressible", message) from error
+
+
+def _violated(validator: Any, value: Any) -> Iterator[Reason]:
+    for error in validator.iter_errors(value):
+        keyword = error.kind.name
+        if keyword == "falseSchema":  # where a keyword's schema is ``false``, it is the keyword that is not kept
+            keyword = error.schema_path[-1] if error.schema_path[-1:] in _FALSE else "false"
+        yield Reason(code=keyword, pointer=_pointer(error.instance_path), message=error.message[:_SHOWN])
+
+
+def _pointer(steps: Iterable[str | int]) -> str:
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join("\ufffd" if "\ud800" <= each <= "\udfff" else each for each in value)
+    if isinstance(value, Mapping):
+        entries = {}
+        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+            entries[_encodable(key)] = _encodable(each)
+        return entries
+    if not isinstance(value, list | tuple):
+        return value
+    items = []
+    for each in value:
+        items.append(_encodable(each))  # noqa: PERF401 - likewise
+    return items
+
+
+def _refuse(uri: str) -> NoReturn:
+    """Take the place of what would fetch or open a referenced schema."""
+    raise ValueError(f"{_NOT_FETCHED}: {uri[:_SHOWN]}")
+
+
+class _StrictType:
+    """Keyword ``type`` for which a float is never an integer."""
+
+    def __init__(self, _: dict[str, Any], value: Any, __: list[str | int]) -> None:
+        self._names = [value] if isinstance(value, str) else list(value)
+
+    def validate(self, instance: Any) -> None:
+        """Check one value: the library takes a ValueError for a violation."""
+        kinds = {
+            bool: {"boolean"},
+            int: {"integer", "number"},
+            float: {"number"},
+            str: {"string"},
+            list: {"array"},
+            dict: {"object"},
+        }
+        if not kinds.get(type(instance), {"null"}).intersection(self._names):
+            raise ValueError(f"{dumps(instance)} is not of type {' or '.join(self._names)}")
+
+
+_validators: dict[tuple[bytes, bool, bool], tuple[Any, Cost] | Unusable] = {}
+"""Compiled ones, up to so many bytes: without them a run of tool_schema alone takes 1.6 times as long."""
+_taken = [0]
+
+
+def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost]:
+    """Return a validator of a schema and what its checks cost."""
+    key = (text, strict_integers, mapped)
+    found = _validators.get(key)
+    if found is None:
+        takes = len(text) + 1024
+        try:
+            found = _compiled(text, strict_integers=strict_integers, mapped=mapped)
+            takes = found[1].takes
+        except Unusable as problem:
+            found = problem.with_traceback(None)
+        if _taken[0] + takes > _MOST_KEPT:
+            _validators.clear()
+            _taken[0] = 0
+        _validators[key] = found
+        _taken[0] += takes
+    if isinstance(found, Unusable):
+        raise Unusable(found.code, found.message)  # a new one: an exception holds the frames it went through
+    return found
+
+
+def _compiled(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost]:
+    try:
+        schema = loads(text)
+    except JsonProblem as problem:
+        raise Unusable("schema_unusable", str(problem)) from problem
+    if isinstance(schema, dict):
+        dialect = schema.get("$schema")
+        if not isinstance(dialect, str) or dialect.partition("://")[2].rstrip("#") not in _DIALECTS:
+            schema.pop("$schema", None)
+    cost = Cost.of(schema, len(text))
+    try:
+        return _validator_for(schema, strict_integers=strict_integers), cost
+    except Unusable as problem:
+        if not mapped or problem.code != "schema_unusable":
+            raise
+        again = _in_json_schema(schema)
+        try:
+            return _validator_for(again, strict_integers=strict_integers), Cost.of(again, len(text))
+        except Unusable as other:
+            raise (other if other.code == "schema_too_large" else problem) from None
+
+
+def _validator_for(schema: Any, *, strict_integers: bool) -> Any:
+    """Return a validator of a schema. Formats are annotations, as the current dialect has them."""
+    try:
+        return jsonschema_rs.validator_for(
+            schema,
+            validate_formats=False,
+            retriever=_refuse,
+            pattern_options=pattern_options(),
+            keywords={"type": _StrictType} if strict_integers else None,
+        )
+    except jsonschema_rs.ValidationError as error:
+        message = f"{_pointer(error.instance_path)} {error.message}".strip()[:_SHOWN]
+        beyond = error.kind.name == "format" or _NOT_FETCHED in error.message
+        raise Unusable("not_expressible" if beyond else "schema_unusable", message) from error
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise Unusable("not_expressible", str(error)[:_SHOWN]) from error
+
+
+def _in_json_schema(schema: Any) -> Any:
+    """Return a schema with other words for types in those of JSON Schema; a word nobody knows says nothing."""
+    if not isinstance(schema, dict):
+        return schema
+    found = dict(schema)
+    word = found.pop("type", None)
+    if isinstance(word, str):
+        word = _word(word)
+        if word is not None:
+            found["type"] = word
+    elif word is not None:
+        words = word if isinstance(word, list) else [word]
+        found["type"] = [_word(each) or each if isinstance(each, str) else each for each in words]
+    for key in _SCHEMAS:
+        if key in found:
+            found[key] = _in_json_schema(found[key])
+    for key in _MAPS:
+        if isinstance(found.get(key), dict):
+            found[key] = {name: _in_json_schema(each) for name, each in found[key].items()}
+    for key in _LISTS:
+        if isinstance(found.get(key), list):
+            found[key] = [_in_json_schema(each) for each in found[key]]
+    return found
+
+
+def _word(word: str) -> str | None:
+    if word in _TYPES:
+        return word
+    lower = word.lower()
+    return lower if lower in _TYPES else _WORDS.get(lower)
+
 
 PRESETS: Final = {"mcp_bench/tool_accuracy": "01ae3b4"}
 _COUNTS: Final = ("calls", "valid", "violating", "unknown_tool", "undecodable", "unchecked")
@@ -44,7 +530,7 @@ _KINDS: Final = {
 }
 _MOST_REASONS: Final = 20
 """Of one call; counts have all."""
-_SHOWN: Final = 300
+_LONGEST: Final = 300
 
 
 def _named(preset: str | None) -> str | None:
@@ -145,7 +631,7 @@ class ToolSchema(Grader):
         if self.preset is not None and not tools[-1].parameters:
             return
         if arguments is None:
-            yield Reason(code="undecodable_arguments", subject=call.name, message=(call.raw_arguments or "")[:_SHOWN])
+            yield Reason(code="undecodable_arguments", subject=call.name, message=(call.raw_arguments or "")[:_LONGEST])
             return
         first: list[Reason] | None = None
         for tool in tools if self.preset is None else tools[-1:]:

@@ -8,8 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, figures
-from gradestack_plugins.statistics.agreement import read_labels
-from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+from gradestack_plugins.statistics.agreement import ac1, alpha, kappa, read_labels
 from tests.core.outcomes import data
 
 DATA = data(__file__, "agreement.yaml")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gradestack_plugins.trajectory.schemas import Unusable, violations
+from gradestack_plugins.trajectory.tool_schema import Unusable, violations
 
 DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
 

@@ -18,8 +18,7 @@ from gradestack_plugins.bfcl.answers import tools_of as of_bfcl
 from gradestack_plugins.openai_logs.reader import _tool as of_openai
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.tau2_bench.records import _tools as of_tau2
-from gradestack_plugins.trajectory.schemas import violations
-from gradestack_plugins.trajectory.tool_schema import ToolSchema
+from gradestack_plugins.trajectory.tool_schema import ToolSchema, violations
 
 BOOK = {
     "type": "object",

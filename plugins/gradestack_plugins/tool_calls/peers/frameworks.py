@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradestack import ExpectedCall, Sample
-from gradestack_plugins.tool_calls.calls import Expected, Made, arguments_of, is_json
+from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json
 from gradestack_plugins.tool_calls.peers.preset import (
     NotExpressible,
     Preset,

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from gradestack import Sample
-from gradestack_plugins.tool_calls.calls import Expected, Made
+from gradestack_plugins.tool_calls.diff import Expected, Made
 
 Call = TypeVar("Call", Expected, Made)
 Settings = Mapping[str, Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradestack import Sample
-from gradestack_plugins.tool_calls.calls import Expected, Made, decoded
+from gradestack_plugins.tool_calls.diff import Expected, Made, decoded
 from gradestack_plugins.tool_calls.peers.preset import Preset, Raised, Rule, Verdict, f1, refuse_nothing, yes_or_no
 
 _VERSION = "0.121.20"

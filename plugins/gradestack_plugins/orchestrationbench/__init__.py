@@ -12,7 +12,7 @@ _COMPONENTS: dict[Kind, dict[str, tuple[str, str]]] = {
     "reader": {
         _BENCH: (".reader:OrchestrationBenchReader", "Scenario outputs: a directory of *_out.json or single files"),
         "orchestrationbench_scenario": (
-            ".scenario_reader:ScenarioReader",
+            ".reader:ScenarioReader",
             "Scenario YAML: gold calls and plans as a dataset",
         ),
     },
@@ -44,7 +44,7 @@ _COMPONENTS: dict[Kind, dict[str, tuple[str, str]]] = {
         ),
     },
     "exporter": {
-        _BENCH: (".exporter:OrchestrationBenchExporter", "orchestrationbench.json, the original's result file"),
+        _BENCH: (".aggregators:OrchestrationBenchExporter", "orchestrationbench.json, the original's result file"),
     },
     "stack": {_BENCH: (":stack", "all graders of OrchestrationBench")},
     "panel": {

@@ -14,7 +14,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grade, Grades, Outcome, Profile, ratio_interval, valid_confidence
-from gradestack_plugins.stability.records import INVALID, UPSTREAM_FLAGS, UPSTREAM_FLOATS
+from gradestack_plugins.stability.reader import INVALID, UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 PASS, FAIL = "pass", "fail"
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from gradestack import Exporter, ExportSummary, read_records
 from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
-from gradestack_plugins.stability.records import kind_of, sweep_name, uuid_of
+from gradestack_plugins.stability.reader import kind_of, sweep_name, uuid_of
 
 _COUNTS = ("n_items_total", "n_items_processed", "coverage")
 _ADDED = (

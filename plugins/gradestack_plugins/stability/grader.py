@@ -21,8 +21,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack_plugins.stability.reader import StabilityRun
-from gradestack_plugins.stability.records import INVALID, LABELS
+from gradestack_plugins.stability.reader import INVALID, LABELS, StabilityRun
 
 _LABEL_SET = {"labels": list(LABELS)}
 

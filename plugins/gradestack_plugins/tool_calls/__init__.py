@@ -9,8 +9,8 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("grader", "tool_calls", ".grader:ToolCalls", "Calls against expected ones: partial credit, or a published rule"),
     ("grader", "bfcl_ast", ".bfcl_ast:BfclAst", "BFCL's own rules for calls, with its error types"),
     ("aggregator", "call_figures", ".aggregators:CallFigures", "Precision, recall, F1 over calls and arguments"),
-    ("stack", "tool_calls", ".stacks:tool_calls", "Did it make these calls: expected ones against those made"),
-    ("stack", "peers", ".stacks:peers", "Every published rule for tool calls, side by side on the same runs"),
+    ("stack", "tool_calls", ".presets:tool_calls", "Did it make these calls: expected ones against those made"),
+    ("stack", "peers", ".presets:peers", "Every published rule for tool calls, side by side on the same runs"),
     ("panel", "other_tools", ".panels:OtherTools", "Verdicts of other tools' rules on the same run"),
 )
 

@@ -22,7 +22,7 @@ from gradestack import (
     ratio_interval,
     valid_confidence,
 )
-from gradestack_plugins.when2call.records import JUDGE_FLAGS, MODES
+from gradestack_plugins.when2call.reader import JUDGE_FLAGS, MODES
 
 _WHY = {
     "tool": "no graded row has gold cannot_answer and no tools",

@@ -11,8 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Exporter, ExportSummary
-from gradestack_plugins.when2call.reader import When2CallReader, read_events
-from gradestack_plugins.when2call.records import JUDGE_FLAGS, MODES, VARIANTS
+from gradestack_plugins.when2call.reader import JUDGE_FLAGS, MODES, VARIANTS, When2CallReader, read_events
 
 
 def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack_plugins.when2call.reader import When2CallRecord
-from gradestack_plugins.when2call.records import INVALID, LABELS, NVIDIA_DIRECT, SINGLE, VARIANTS
+from gradestack_plugins.when2call.reader import INVALID, LABELS, NVIDIA_DIRECT, SINGLE, VARIANTS, When2CallRecord
 
 InvalidPolicy = Literal["own_class", "coerce_cannot_answer", "drop"]
 

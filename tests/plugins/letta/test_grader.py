@@ -12,8 +12,7 @@ import gradestack
 from gradestack import Fault, Grade, Item, Reason, Sample, Status, grade_to_json, replace, testing
 from gradestack_plugins.letta.dataset import KEYS
 from gradestack_plugins.letta.grader import Recorded
-from gradestack_plugins.letta.messages import read_trajectory
-from gradestack_plugins.letta.records import grade_fault
+from gradestack_plugins.letta.records import grade_fault, read_trajectory
 from gradestack_plugins.text_graders.texts import BUILT_IN
 from tests.core.outcomes import at, data
 

@@ -9,8 +9,8 @@ import pytest
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs
 from gradestack.suites.recognition import recognise
-from gradestack_plugins.letta.messages import read_trajectory
 from gradestack_plugins.letta.reader import Letta
+from gradestack_plugins.letta.records import read_trajectory
 from tests.core.outcomes import at, data
 
 DATA = data(__file__, "reader.yaml")

@@ -87,7 +87,7 @@ class Bench:
         return figures_of(aggregator, _grades(aggregator, [keyed]))
 
     def native(self, profile="documented", **options):
-        from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
+        from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchExporter
         from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
         aggregates = {"orchestrationbench": self.figures(profile=profile, **options)}

@@ -12,8 +12,7 @@ import yaml
 import gradestack
 from gradestack import Input, Inputs
 from gradestack_plugins.orchestrationbench.graphs import available
-from gradestack_plugins.orchestrationbench.reader import read_cards
-from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader, label_of
+from gradestack_plugins.orchestrationbench.reader import ScenarioReader, label_of, read_cards
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "orchestration"

@@ -185,16 +185,16 @@ def test_counters_have_the_types_of_the_original(bench, write):
 
 def test_the_result_file_survives_odd_paths(bench, write, monkeypatch):
     """A lone surrogate in a text is escaped, so that the file can be written."""
-    from gradestack_plugins.orchestrationbench import exporter
+    from gradestack_plugins.orchestrationbench import aggregators
 
-    assert exporter._text({"a": "\ud800é"}) == '{\n  "a": "\\ud800\\u00e9"\n}'
-    assert "é" in exporter._text({"a": "é"})
+    assert aggregators._text({"a": "\ud800é"}) == '{\n  "a": "\\ud800\\u00e9"\n}'
+    assert "é" in aggregators._text({"a": "é"})
 
 
 def test_without_its_own_aggregator_nothing_is_exported():
     """The result file needs the figures of the family's aggregator."""
     from gradestack import ExportSummary, GraderSummary, Input
-    from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
+    from gradestack_plugins.orchestrationbench.aggregators import OrchestrationBenchExporter
     from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 
     grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})

@@ -6,8 +6,7 @@ import yaml
 import gradestack
 from gradestack import BadRecord, ConfigError, Input, Inputs
 from gradestack_plugins.orchestrationbench.plans import parse_plan
-from gradestack_plugins.orchestrationbench.reader import read_config
-from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader
+from gradestack_plugins.orchestrationbench.reader import ScenarioReader, read_config
 
 NINE = ["x0: &a0 [l, l, l, l, l, l, l, l, l, l]"]
 NINE += [f"x{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]

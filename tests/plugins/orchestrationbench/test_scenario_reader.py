@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from gradestack import BadRecord, DataError, Input, Inputs, testing
-from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader, label_of
+from gradestack_plugins.orchestrationbench.reader import ScenarioReader, label_of
 from tests.core.outcomes import data
 
 STEPS = data(__file__, "scenario_steps.yaml")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, ExpectedCall, Sample, ToolCall, ToolSpec
-from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.grader import ToolCalls
+from gradestack_plugins.tool_calls.matching import heaviest, in_order
 
 FEW, MANY = settings(max_examples=40, deadline=None), settings(max_examples=500, deadline=None)
 VALUES = st.sampled_from([0, 1, True, 1.0, "1", "a", None, [], {}, [1, 2], {"x": 1}])

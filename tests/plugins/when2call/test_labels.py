@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack_plugins.when2call.records import best_index, hopeless, judge_label, label_at, mcq_digit
+from gradestack_plugins.when2call.reader import best_index, hopeless, judge_label, label_at, mcq_digit
 from tests.core.outcomes import data
 
 DATA = data(__file__, "labels.yaml")

@@ -10,8 +10,8 @@ import attrs
 
 from gradestack import ExpectedCall, Sample, ToolSpec
 from gradestack import Rule as ArgumentRule
-from gradestack_plugins.tool_calls.assignment import heaviest
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json, name_of
+from gradestack_plugins.tool_calls.matching import heaviest
 from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Rule, Verdict, by_turn
 
 Problem = str | None

@@ -1,4 +1,4 @@
-"""Rooms of the plugin packages: which files a file may import."""
+"""Plugin packages: no circle of files, and what every reader has."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -11,23 +11,6 @@ import gradestack
 
 PLUGINS = Path(__file__).parents[2] / "plugins/gradestack_plugins"
 PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
-ROOMS = {
-    "orchestrationbench": [
-        "graphs",
-        "trial",
-        "plans",
-        "decisions",
-        "calls",
-        "figures",
-        "graders",
-        "panels",
-        "reader",
-        "scenario_reader",
-        "exporter",
-        "aggregators",
-    ]
-}
-"""Files and folders of a family, top down: each imports only its own folder and what stands above it."""
 
 
 def modules_of(package):
@@ -55,20 +38,6 @@ def imported(path, package):
 def test_no_two_modules_of_a_package_import_each_other(package):
     edges = {name: imported(path, package) - {name} for name, path in modules_of(package).items() if name}
     TopologicalSorter(edges).prepare()  # raises CycleError, naming them
-
-
-@pytest.mark.parametrize("family", ROOMS)
-def test_each_room_imports_only_what_stands_above_it(family):
-    """Its own folder, and what comes earlier in the list of rooms."""
-    rooms = ROOMS[family]
-    modules = {name: path for name, path in modules_of(family).items() if name}
-    assert {name.partition(".")[0] for name in modules} == set(rooms)
-    below = {}
-    for name, path in modules.items():
-        here = rooms.index(name.partition(".")[0])
-        if late := {each for each in imported(path, family) if rooms.index(each.partition(".")[0]) > here}:
-            below[name] = late
-    assert below == {}
 
 
 def test_every_reader_can_be_told_where_ids_stand():

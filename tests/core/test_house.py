@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_277,
     "core": 19_601,
     "plugins": 38_217,
-    "tests": 47_916,
+    "tests": 47_885,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -1,6 +1,7 @@
 """A package that breaks the contract in every way we know: what is said of it; and nobody else's figures change."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ RECORDS = [
 ]
 
 
-def installed(way, distribution):
+def installed(way, distribution, *, documented=False):
     offers = [each.split() for each in way.get("offers", ["grader bad Bad"])]
     targets = [(kind, name, f"nasty_one:{target}", "Nasty") for kind, name, target in offers]
-    text = f"{HEAD}{way['code']}\nOFFERS = {targets}\n{HOOK}"
+    code = re.sub(r"(?m)^class .*:$", r"\g<0>\n    'Nasty.'", way["code"]) if documented else way["code"]
+    text = f"{HEAD}{code}\nOFFERS = {targets}\n{HOOK}"
     return distribution("gradestack-nasty", {"nasty": "nasty_one"}, {"nasty_one": text})
 
 
@@ -59,3 +61,22 @@ def test_what_breaks_is_named_and_costs_nobody_else(spawn, distribution, tmp_pat
         assert way["rows"] in (tmp_path / "out/results.jsonl").read_text()
     if (tmp_path / "out/results.jsonl").exists():
         assert [grade["score"] for grade in grades_of(tmp_path / "out")] == plain
+
+
+FOUND = [
+    pytest.param(way, id=way["name"], marks=[pytest.mark.proof] if number % 8 else [])
+    for number, way in enumerate(way for way in WAYS if "kit" in way)
+]
+"""What is wrong only now and then, or ends the process, the kit cannot find."""
+
+
+@pytest.mark.parametrize("way", FOUND)
+def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    reader = ["--reader", "bad"] if way.get("offers") == ["reader bad Bad"] else []
+    site = installed(way, distribution, documented=True)
+    done = spawn("plugins", "check", "gradestack-nasty", "--on", "runs.jsonl", *reader, paths=[site])
+    said = f"{done.out}{done.err}"
+    assert "Traceback" not in said
+    assert done.code == 4, said
+    assert any(way["kit"] in line for line in said.splitlines() if " ... FAILED: " in line), said

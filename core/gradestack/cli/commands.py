@@ -378,6 +378,38 @@ def plugins_describe(name: str) -> None:
         _print(line)
 
 
+@plugins.command("check")
+@click.argument("package")
+@click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
+@click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
+@_code_option
+def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
+    """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
+
+    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check.
+    """
+    from pathlib import Path  # noqa: PLC0415
+
+    from gradestack.suites.code import with_files  # noqa: PLC0415
+    from gradestack.suites.recognition import recognise  # noqa: PLC0415
+    from gradestack.testing import checks  # noqa: PLC0415
+
+    files = [package] if package.endswith(".py") else []
+    registry = with_files(_registry(), files, allow_code=allow_code)
+    reads = {} if on is None else {recognise([Path(on)], registry, reader).reader: on}
+    broken = 0
+    for check in checks(package, reads=reads):
+        click.echo(terminal_line(f"{check} ... "), nl=False)  # first: it may end the process
+        try:
+            check()
+        except AssertionError as error:
+            broken += 1
+            _print(f"FAILED: {str(error).removeprefix(f'{check}: ')}")
+        else:
+            _print("ok")
+    sys.exit(PluginError.exit_code if broken else 0)
+
+
 @cli.group()
 def stacks() -> None:
     """List and print the named metric stacks."""

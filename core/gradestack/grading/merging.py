@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from math import isclose
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ import msgspec
 from gradestack.errors import PluginError
 from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
-from gradestack.grading.metrics import figures_of, grades_of, numbers_in
+from gradestack.grading.metrics import differing, figures_of, grades_of
 from gradestack.grading.plan import Metric, Plan
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.watch import WATCHED
@@ -108,22 +107,20 @@ class Merging:
         return found
 
     def _watch(self, metric: Metric) -> None:
-        """Note a metric whose figures of the first samples are others when these come in another order."""
-        first, made = range(min(WATCHED, len(self.merged.table))), []
-        for rows in (first, first[::-1]):
+        """Note a metric whose figures of the first samples are others when tasks come in another order."""
+        first, made = range(min(WATCHED, len(self.merged.table))), list[dict[str, Any]]()
+        ids = self.merged.table.keys["id"]
+        other = sorted(first, key=lambda row: ids.values[ids.codes[row]], reverse=True)  # runs of a task stay in order
+        for rows in (first, other):
             grades = grades_of(metric.stage.component, self.merged.table, metric.of, metric.name, rows)
             with suppress(Exception):  # of so few; of all it has figures
-                made.append(dict(numbers_in(figures_of(metric.stage.component, grades))))
-        for path, value in made[0].items() if len(made) > 1 else ():
-            other = made[1].get(path)
-            if value != other and (value is None or other is None or not isclose(value, other, rel_tol=1e-9)):
-                who = f"{metric.name} ({metric.stage.name} of {metric.stage.distribution})"
-                law = f"{who} depends on the order of samples"
-                said = f"{'.'.join(path)} is {value} of the first {len(first)}, and {other} of the same in reverse"
-                if self._strict:
-                    raise PluginError(law, said)
-                self.merged.breaches.setdefault(law, said)
-                return
+                made.append(figures_of(metric.stage.component, grades))
+        if len(made) > 1 and (path := differing(*made)):
+            law = f"{metric.name} ({metric.stage.name} of {metric.stage.distribution}) depends on the order of tasks"
+            said = f"{path} of the first {len(first)} samples is another when tasks come in another order"
+            if self._strict:
+                raise PluginError(law, said)
+            self.merged.breaches.setdefault(law, said)
 
     def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
         """Return what is counted of each grader's grades, by model."""

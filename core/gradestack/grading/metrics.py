@@ -112,6 +112,16 @@ def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
             yield (*above, name), value
 
 
+def differing(found: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+    """Return the path of the first number that is another, by more than the order of a sum explains; None of none."""
+    there = dict(numbers_in(other))
+    for path, value in numbers_in(found):
+        beside = there.get(path)
+        if value != beside and (value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)):
+            return ".".join(path)
+    return None
+
+
 def _mapping(what: str, given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise TypeError(f"{what} gave {given!r:.200}, not a mapping of names to figures")

@@ -2,10 +2,12 @@
 
     from gradestack import testing
 
-    def test_my_grader_keeps_the_contract():
-        testing.check_grader(MyGrader())
+    @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}), ids=str)
+    def test_it_keeps_the_contract(check):
+        check()
 
-Run them over every component you publish; gradestack runs them over its own. Tables of inputs and what is expected of
+:func:`checks` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the functions it is
+made of check one component each. Tables of inputs and what is expected of
 them are best written as data, in YAML files that :func:`check_cases` runs.
 """
 
@@ -13,25 +15,32 @@ from gradestack.testing.case_files import Case, cases, check_case, check_cases
 from gradestack.testing.checks import (
     check_aggregator,
     check_component,
+    check_engine,
+    check_extractor,
     check_grader,
     check_hash_seeds,
     check_reader,
     check_reporter,
     installed_components,
 )
+from gradestack.testing.package import Check, checks
 from gradestack.testing.samples import masked, nasty_samples, random_grades
 
 __all__ = [
     "Case",
+    "Check",
     "cases",
     "check_aggregator",
     "check_case",
     "check_cases",
     "check_component",
+    "check_engine",
+    "check_extractor",
     "check_grader",
     "check_hash_seeds",
     "check_reader",
     "check_reporter",
+    "checks",
     "installed_components",
     "masked",
     "nasty_samples",

@@ -11,15 +11,18 @@ import pickle
 import random
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from gradestack.api import Aggregator, Grader, Input, Inputs, Reader
+from gradestack.api import Aggregator, Engine, Extractor, Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import DataError
 from gradestack.estimates.grades import Grades
 from gradestack.grading.guarded import as_grade
-from gradestack.grading.metrics import figures_of, grades_of, wanted
+from gradestack.grading.metrics import differing, figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage
+from gradestack.grading.watch import wrong_types
 from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
@@ -27,6 +30,7 @@ from gradestack.registry import discover, flaw
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
+from gradestack.suites.code import load_file
 from gradestack.suites.schema import class_schema
 from gradestack.suites.strict import Problems, structure
 from gradestack.table import Columns, Table
@@ -51,6 +55,8 @@ def check_component(component: Component) -> None:
     if component.kind == "command":  # one of click's, with options of its own
         return
     json.dumps(class_schema(target))
+    frozen = target.__setattr__ is not object.__setattr__
+    assert frozen, f"{component.target}: its options can be changed; write @attrs.frozen(kw_only=True)"
     try:
         made = structure({}, target)
     except Problems as problems:
@@ -80,16 +86,20 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         assert isinstance(brief, Grade), f"{sample.id!r}: returned {type(brief).__name__}"
         stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
         assert not stray, f"{sample.id!r}: its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+        assert (problem := check_grade(brief)) is None, f"{sample.id!r}: {problem}"
         first, second = grader.explain(sample, brief), explained(grader, masks)
         assert isinstance(first, Grade), f"{sample.id!r}: explain returned {type(first).__name__}"
+        assert (problem := check_grade(first)) is None, f"{sample.id!r}: {problem}"
         for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
             same = getattr(first, name) == getattr(brief, name)
             assert same, f"{sample.id!r}: explain gives another {name} than grade"
-        assert (problem := check_grade(first)) is None, f"{sample.id!r}: {problem}"
         answered = sample.status is not Status.MISSING
         assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
         assert _text(first) == _text(second), f"{sample.id!r}: two grades of one sample differ"
-        assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample"
+        assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample; copy what you change"
+        low, high = grader.bounds
+        fits = first.score is None or low <= first.score <= high
+        assert fits, f"{sample.id!r}: the score {first.score} is not within bounds, {low:g} to {high:g}"
         back = grade_from_json(json.loads(dumps(grade_to_json(first))))
         assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
 
@@ -107,25 +117,68 @@ def _text(grade: Grade) -> str:
     return dumps(grade_to_json(grade))
 
 
-def check_hash_seeds(target: str, options: str = "") -> None:
-    """Check that grades do not depend on the order of sets: two processes with different hash seeds must agree.
+def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> None:
+    """Check an extractor over ``samples`` and the nasty ones: it gives text, the same twice, and changes nothing."""
+    pickle.dumps(extractor)
+    for sample in [*samples, *nasty_samples()]:
+        before = _fingerprint(sample)
+        first, second = extractor.extract(sample), extractor.extract(sample)
+        assert isinstance(first, str), f"{sample.id!r}: gives {type(first).__name__}, not text; empty for none"
+        assert first == second, f"{sample.id!r}: gives two texts for one sample"
+        assert _fingerprint(sample) == before, f"{sample.id!r}: the extractor changed its sample; copy what you change"
+
+
+def check_engine(engine: Engine) -> None:
+    """Check that an engine yields what the work gives for every shard, in shard order."""
+    given = Input(path=Path("none"), name="none", shown="none")
+    shards = [Shard(ordinal=number, input=given) for number in range(9)]
+    found = list(engine.map(_ordinal, shards))
+    assert found == list(range(9)), f"results of shards 0 to 8 come as {found}"
+
+
+def _ordinal(shard: Shard) -> int:
+    return shard.ordinal
+
+
+def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
+    """Check that what a component gives does not depend on the order of sets: processes with other hash seeds agree.
 
     Args:
-        target: ``package.module:Class`` of a grader.
-        options: Python keyword arguments for it, as source text.
+        component: A grader, an aggregator, or a reader, with its options.
+        path: What a reader reads.
+        code: The Python file of the component's class, where it is none of a module that can be imported.
     """
-    module, _, name = target.partition(":")
-    code = (
-        f"from {module} import {name} as G\nfrom gradestack.testing.checks import explained, nasty_samples, _text\n"
-        f"g = G({options})\nprint([_text(explained(g, s)) for s in nasty_samples() if s.status in g.handles])"
-    )
-    said = {
-        subprocess.run(  # noqa: S603 - our own interpreter on our own text
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(said) == 1, f"{target}: grades depend on PYTHONHASHSEED"
+    with tempfile.TemporaryDirectory() as place:
+        (file := Path(place) / "component").write_bytes(pickle.dumps(component))
+        program = (
+            f"from gradestack.testing.checks import tell; tell({str(file)!r}, {str(path or '')!r}, {str(code or '')!r})"
+        )
+        told = set()
+        for seed in ("1", "2"):
+            done = subprocess.run(  # noqa: S603 - our own interpreter on our own text
+                [sys.executable, "-c", program],
+                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+                capture_output=True,
+                check=False,
+            )
+            problem = "".join(done.stderr.decode(errors="replace").splitlines()[-1:])
+            assert done.returncode == 0, f"{type(component).__name__} cannot be used in another process: {problem}"
+            told.add(done.stdout)
+    name = type(component).__name__
+    assert len(told) == 1, f"{name}: what it gives depends on PYTHONHASHSEED; sort what comes out of a set"
+
+
+def tell(component: str, path: str, code: str) -> None:
+    """Print what a pickled component makes of what those of its kind are checked with."""
+    if code:
+        load_file(Path(code))
+    found = pickle.loads(Path(component).read_bytes())  # noqa: S301 - written by the check
+    if isinstance(found, Grader):
+        samples = [sample for sample in nasty_samples() if sample.status in found.handles]
+        print(*(_text(explained(found, sample)) for sample in samples), sep="\n")  # noqa: T201 - to be compared
+    else:
+        grades = isinstance(found, Aggregator)
+        print(_figures(found, [random_grades()]) if grades else _read(found, Path(path)))  # noqa: T201
 
 
 def check_aggregator(
@@ -145,6 +198,9 @@ def check_aggregator(
         assert not unknown, f"{name} names no part of a grade: {', '.join(unknown)}"
     pickle.dumps(aggregator)
     expected = _figures(aggregator, [graded])
+    other = sorted(graded, key=lambda pair: pair[0].id, reverse=True)  # of one task in the order they were in
+    place = differing(*(figures_of(aggregator, _grades(aggregator, [each])) for each in (graded, other)))
+    assert place is None, f"the figure {place} is another when tasks come in another order; sort what order decides"
     assert json.loads(_figures(aggregator, [[]])) is not None
     for _, grade in graded:
         first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
@@ -213,6 +269,10 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
     first, second = _read(reader, path), _read(reader, path)
     assert first, "no sample was read"
     assert first == second, "two readings differ"
+    odd = {type(each).__name__ for each in first if not isinstance(each, Sample | BadRecord)}
+    assert not odd, f"it yields {', '.join(odd)}, expected Sample or BadRecord"
+    flaw = next(filter(None, map(wrong_types, first)), None)
+    assert flaw is None, f"it yields a {flaw}"
     known = set(Sample.__struct_fields__)
     assert reader.provides <= known, f"provides names no Sample field: {sorted(reader.provides - known)}"
     for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):

@@ -97,7 +97,7 @@ def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
     class Masked(Sample, frozen=True, kw_only=True, eq=False):
         def __getattribute__(self, name: str) -> Any:
             if name in names and name not in readable:
-                msg = f"the grader read Sample.{name}, which its `needs` does not declare"
+                msg = f"the grader read Sample.{name}, which its `needs` does not declare; add it there"
                 raise AssertionError(msg)
             return super().__getattribute__(name)
 

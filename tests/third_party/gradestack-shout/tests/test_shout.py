@@ -12,31 +12,29 @@ from pathlib import Path
 
 import pytest
 from gradestack_shout import gradestack_components
-from gradestack_shout.aggregate import Loudest
 from gradestack_shout.grader import Shout
 from gradestack_shout.panels import Letters, Loudness
 
 from gradestack import Sample, discover, grade, load_report, testing
 from gradestack_plugins.pages.testing import check_panel
 
+CHECKS = testing.checks(
+    "gradestack-shout",
+    reads={"jsonl": Path(__file__).with_name("answers.jsonl")},
+    examples={"shout": [Shout(), Shout(limit=0.0)]},
+)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=str)
+def test_everything_it_offers_keeps_the_contract(check):
+    """Components are what they say, pure and frugal, and stand hostile samples; a run has the same bytes anywhere."""
+    check()
+
 
 @pytest.mark.parametrize("component", gradestack_components(), ids=lambda component: component.name)
-def test_components_are_what_they_say(component):
-    """Each is found by its name, in this distribution, and is a class of its kind."""
-    testing.check_component(component)
+def test_components_are_found_in_this_distribution(component):
     _, plugin = discover().find(component.kind, component.name)
     assert (plugin.distribution, plugin.version) == ("gradestack-shout", version("gradestack-shout"))
-
-
-def test_the_grader_keeps_its_contract():
-    """It is pure, reads only what it says it needs, and stands hostile samples."""
-    testing.check_grader(Shout())
-    testing.check_grader(Shout(limit=0.0))
-
-
-def test_the_aggregator_keeps_the_laws():
-    """Any split of the grades comes to the same."""
-    testing.check_aggregator(Loudest())
 
 
 @pytest.mark.parametrize(("text", "score", "passed"), [("all", 0.0, False), ("ALl", 2 / 3, True), ("ALL!", 1.0, True)])

@@ -1,0 +1,298 @@
+"""All checks of a distribution's components, or of those of one Python file, as a list for parametrised tests."""
+
+from __future__ import annotations
+
+import contextlib
+import decimal
+import io
+import os
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Aggregator, Engine, Extractor, Grader, Input, Inputs
+from gradestack.errors import ConfigError, GradestackError
+from gradestack.grading.reading import records_of, shards_of
+from gradestack.hooks import Component
+from gradestack.interpreter import ticking
+from gradestack.model import Sample
+from gradestack.plugin_errors import error_text
+from gradestack.python_api import run
+from gradestack.registry import Plugin, Registry, bare, discover, normal
+from gradestack.report import Report
+from gradestack.suites.code import with_files
+from gradestack.suites.components import stack_for
+from gradestack.suites.strict import Problems, structure
+from gradestack.testing.checks import (
+    check_aggregator,
+    check_component,
+    check_engine,
+    check_extractor,
+    check_grader,
+    check_hash_seeds,
+    check_reader,
+    check_reporter,
+)
+
+SECONDS = 10.0
+"""How long one check may take."""
+_FIRST = 200
+"""Samples of each file that graders are checked over."""
+
+
+@attrs.frozen(eq=False)
+class Check:
+    """One check of one component: called, it raises AssertionError with what is wrong; as text it says which it is."""
+
+    name: str
+    steps: Callable[[Path], object] = attrs.field(repr=False)
+    known: str | None = None
+    """Why it is known to fail: then it may, and has to."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self) -> None:
+        """Check.
+
+        Raises:
+            AssertionError: The component breaks the contract, disturbs its process, takes longer than
+                :data:`SECONDS`, or does nothing wrong although that is known.
+        """
+        try:
+            with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():
+                self.steps(Path(place))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if self.known is None:
+                text = error.line if isinstance(error, GradestackError) else error_text(error)
+                told = str(error) if isinstance(error, AssertionError) else f"raised {text}"
+                raise AssertionError(f"{self.name}: {told}") from error
+        else:
+            assert self.known is None, f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
+
+
+def _too_long(*_: object) -> None:
+    raise AssertionError(f"took longer than {SECONDS:g} s; use less data, or search for what never ends")
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Refuse what a component may not change of the process it runs in."""
+
+    def settings() -> dict[str, Any]:
+        return {
+            "the working directory": Path.cwd(),
+            "the environment": dict(os.environ),
+            "the decimal context": repr(decimal.getcontext().copy()).partition(", flags=")[0],
+            "the state of random numbers": random.getstate(),
+        }
+
+    before, printed, process = settings(), io.StringIO(), os.getpid()
+    try:
+        with ticking(SECONDS, _too_long), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+    finally:
+        if os.getpid() != process:  # it forked
+            os._exit(1)
+    changed = [what for what, each in settings().items() if each != before[what]]
+    assert not changed, f"it changes {' and '.join(changed)}, which everything else in the process sees"
+    text = printed.getvalue()
+    assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
+
+
+def checks(
+    package: str | Path,
+    *,
+    reads: Mapping[str, str | Path] | None = None,
+    examples: Mapping[str, Sequence[Any]] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of everything a distribution or a Python file offers, for one parametrised test.
+
+        @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}), ids=str)
+        def test_it_keeps_the_contract(check):
+            check()
+
+    Args:
+        package: Name of an installed distribution, or a Python file.
+        reads: Reader name -> a sound file of its format, with two records at least. Graders are checked over its
+            samples, too, and the package is run on it, serially and in two processes.
+        examples: Component name -> components made with options, in place of the one without; needed where an option
+            is required.
+        known: Name of a check -> why it fails: it may, and says when it does not any more.
+
+    Raises:
+        ConfigError: There is nothing to check, a component has required options and no example, or a name is unknown.
+    """
+    registry, plugins, file = _found(package)
+    given = dict(examples or {})
+    files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
+    found: dict[str, Callable[[Path], object]] = {
+        f"plugin {each.name}: is sound": partial(_sound, each.error) for each in plugins if each.error
+    }
+    pairs = [(component, plugin) for plugin in plugins for component in plugin.components]
+    samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
+    for component, plugin in pairs:
+        what, name = f"{component.kind} {component.name}", f"{normal(plugin.distribution)}:{component.name}"
+        found[f"{what}: is what it says"] = partial(_component, component, file)
+        for number, made in enumerate(_made(component, plugin, given.pop(component.name, None))):
+            path = files.get(registry.spelled("reader", name)) if component.kind == "reader" else None
+            for law, steps in _laws(made, registry, samples, path, file).items():
+                found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
+        if component.kind == "stack":
+            found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
+    for name, path in files.items():
+        found[f"run on {path.name}: same bytes on every engine"] = partial(
+            _run, registry, pairs, name, path, str(package) if file else None
+        )
+    if given or not found or (set(known or ()) - found.keys()):
+        wrong = [*given, *(set(known or ()) - found.keys())] or [str(package)]
+        raise ConfigError(f"{package} offers nothing that is called {', '.join(map(str, wrong))}: nothing to check")
+    return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
+
+
+def _found(package: str | Path) -> tuple[Registry, list[Plugin], Path | None]:
+    """Return the registry, the plugins to check, and the file they are of."""
+    if str(package).endswith(".py"):
+        registry = with_files(discover(), [str(package)], allow_code=True)
+        return registry, [registry.plugins[-1]], Path(package).resolve()
+    registry = discover()
+    plugins = [each for each in registry.plugins if normal(each.distribution) == normal(str(package))]
+    if not plugins:
+        known = sorted({normal(each.distribution) for each in registry.plugins})
+        raise ConfigError(f"no distribution {str(package)!r} offers plugins; there are: {', '.join(known)}")
+    return registry, plugins, None
+
+
+def _sound(error: str | None, _: Path) -> None:
+    assert error is None, error
+
+
+def _made(component: Component, plugin: Plugin, examples: Sequence[Any] | None) -> list[Any]:
+    if component.kind in ("stack", "command", "panel"):
+        return []
+    if examples:
+        return list(examples)
+    try:
+        return [structure({}, Registry.loaded(component, plugin))]
+    except Problems as problems:
+        told = "; ".join(text for _, text in problems.found)
+        raise ConfigError(f"{component.kind} {component.name} needs an example: {told}") from problems
+    except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component
+        return []
+
+
+def _component(component: Component, file: Path | None, _: Path) -> None:
+    if file is not None:  # whose classes say it
+        component = component._replace(summary=component.summary or component.name)
+    check_component(component)
+
+
+def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
+    reader, inputs = registry.load("reader", name)(), _inputs(path)
+    with contextlib.suppress(Exception):  # said by the check of the reader
+        shards, index = shards_of(reader, inputs)
+        records = (each for shard in shards for each in records_of(reader, shard, index))
+        return [each for each in islice(records, _FIRST) if isinstance(each, Sample)]
+    return []
+
+
+def _inputs(path: Path) -> Inputs:
+    return Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
+
+
+def _laws(
+    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
+) -> dict[str, Callable[[Path], object]]:
+    """Return the checks of one component by the law they are of."""
+    found: dict[str, Callable[[Path], object]] = {}
+    if isinstance(made, Grader):
+        found["laws"] = lambda _: check_grader(made, samples)
+        found["aggregators are there"] = partial(_named, registry, made.aggregators)
+    elif isinstance(made, Aggregator):
+        found["laws"] = lambda _: check_aggregator(made)
+    elif isinstance(made, Extractor):
+        found["laws"] = lambda _: check_extractor(made, samples)
+    elif isinstance(made, Engine):
+        found["laws"] = lambda _: check_engine(made)
+    elif path is not None:
+        found["laws"] = lambda scratch: check_reader(made, path, scratch=scratch)
+    if isinstance(made, Grader | Aggregator) or path is not None:
+        found["hash seeds"] = lambda _: check_hash_seeds(made, path, file)
+    return found
+
+
+def _named(registry: Registry, aggregators: Sequence[str], _: Path) -> None:
+    for name in aggregators:
+        registry.find("aggregator", name)
+
+
+def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:
+    stack = stack_for(registry, name)
+    for entry in stack.get("graders", {}).values():
+        registry.load("grader", entry if isinstance(entry, str) else entry["kind"])
+    if read is not None:
+        target = {"paths": [str(read[1])], "reader": read[0]}
+        run({"name": "check", "target": target, "stack": name}, output=scratch / "out", registry=registry)
+
+
+def _run(
+    registry: Registry,
+    pairs: Sequence[tuple[Component, Plugin]],
+    reader: str,
+    path: Path,
+    file: str | None,
+    scratch: Path,
+) -> None:
+    """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
+    own: dict[str, list[str]] = {"grader": [], "reporter": [], "exporter": []}
+    its = registry.load("reader", reader)
+    for component, plugin in [pair for pair in pairs if pair[0].kind in own]:
+        with contextlib.suppress(Problems):
+            made = structure({}, Registry.loaded(component, plugin))
+            if component.kind == "grader" and not made.requires <= its.provides:
+                continue
+            if component.kind != "exporter" or made.reader == bare(reader):
+                own[component.kind].append(f"{normal(plugin.distribution)}:{component.name}")
+            if component.kind == "exporter" and made.reader == bare(reader):
+                own["grader"] += set(made.graders) - set(map(bare, own["grader"]))
+    suite: dict[str, Any] = {
+        "name": "check",
+        "target": {"paths": [str(path)], "reader": reader},
+        "reports": ["html", "markdown", *own["reporter"]],
+        "exporters": own["exporter"],
+        "stack": None if own["grader"] else its.stack or "auto",
+        "graders": {f"g{number}": name for number, name in enumerate(own["grader"])},
+        "plugins": [file] if file else [],
+    }
+    registry = Registry(registry.plugins[:-1]) if file else registry  # the suite names the file
+    written = []
+    for engine in ("serial", {"kind": "processes", "workers": 2}):
+        report = run({**suite, "engine": engine}, output=scratch / "out", registry=registry, allow_code=True)
+        _check_run(report, pairs)
+        pages = (each for each in (scratch / "out").rglob("*") if each.is_file() and each.name != "header.json")
+        written.append({each.relative_to(scratch): each.read_bytes() for each in pages})
+        for component, plugin in pairs if not written[1:] else ():
+            if component.kind == "reporter":
+                place = Path(tempfile.mkdtemp(dir=scratch))
+                check_reporter(structure({}, Registry.loaded(component, plugin)), report, place)
+    differ = sorted(str(name) for name in written[0] if written[0][name] != written[1].get(name))
+    assert not differ, f"serial and processes write other bytes: {', '.join(differ)}"
+
+
+def _check_run(report: Report, pairs: Sequence[tuple[Component, Plugin]]) -> None:
+    broken = {**report.summary.get("broken", {}), **report.summary.get("failed_metrics", {})}
+    assert not broken, "; ".join(f"{name}: {text}" for name, text in broken.items())
+    names = {plugin.name for _, plugin in pairs} | {plugin.distribution for _, plugin in pairs}
+    laws = ("left out", "changes samples", "two grades", "order of tasks")
+    told = [text for text in report.summary["warnings"] if any(law in text for law in laws)]
+    told = [text for text in told if any(name in text for name in names)]
+    assert not told, "; ".join(told)

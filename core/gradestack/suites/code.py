@@ -225,7 +225,7 @@ def file_plugin(path: Path) -> Plugin:
             raise ConfigError(f"{path.name}: {plugin.error}")
         return plugin
     components = [
-        Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary="")
+        Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary=name)
         for name, value in vars(module).items()
         if _is_component(value) and value.__module__ == module.__name__ and not name.startswith("_")
     ]

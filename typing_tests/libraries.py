@@ -6,12 +6,13 @@ from typing import assert_type
 from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Report, Reporter, Sample
 from gradestack.jsonio import dumps, iter_list, list_ranges, loads
 from gradestack.testing import (
+    Check,
     check_aggregator,
     check_component,
     check_grader,
     check_reader,
     check_reporter,
-    installed_components,
+    checks,
     masked,
     nasty_samples,
     random_grades,
@@ -29,9 +30,10 @@ def readers_and_reporters(reader: Reader, reporter: Reporter, report: Report) ->
     """Check one of each, and the records of all."""
     check_reader(reader, Path("runs.jsonl"), scratch=Path("scratch"))
     check_reporter(reporter, report, Path("scratch"))
-    for component in installed_components():
-        assert_type(component, Component)
-        check_component(component)
+    for check in checks("gradestack-acme", reads={"acme": Path("runs.jsonl")}, known={"grader x: laws": "why"}):
+        assert_type(check, Check)
+        assert_type(check(), None)
+    check_component(Component("grader", "x", "acme:X", "X"))
 
 
 assert_type(nasty_samples(), list[Sample])

@@ -291,11 +291,6 @@ def misdeclared(aggregator: Any) -> str | None:
     return None
 
 
-NEW_AGGREGATOR = (
-    "write numbers(grade), what one grade adds to sums, and estimate(...), figures of the sums; or compute(grades)"
-)
-
-
 class Aggregator(Contract):
     """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
 
@@ -319,11 +314,6 @@ class Aggregator(Contract):
     sums: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
     pooled: ClassVar[bool] = True
-
-    def __class_getitem__(cls, state: object) -> type:
-        """Refuse ``Aggregator[State]``, the form of 0.1."""
-        msg = f"{cls.__name__}[…] is a class of gradestack 0.1, aggregators have no state any more: {NEW_AGGREGATOR}"
-        raise TypeError(msg)
 
     @property
     def facets(self) -> tuple[str, ...]:

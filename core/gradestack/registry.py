@@ -210,12 +210,10 @@ def flaw(target: Any, kind: Kind) -> str | None:
         return None if callable(target) else f"is not a {'function' if kind == 'stack' else 'click command'}"
     import attrs  # noqa: PLC0415 - nothing of it is needed to list what is installed
 
-    from gradestack.api import NEW_AGGREGATOR, Contract, misdeclared  # noqa: PLC0415
+    from gradestack.api import Contract, misdeclared  # noqa: PLC0415
 
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
         return "is not a class derived from " + (_NOT_OURS.get(kind) or f"gradestack.{kind.capitalize()}")
-    if kind == "aggregator" and (old := _OLD_AGGREGATOR & vars(target).keys()):
-        return f"is written for gradestack 0.1 ({', '.join(sorted(old))}): {NEW_AGGREGATOR}"
     if kind == "aggregator" and (wrong := misdeclared(target)):
         return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
@@ -228,9 +226,6 @@ def flaw(target: Any, kind: Kind) -> str | None:
             return "is no attrs class; is @attrs.frozen missing?"
         attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
-
-
-_OLD_AGGREGATOR = {"start", "add", "add_many", "merge", "finish"}
 
 
 def _problem(component: object) -> str | None:

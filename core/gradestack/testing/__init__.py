@@ -15,13 +15,11 @@ from gradestack.testing.case_files import Case, cases, check_case, check_cases
 from gradestack.testing.checks import (
     check_aggregator,
     check_component,
-    check_engine,
     check_extractor,
     check_grader,
     check_hash_seeds,
     check_reader,
     check_reporter,
-    installed_components,
 )
 from gradestack.testing.package import Check, checks
 from gradestack.testing.samples import masked, nasty_samples, random_grades
@@ -34,14 +32,12 @@ __all__ = [
     "check_case",
     "check_cases",
     "check_component",
-    "check_engine",
     "check_extractor",
     "check_grader",
     "check_hash_seeds",
     "check_reader",
     "check_reporter",
     "checks",
-    "installed_components",
     "masked",
     "nasty_samples",
     "random_grades",

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradestack.api import Aggregator, Engine, Extractor, Grader, Input, Inputs, Reader, Shard
+from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.estimates.grades import Grades
 from gradestack.grading.guarded import as_grade
@@ -26,7 +26,7 @@ from gradestack.grading.watch import wrong_types
 from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
-from gradestack.registry import discover, flaw
+from gradestack.registry import flaw
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
@@ -126,18 +126,6 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
         assert isinstance(first, str), f"{sample.id!r}: gives {type(first).__name__}, not text; empty for none"
         assert first == second, f"{sample.id!r}: gives two texts for one sample"
         assert _fingerprint(sample) == before, f"{sample.id!r}: the extractor changed its sample; copy what you change"
-
-
-def check_engine(engine: Engine) -> None:
-    """Check that an engine yields what the work gives for every shard, in shard order."""
-    given = Input(path=Path("none"), name="none", shown="none")
-    shards = [Shard(ordinal=number, input=given) for number in range(9)]
-    found = list(engine.map(_ordinal, shards))
-    assert found == list(range(9)), f"results of shards 0 to 8 come as {found}"
-
-
-def _ordinal(shard: Shard) -> int:
-    return shard.ordinal
 
 
 def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
@@ -301,8 +289,3 @@ def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
         assert pages == sorted(path for path in out.rglob("*") if path.is_file()), "it wrote files it does not return"
         written.append({page.relative_to(out): page.read_bytes() for page in pages})
     assert written[0] == written[1], "the same report gave different bytes"
-
-
-def installed_components() -> list[Component]:
-    """Return every component of every sound plugin installed, for parametrised tests."""
-    return [component for component, _ in discover().components()]

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Aggregator, Engine, Extractor, Grader, Input, Inputs
+from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.hooks import Component
 from gradestack.interpreter import ticking
@@ -29,7 +29,6 @@ from gradestack.suites.strict import Problems, structure
 from gradestack.testing.checks import (
     check_aggregator,
     check_component,
-    check_engine,
     check_extractor,
     check_grader,
     check_hash_seeds,
@@ -207,8 +206,6 @@ def _laws(
         found["laws"] = lambda _: check_aggregator(made)
     elif isinstance(made, Extractor):
         found["laws"] = lambda _: check_extractor(made, samples)
-    elif isinstance(made, Engine):
-        found["laws"] = lambda _: check_engine(made)
     elif path is not None:
         found["laws"] = lambda scratch: check_reader(made, path, scratch=scratch)
     if isinstance(made, Grader | Aggregator) or path is not None:
@@ -217,9 +214,7 @@ def _laws(
 
 
 def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:
-    stack = stack_for(registry, name)
-    for entry in stack.get("graders", {}).values():
-        registry.load("grader", entry if isinstance(entry, str) else entry["kind"])
+    stack_for(registry, name)
     if read is not None:
         target = {"paths": [str(read[1])], "reader": read[0]}
         run({"name": "check", "target": target, "stack": name}, output=scratch / "out", registry=registry)
@@ -234,7 +229,7 @@ def _run(
     scratch: Path,
 ) -> None:
     """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
-    own: dict[str, list[str]] = {"grader": [], "reporter": [], "exporter": []}
+    own: dict[str, list[str]] = {"grader": [], "reporter": [], "exporter": [], "engine": []}
     its = registry.load("reader", reader)
     for component, plugin in [pair for pair in pairs if pair[0].kind in own]:
         with contextlib.suppress(Problems):
@@ -256,11 +251,11 @@ def _run(
     }
     registry = Registry(registry.plugins[:-1]) if file else registry  # the suite names the file
     written = []
-    for engine in ("serial", {"kind": "processes", "workers": 2}):
+    for engine in ("serial", {"kind": "processes", "workers": 2}, *own["engine"]):
         report = run({**suite, "engine": engine}, output=scratch / "out", registry=registry, allow_code=True)
         told = [text for text in report.summary["warnings"] if any(law in text for law in _BROKEN)]
         assert not told, "; ".join(told)
         pages = (each for each in (scratch / "out").rglob("*") if each.is_file() and each.name != "header.json")
         written.append({each.relative_to(scratch): each.read_bytes() for each in pages})
-    differ = sorted(str(name) for name in written[0] if written[0][name] != written[1].get(name))
-    assert not differ, f"serial and processes write other bytes: {', '.join(differ)}"
+    differ = {str(name) for files in written[1:] for name in written[0] if written[0][name] != files.get(name)}
+    assert not differ, f"serial and processes write other bytes: {', '.join(sorted(differ))}"

@@ -8,7 +8,6 @@ import pytest
 
 import gradestack
 from gradestack import Aggregator, Figure, Grade, Numbers, ratio
-from gradestack.registry import flaw
 
 GRADER = '''
 import attrs
@@ -140,21 +139,6 @@ def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
 
     with pytest.raises(TimeoutError, match="took longer than"):
         figures_of(Slow(), _grades(Slow(), [[]]))
-
-
-def test_an_aggregator_of_0_1_is_refused_with_what_to_write():
-    class Old(Aggregator):
-        """Written for 0.1."""
-
-        def start(self):
-            return {}
-
-        def add(self, state, key, grade):
-            return state
-
-    assert "numbers(grade)" in flaw(Old, "aggregator")
-    with pytest.raises(TypeError, match=r"aggregators have no state any more: write numbers\(grade\)"):
-        Aggregator[dict]
 
 
 class Shares(Aggregator):

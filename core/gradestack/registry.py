@@ -36,12 +36,6 @@ def gradestack_components() -> Iterable[Component]:
     return ()
 
 
-class Hooks:
-    """The hook specifications as one object, for :func:`pluggy.PluginManager.add_hookspecs`."""
-
-    gradestack_components = staticmethod(gradestack_components)
-
-
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
 _DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 5
 BUILT_IN = "gradestack"
@@ -192,10 +186,6 @@ class Registry:
         if problem := flaw(target, component.kind):
             raise PluginError(f"{what}: {component.target} {problem}")
         return target
-
-    def version(self, kind: Kind, name: str) -> str:
-        """Return the version a component declares for itself."""
-        return str(getattr(self.load(kind, name), "version", "1"))
 
 
 _NOT_OURS = {"panel": "the contract of panels"}
@@ -372,7 +362,7 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
             only the built-in ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
     """
     manager = pluggy.PluginManager(NAME)
-    manager.add_hookspecs(Hooks)
+    manager.add_hookspecs(sys.modules[__name__])
     limit = os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit
     named = None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
     installed = _entry_points()

@@ -21,7 +21,7 @@ help:
 	@echo "make fuzz        mutated files and suites for GRADESTACK_FUZZ_SECONDS (600)"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
-	@echo "make oracles     statistics against scipy, statsmodels, scikit-learn and krippendorff, in an environment of its own"
+	@echo "make oracles     statistics and readers against the libraries that compute and write the same, in an environment of its own"
 	@echo "make peers       presets of tool calls against the released agentevals and bfcl-eval, 10,000 cases each, in an environment of its own"
 	@echo "make accessibility  every page in a headless Chromium under axe-core, in an environment of its own"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
@@ -86,7 +86,8 @@ faults: $(VENV)/.installed-dev
 
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
-	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff inspect_ai
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff inspect_ai langchain-core \
+		openai openai-agents anthropic
 	$(ORACLES)/bin/pytest -m oracles tests/oracles
 
 # bfcl-eval asks for the clients of every model it knows; its checker of calls needs none of them.

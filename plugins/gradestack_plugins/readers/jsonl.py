@@ -33,7 +33,7 @@ from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
-_OWN = frozenset({"expected", "predicted", "messages", "turns"})
+_OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})
 """Those by one of which, beside the id, a record is known."""
 
 
@@ -249,7 +249,7 @@ def _sample(record: Any, source: Source) -> Sample:
     version = record.get("version", VERSIONS[0])
     predicted = side(record.get("predicted"), "predicted", version)
     error = _error(record.get("error"))
-    said = {} if talk is None else jsonl_lines.said_in(talk, predicted="predicted" in record)
+    said = {} if talk is None else talk.said(("calls", "text") if "predicted" in record else ())
     predicted |= {name: said[name] for name in ("calls", "text") if name in said}
     answer = predicted.get("text")
     identifier, place = _identified(record["id"], source)

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr as _set
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
+from gradestack_plugins.readers.chat.conversation import conversation_of
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _MOST_SCHEMAS = 4096
@@ -232,16 +232,6 @@ def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectat
     return found
 
 
-def said_in(talk: Conversation, *, predicted: bool) -> dict[str, Any]:
-    """Return the fields of a sample that its conversation says: where there is a prediction, not what was done."""
-    said = talk.finished()
-    if predicted:
-        del said["calls"], said["text"]
-    elif said["calls"] is None and any(talk.turns):
-        talk.remark("question_without_answer")
-    return said
-
-
 def _set_turns(line: Any) -> None:
     """Set the conversation, and without a prediction the calls made in it and its last answer."""
     given = None if line.turns is None or line.turns == () else line.turns
@@ -249,7 +239,7 @@ def _set_turns(line: Any) -> None:
         _set(line, "turns", ())
         return
     talk = conversation_of(line.messages, turns=given)
-    said = said_in(talk, predicted=line.predicted is not UNSET)
+    said = talk.said(() if line.predicted is UNSET else ("calls", "text"))
     if line.input is not None:
         del said["input"]
     for name, value in (*said.items(), ("remarks", talk.remarks)):

@@ -53,63 +53,20 @@ def test_what_makes_messages_equal(other, equal):
     assert len(joined(steps)) == (1 if equal else 2)
 
 
-ASKED = {"role": "user", "content": "Move A1."}
-CALLS = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}],
-}
-RESULT = {"role": "tool", "tool_call_id": "c", "content": "ok"}
-
-
-def exchange(*asked, answer, **more):
-    usage = {"prompt_tokens": 10 * len(asked), "completion_tokens": 1}
-    return {
-        "request": {"messages": list(asked)},
-        "response": {"choices": [{"message": answer}], "usage": usage},
-        **more,
-    }
-
-
-def said(text):
-    return {"role": "assistant", "content": text}
-
-
-FIRST = exchange(ASKED, answer=CALLS)
-SECOND = exchange(ASKED, CALLS, RESULT, answer=said("Done."))
-ANEW = exchange(ASKED, CALLS, RESULT, answer=said("It is moved."))
-
-
-@pytest.mark.parametrize(
-    ("records", "options", "runs", "note"),
-    [
-        ([FIRST, SECOND], [], [(1, 42)], "2 model calls put together into 1 conversation with 1 tool call"),
-        ([SECOND, FIRST], [], [(1, 42)], "put together into 1 conversation"),
-        ([FIRST, SECOND, ANEW], [], [(1, 42), (1, 31)], "put together into 2 conversations with 1 tool call;"),
-        ([FIRST, SECOND], ["--no-merge"], [(1, 11), (1, 31)], ""),
-        ([FIRST, SECOND], ["--reader", "openai"], [(1, 42)], "to grade each by itself: --no-merge"),
-        ([{**FIRST, "custom_id": "a"}, {**SECOND, "custom_id": "b"}], [], [(1, 11), (1, 31)], ""),
-        ([{**FIRST, "id": 1}, {**SECOND, "id": 2}], [], [(1, 11), (1, 31)], ""),
-        ([{**FIRST, "session_id": "a"}, {**SECOND, "session_id": "b"}], [], [(1, 11), (1, 31)], ""),
-        ([{**FIRST, "session_id": "a"}, {**SECOND, "session_id": "a"}], [], [(1, 42)], "1 conversation"),
-        ([FIRST, exchange(ASKED, answer=said("No."))], [], [(1, 11), (0, 11)], ""),
-        ([{"messages": [ASKED, CALLS]}, {"messages": [ASKED, CALLS, RESULT, said("x")]}], [], [(1, None)] * 2, ""),
-    ],
-)
-def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, records, options, runs, note):
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
-    graders = ["--grader", "usage", "--set", "reports=[]"]
+@pytest.mark.parametrize("case", data(__file__, "step_logs.yaml")["cases"])
+def test_logs_of_requests_are_graded_as_conversations(tmp_path, capfd, case):
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(each) + "\n" for each in case["records"]))
+    graders = ["--grader", "usage", "--set", "reports=[]", *case.get("options", ())]
     with pytest.raises(SystemExit) as ended:
-        main(["grade", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"), *graders, *options])
+        main(["grade", str(tmp_path / "log.jsonl"), "--output", str(tmp_path / "out"), *graders])
     assert ended.value.code in {None, 0}
     rows = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
-    found = [(len(row["predicted"]["calls"]), tokens(row)) for row in rows]
     told = "".join(capfd.readouterr())
-    assert found == runs
-    assert note in told
-    assert bool(note) == ("put together" in told)
+    assert [[len(row["predicted"]["calls"]), tokens(row)] for row in rows] == case["runs"]
+    assert case.get("note", "") in told
+    assert ("note" in case) == ("put together" in told)
 
 
 def tokens(row):
-    usage = row.get("usage") or {}
-    return None if not usage else usage["input_tokens"] + usage["output_tokens"]
+    usage = row.get("usage")
+    return usage and usage["input_tokens"] + usage["output_tokens"]

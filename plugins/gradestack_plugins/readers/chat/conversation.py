@@ -249,6 +249,13 @@ class Conversation:
             "text": self.text,
         }
 
+    def said(self, predicted: Iterable[str]) -> dict[str, Any]:
+        """Return what a sample says of it beside a prediction, which names some of its fields."""
+        found, given = self.finished(), set(predicted)
+        if found["calls"] is None and not given and any(self.turns):
+            self.remark("question_without_answer")
+        return {name: value for name, value in found.items() if name not in given}
+
     def read(self, entries: Iterable[Any]) -> None:
         """Read messages and items to their end."""
         for recorded in entries:

@@ -54,7 +54,7 @@ def identity(
 
     The id is ``id`` beside messages, else ``custom_id``, ``task_id``, ``metadata.task_id``, the ``id`` of the record,
     the id of its trace, else it is made up. Ids that name an answer (``chatcmpl-``, ``resp_``, ``msg_``, ``gen-``) go
-    to the trace. Metadata that is text or a number becomes facets.
+    to the trace; that of a Responses object is the record's. Metadata that is text or a number becomes facets.
     """
     parts = (record,) if record is request is response else (record, request, response)
     metadata = _metadata(parts)
@@ -62,12 +62,13 @@ def identity(
     remarks = {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
     found = None
     for each in _candidates(parts, metadata):
-        name = _usable(each)
-        if name is not None and not name.startswith(_REQUESTS):
-            found = name
+        if names_task(each):
+            found = _usable(each)
             break
-        if name is None and each is not None:
+        if _usable(each) is None and each is not None:
             remarks["id_unusable"] = 1
+    if found is None and record.get("object") == "response":
+        found = _usable(record.get("id"))
     facets: Mapping[str, Any] = metadata
     if metadata:
         facets = {key: each for key, each in metadata.items() if key not in _TASK and isinstance(each, _SCALARS)}

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
-from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of, kind_of
+from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
@@ -323,7 +323,9 @@ def sample_of(
     changes: dict[str, Any] = {}
     if messages is not None:
         talk = conversation_of(messages)
-        changes |= _said(sample, talk, form.get("predicted"))
+        predicted = form.get("predicted", {})
+        told = talk.said(predicted if isinstance(predicted, dict) else ("calls", "text"))
+        changes |= {name: each for name, each in told.items() if not getattr(sample, name)}
         remarks |= talk.remarks
         if sample.agent_usage is None and talk.usages:
             changes |= said_usage(talk)
@@ -348,20 +350,3 @@ def _whole(before: Any, messages: Any) -> Any:
     if not isinstance(asked, list) or not isinstance(said, list):
         raise ValueError("messages: expected a list of messages")  # noqa: TRY004 - what makes a bad record
     return said if said[: len(asked)] == asked else [*asked, *said]
-
-
-def _said(sample: Sample, talk: Conversation, predicted: Any) -> dict[str, Any]:
-    """Return what the conversation says and no column does."""
-    said = talk.finished()
-    if said["calls"] is None and predicted is None:
-        talk.remark("question_without_answer")
-    if sample.turns:
-        del said["turns"]
-    if sample.input is not None:
-        del said["input"]
-    own = isinstance(predicted, dict)
-    if predicted is not None and (not own or "calls" in predicted):
-        del said["calls"]
-    if predicted is not None and (not own or "text" in predicted):
-        del said["text"]
-    return said

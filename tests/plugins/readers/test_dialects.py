@@ -13,14 +13,6 @@ MISREAD = data(__file__, "misread.yaml")
 EXPECTED = [{"name": "find", "args": {"ref": "A1"}}, {"name": "move", "input": {"to": 2, "ref": "A1"}}]
 
 
-def rows(tmp_path, text, *options, name="runs.jsonl"):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(SystemExit) as ended:
-        main(["grade", str(tmp_path / name), "--output", str(tmp_path / "out"), "--set", "reports=[]", *options])
-    assert ended.value.code in {None, 0}
-    return [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
-
-
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("form", ["jsonl", "expected_calls", "list of lists", "one list", "one a line"])
 def test_every_dialect_gives_the_same(tmp_path, name, form):
@@ -33,7 +25,10 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
         "one list": json.dumps(talk, indent=1),
         "one a line": "\n".join(map(json.dumps, talk)),
     }[form]
-    (row,) = rows(tmp_path, text)
+    (tmp_path / "runs.jsonl").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["grade", str(tmp_path / "runs.jsonl"), "--output", str(tmp_path / "out"), "--set", "reports=[]"])
+    (row,) = [json.loads(line) for line in (tmp_path / "out/results.jsonl").read_text().splitlines()]
     calls = row["predicted"]["calls"]
     assert [(each["name"], each["arguments"], each["turn"], each["step"]) for each in calls] == [
         ("find", {"ref": "A1"}, 0, 0),

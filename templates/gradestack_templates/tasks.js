@@ -4,7 +4,7 @@ function gradestackTasks(data, changed) {
   "use strict";
   var holder = document.getElementById("task-table"), form = document.getElementById("task-view");
   if (!holder) { return { tell: function () {}, recall: function () {} }; }
-  var HEIGHT = 34, MODELS = 8, TRIALS = 12, MARKS = ["!", "✗", "●", "–", "–", "✓"], outcome = holder.dataset.outcome === "1";
+  var HEIGHT = 34, MODELS = 8, PRINTED = 200, TRIALS = 12, MARKS = ["!", "✗", "●", "–", "–", "✓"], outcome = holder.dataset.outcome === "1";
   var compare = new Intl.Collator("en", { numeric: true }).compare, sort = form.elements.sort, find = form.elements.find, count = form.querySelector("output");
   var ranks = new Map(data.runs.map(function (_, run) { return run; }).sort(function (a, b) { return compare(data.runs[a], data.runs[b]); }).map(function (run, rank) { return [run, rank]; }));
   /* Samples nobody ran have no model; with one model they are its own. */
@@ -69,8 +69,8 @@ function gradestackTasks(data, changed) {
     if (models.length > 1) { found.append(make("b", "n", signed(task.difference))); }
     return found;
   }
-  function draw() {
-    var first = Math.max(0, Math.floor(room.scrollTop / HEIGHT) - 3), last = Math.min(shown.length, first + Math.ceil(room.clientHeight / HEIGHT) + 6);
+  function draw(all) {
+    var first = all === true ? 0 : Math.max(0, Math.floor(room.scrollTop / HEIGHT) - 3), last = all === true ? Math.min(PRINTED, shown.length) : Math.min(shown.length, first + Math.ceil(room.clientHeight / HEIGHT) + 6);
     lines.style.height = shown.length * HEIGHT + "px";
     lines.replaceChildren.apply(lines, shown.slice(first, last).map(function (task, place) { return line(task, first + place); }));
   }
@@ -97,6 +97,8 @@ function gradestackTasks(data, changed) {
   if (named.length > MODELS) { holder.append(make("p", "note", "The first " + MODELS + " of " + named.length.toLocaleString("en") + " models.")); }
   room.addEventListener("scroll", function () { requestAnimationFrame(draw); });
   window.addEventListener("resize", draw);
+  window.addEventListener("beforeprint", function () { draw(true); lines.style.height = Math.min(PRINTED, shown.length) * HEIGHT + "px"; });
+  window.addEventListener("afterprint", draw);
   form.addEventListener("submit", function (event) { event.preventDefault(); });
   find.addEventListener("input", show);
   sort.addEventListener("change", function () { show(); changed(); });

@@ -1,5 +1,7 @@
 """What a reader sees first, in a real browser: the published tau-bench file, graded and opened without scrolling."""
 
+import base64
+import json
 import os
 import re
 from pathlib import Path
@@ -69,3 +71,48 @@ def test_the_map_has_every_trial_and_fits(opened, width):
     drawn = "[...document.querySelectorAll('.taskmap path.trial')].map(one => one.getAttribute('d')).join('')"
     assert opened.run(drawn).count("z") == 200
     assert opened.run("document.querySelectorAll('.taskmap a, .taskmap [tabindex]').length") == 0
+
+
+def test_it_prints_on_six_pages(opened):
+    """What fails, every task and the ten worst samples are on paper, and nothing that only a screen can use."""
+    opened.wait("document.documentElement.classList.contains('ready')")
+    paper = base64.b64decode(
+        opened.send("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"]
+    )
+    assert 2 <= len(re.findall(rb"/Type */Page\b", paper)) <= 6
+    opened.send("Emulation.setEmulatedMedia", media="print")
+    shown = "[...document.querySelectorAll('.causes, .tree, .task-room, .print-only tr, #graders, #list')]"
+    seen = opened.run(
+        f"{shown}.filter(one => one.checkVisibility()).map(one => one.id || one.className || one.tagName)"
+    )
+    opened.send("Emulation.setEmulatedMedia", media="")
+    assert seen.count("v-lost") == 10
+    assert {"tree", "task-room", "lines causes"} <= set(seen)
+    assert not {"graders", "list"} & set(seen)
+
+
+def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
+    call = {"name": "f", "arguments": {"a": 1}}
+    rows = [
+        {"id": f"t{task}", "model": model, "run": run, "expected": [call], "predicted": [call] if good else []}
+        for model, share in (("north", 9), ("south", 5))
+        for task in range(12)
+        for run in range(2)
+        for good in [(task * 2 + run * 5) % 12 < share]
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    out = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", engine="serial").path
+    tab.visit((out / "report.html").as_uri(), width=1440)
+    tab.wait("document.documentElement.classList.contains('ready')")
+    text = tab.run("document.querySelector('.against').textContent")
+    assert text == f"{gradestack.compare(out).sentence}. Compare"
+    assert tab.run("document.querySelectorAll('.together:first-child .point').length") == 2
+    names = "[...document.querySelectorAll('.together:first-child code')].map(one => one.textContent)"
+    assert tab.run(names) == ["north", "south"]  # as in the input
+    tab.run("document.querySelector('.against a').click()")
+    tab.wait("document.querySelector('.view.now').dataset.view === 'compare'")
+    shown = gradestack.compare(out).data
+    first = tab.run("document.querySelector('.differences .row').textContent")
+    assert f"{shown['outcome']['better']} better, {shown['outcome']['worse']} worse" in first
+    assert tab.run("document.querySelector('.task-head').textContent").count("passed") == 2
+    assert tab.messages() == []

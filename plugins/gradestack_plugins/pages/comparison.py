@@ -6,21 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
-import msgspec
 
-from gradestack import compared_rows, terminal_line, with_unit
+from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
+from gradestack import compare as compare_runs
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
-from gradestack_plugins.pages.index import name_of
+from gradestack_plugins.pages.index import index_of, name_of
 from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
 from gradestack_plugins.pages.prose import bar, code, prose
 from gradestack_plugins.pages.sample import gist
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, number
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, end, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
 _MOST_CHANGES = 10
+_MOST_MODELS, _MOST_COMPARED = 8, 10_000
+"""Models of a run, and its samples, up to which its page compares them."""
 _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
 _LONGEST = 1000
 """Characters of one text in a drill-down."""
@@ -34,6 +37,21 @@ def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     found = asked(panels, ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
     return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, rows=compared_rows)
+
+
+def compared_models(report: Report) -> dict[str, Any] | None:
+    """Return what a page shows of the models of a run against the first; None where there is none, or too much."""
+    entries = index_of(report).entries
+    models = list(filter(None, dict.fromkeys(entry.model for entry in entries)))
+    if not 1 < len(models) <= _MOST_MODELS or len(entries) > _MOST_COMPARED:
+        return None
+    try:
+        data = compare_runs(report, registry=report.registry).data
+    except GradestackError:  # such as models that share no task
+        return None
+    first, *others = ({"a": models[0], "b": model} for model in models[1:])
+    pairs = [{**pair, **names} for pair, names in zip(data.get("pairs") or [data], [first, *others], strict=True)]
+    return _context({**data, "pairs": pairs})
 
 
 def html_page(data: Mapping[str, Any], panels: Panels) -> str:
@@ -66,33 +84,12 @@ def _flipped(data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Mappin
     return found, rows
 
 
-class Difference(msgspec.Struct, frozen=True):
-    """One difference on an axis around 0, whose ends all differences of a page share."""
-
-    key: str
-    label: str
-    """What the figure is, in plain words."""
-    a: str
-    b: str
-    text: str
-    interval: str
-    at: float | None
-    """Percent of the axis, like both ends of the interval."""
-    low: float | None
-    high: float | None
-    word: str
-    """The verdict of the comparison: ``better``, ``worse``, ``no evidence``, …."""
-    counts: str
-    p: str
-    visible: str
-
-
-def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...]:
+def differences(pair: Mapping[str, Any], widest: float) -> tuple[Shape, ...]:
     """Return the differences of one pair; those between shares have places on an axis from minus to plus ``widest``."""
     return tuple(_difference(each, widest) for each in compared_rows(pair))
 
 
-def _difference(each: Mapping[str, Any], widest: float) -> Difference:
+def _difference(each: Mapping[str, Any], widest: float) -> Shape:
     held, found = each["difference"], each["interval"]["ends"]
 
     def place(value: float | None) -> float | None:
@@ -102,20 +99,20 @@ def _difference(each: Mapping[str, Any], widest: float) -> Difference:
     counts = _counted(each["tasks"], "task")
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
-    return Difference(
-        str(each["path"]),
-        str(each["label"]),
-        with_unit(number(each["a"]), each["unit"]),
-        with_unit(number(each["b"]), each["unit"]),
-        with_unit(signed(held), each["unit"]),
-        ends(found),
-        place(held),
-        place(low),
-        place(high),
-        str(each.get("verdict") or "no test"),
-        counts,
-        number(each["p_holm"]),
-        number(each["mde80"]),
+    return Shape(
+        key=str(each["path"]),
+        label=str(each["label"]),
+        a=with_unit(number(each["a"]), each["unit"]),
+        b=with_unit(number(each["b"]), each["unit"]),
+        text=with_unit(signed(held), each["unit"]),
+        interval=ends(found),
+        at=place(held),
+        low=place(low),
+        high=place(high),
+        word=str(each.get("verdict") or "no test"),
+        counts=counts,
+        p=number(each["p_holm"]),
+        visible=number(each["mde80"]),
     )
 
 
@@ -179,7 +176,7 @@ def signed(value: float | None) -> str:
 
 def ends(value: list[float] | None) -> str:
     """Return the ends of an interval."""
-    return "no interval" if value is None else f"{number(value[0])} to {number(value[1])}"
+    return "no interval" if value is None else f"{end(value[0])} to {end(value[1])}"
 
 
 @click.command()
@@ -213,8 +210,6 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     The first is the baseline; of one run its models are compared. Exit code 0 whatever the difference, 3 when the runs
     cannot be compared.
     """
-    from gradestack import compare as compare_runs  # noqa: PLC0415 - needs what no page needs: suites and YAML
-
     found = compare_runs(*runs, **{**given, "figures": given["figures"] or None})
     shown = lines(found.data)
     if given["output"] is not None:

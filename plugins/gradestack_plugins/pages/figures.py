@@ -14,11 +14,11 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, com
 from gradestack_plugins.pages.draw import Shape, scale_of
 from gradestack_plugins.pages.index import RowEntry, index_of
 from gradestack_plugins.pages.tasks import Reliability, by_task
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number, percent
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 
 _WORDS = {"lost": "not passed", "error": "broken"} | {word: word for word in ("graded", "missing", "skipped", "passed")}
 _LONGEST_WORD, _LONGEST_PATH = 40, 20
-_MOST_ROWS, _MOST_ENTRIES = 16, 6
+_MOST_ROWS, _MOST_ENTRIES, _ZOOMED = 16, 6, 60
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
 _PERCENT = ("accuracy", "pass_rate")
@@ -43,9 +43,6 @@ class Success(msgspec.Struct, frozen=True):
     passed: int
     of: int
     """Samples the outcome grader graded."""
-    share: str
-    rule: str
-    """What decided."""
     grader: str
     """Key of the outcome grader."""
     models: Mapping[str, tuple[int, int]]
@@ -68,8 +65,6 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
     return Success(
         passed=passed,
         of=of,
-        share=percent(passed, of) if of else "",
-        rule=brief(as_text(outcome.get("rule")), 200),
         grader=as_text(outcome.get("grader")),
         models={
             as_text(each.get("model_name")): (as_count(each.get("passed")), as_count(each.get("failed")))
@@ -120,8 +115,17 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
     """
     success, title = success_of(summary), capital(words_of(summary)["passed"])
     share = None if success is None else _share_entry(summary, success)
-    rows = [row for place, entry in enumerate(_entries(summary)) if place != share for row in _entry(entry, declared)]
-    if success is not None and not success.many:
+    order = {} if success is None else {model: place for place, model in enumerate(success.models)}
+    rows = [
+        row for place, entry in enumerate(_entries(summary)) if place != share for row in _entry(entry, declared, order)
+    ]
+    if success is not None and success.many:
+        for each in reversed(list(map(as_map, as_list(as_map(summary.get("outcome")).get("per_model"))))):
+            name, ok, lost = as_text(each.get("model_name")), as_count(each.get("passed")), as_count(each.get("failed"))
+            one = {"value": each.get("share"), "interval": each.get("share_interval")}
+            note = f"{number(ok)} of {number(ok + lost)}"
+            rows.insert(0, _row(title, one, None, note, "%", code=brief(name, 40) or "(no name)"))
+    elif success is not None:
         value = success.passed / success.of if success.of else None
         held = {"value": value, "interval": as_map(summary.get("outcome")).get("share_interval")}
         path = "" if share is None else _path(as_text(_entries(summary)[share].get("figure")))
@@ -152,14 +156,42 @@ def _intervals(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from [held] if "low" in held else [found for found in map(as_map, held.values()) if "low" in found]
 
 
-def _entry(entry: Mapping[str, Any], declared: Declarations) -> Iterator[FigureRow]:
+def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
+    """Return rows by axis and figure. Of an axis only the tens around the data, where these take six tenths or less."""
+    found = []
+    for axis in dict.fromkeys(sorted((row.axis for row in rows), key=("share", "score", "").index)):
+        own = [row for row in rows if row.axis == axis]
+        known = [at for row in own for at in (row.at, row.low, row.high) if at is not None]
+        low, high = (10 * math.floor(min(known) / 10), 10 * math.ceil(max(known) / 10)) if known else (0, 100)
+        low, high = (low, high) if known and 0 < high - low <= _ZOOMED else (0, 100)
+        steps = [low + part * (high - low) / 4 for part in range(5)] if axis else []
+        found.append(
+            Shape(
+                name=axis,
+                ticks=[f"{step:g}%" if axis == "share" else f"{step / 100:g}" for step in steps],
+                figures=[
+                    Shape(title=title, rows=[_zoomed(row, low, high) for row in own if row.title == title])
+                    for title in dict.fromkeys(row.title for row in own)
+                ],
+            )
+        )
+    return found
+
+
+def _zoomed(row: FigureRow, low: float, high: float) -> FigureRow:
+    places = {name: getattr(row, name) for name in ("at", "low", "high")}
+    scaled = {name: None if at is None else round(100 * (at - low) / (high - low), 2) for name, at in places.items()}
+    return msgspec.structs.replace(row, **scaled)
+
+
+def _entry(entry: Mapping[str, Any], declared: Declarations, order: Mapping[str, int]) -> Iterator[FigureRow]:
     """Yield the rows of a figure of the headline: one, or one for each model; of a figure over k that of the last k."""
     label, models, path = (
         brief(as_text(entry.get("label")), 80),
         as_map(entry.get("models")),
         as_text(entry.get("figure")),
     )
-    for model, each in models.items() if models else [("", entry)]:
+    for model, each in sorted(models.items(), key=lambda one: order.get(one[0], 0)) if models else [("", entry)]:
         held = as_map(each)
         code = (brief(model, 40) or "(no name)") if models else _path(path)
         value, intervals = held.get("value"), as_map(held.get("interval"))

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter
 from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island, listing
-from gradestack_plugins.pages.comparison import html_page
+from gradestack_plugins.pages.comparison import compared_models, html_page
 from gradestack_plugins.pages.environment import (
     asset,
     check_folder,
@@ -200,6 +200,7 @@ class HtmlReporter(Reporter):
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},
             "models": models,
+            "compared": compared_models(report),
             "several": len(list(filter(None, models))) > 1,
             "chips": self._chips(models, page.losses, chunks.called),
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64

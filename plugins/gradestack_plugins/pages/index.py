@@ -25,7 +25,6 @@ from gradestack_plugins.pages.tallies import (
     Kind,
     Reason,
     ReasonTally,
-    ScoreMean,
     Usage,
     Verdicts,
     compared,
@@ -81,7 +80,13 @@ class Spread(Struct):
     """Scores of one grader where the outcome is one and the same."""
 
     bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
-    scores: ScoreMean = msgspec.field(default_factory=ScoreMean)
+    count: int = 0
+    total: float = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """Their mean; None over nothing."""
+        return self.total / self.count if self.count else None
 
 
 class _Task(Struct, frozen=True, gc=False):
@@ -284,8 +289,8 @@ class RowIndex:
                     if spread is not None:
                         spread.bins.add(score, times)
                 if spread is not None:
-                    spread.scores.count += len(scores)
-                    spread.scores.total = reduce(float.__add__, scores, spread.scores.total)
+                    spread.count += len(scores)
+                    spread.total = reduce(float.__add__, scores, spread.total)
                 del scores[:]
 
 

@@ -41,12 +41,6 @@ class Funnel(msgspec.Struct, frozen=True):
         """Whether there are extra calls, of which not every grader speaks."""
         return any(tool.extra for tool in self.tools)
 
-    @property
-    def worst(self) -> Shape | None:
-        """The shown tool that loses many calls and many of its own; None where nothing is lost."""
-        losing = [tool for tool in self.tools if tool.lost and tool.expected + tool.extra > 1]
-        return max(losing, key=lambda each: each.lost**2 / (each.expected + each.extra), default=None)
-
 
 def funnel_of(index: RowIndex) -> Funnel | None:
     """Return what became of expected calls; None where no grader pairs calls."""
@@ -194,7 +188,7 @@ def took_of(index: RowIndex) -> list[Shape]:
                     cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
                     success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
                     tokens=number(round(sum(tokens) / len(tokens))) if tokens else "",
-                    seconds=f"{_figures(median(seconds))} s, {_figures(_p95(seconds))} s" if seconds else "",
+                    seconds=f"{_figures(median(seconds))} / {_figures(_p95(seconds))} s" if seconds else "",
                 )
             )
     return found

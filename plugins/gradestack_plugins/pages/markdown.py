@@ -87,6 +87,7 @@ class MarkdownReporter(Reporter):
             "tasks": tasks,
             "tasks_left_out": tasks_left_out,
             "rows": len(index.entries),
+            "several": len({line[1] for line in tasks}) > 1,
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
             "lost": len(lost),

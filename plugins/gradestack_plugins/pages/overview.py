@@ -18,6 +18,7 @@ from gradestack_plugins.pages.figures import (
     FigureRow,
     Gate,
     Success,
+    axes_of,
     confidence_of,
     gate_of,
     rows_of,
@@ -95,7 +96,6 @@ class Overview(msgspec.Struct, frozen=True):
     lead: Shape
     """The first screen: what the run comes to, and what to know before using it."""
     graders: tuple[GraderView, ...]
-    models: Sequence[Shape]
     bad_count: int
     bad: Sequence[Shape]
     warnings: tuple[str, ...]
@@ -134,7 +134,6 @@ def overview(report: Report, index: RowIndex) -> Overview:
         profile=brief(as_text(header.get("profile")), 60),
         lead=_lead(summary, declared, index, head or ""),
         graders=_graders(summary, head, index),
-        models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),
         bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
         warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
@@ -204,6 +203,7 @@ def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, m
         states=tuple((name, as_count(states.get(name))) for name in STATES) if states else (),
         confidence=confidence_of(summary),
         rows=rows,
+        axes=axes_of(rows),
         findings=findings(summary, index, success, own, reliable.noun),
         reliable=reliable,
         funnel=funnel_of(index),
@@ -230,9 +230,9 @@ def sentence(
         more = f", {len(shares) - _MOST_MODELS} more models" if len(shares) > _MOST_MODELS else ""
         return (head, Part(", ".join(shares[:_MOST_MODELS]), "ok"), Part(more))
     share = Part(f"{number(success.passed)} of {counted(success.of, reliable.noun)}", "ok")
-    if not reliable.passes or (reliable.trials or 1) < 2 or success.passed in (0, success.of):
+    if not reliable.parts or success.passed in (0, success.of):
         return (head, share)
-    every = f"{number(reliable.always)} of {counted(reliable.tasks, 'tasks')}"
+    every = f"{number(reliable.parts[0][1])} of {counted(reliable.tasks, 'tasks')}"
     return (head, share, Part("; in every trial: "), Part(every, "no"))
 
 
@@ -307,12 +307,12 @@ def _unrelated(
     names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in figures}
     for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
         ours, theirs = index.by_outcome.get((key, True)), index.by_outcome.get((key, False))
-        if ours is None or theirs is None or min(ours.scores.count, theirs.scores.count) < _ENOUGH:
+        if ours is None or theirs is None or min(ours.count, theirs.count) < _ENOUGH:
             continue
-        high, low = ours.scores.mean or 0.0, theirs.scores.mean or 0.0
+        high, low = ours.mean or 0.0, theirs.mean or 0.0
         if high - low < _NO_DIFFERENCE:
             name = names.get(f"{key}.mean") or brief(key, 60)
-            means = [(words["passed"], high, ours.scores.count), (words["lost"], low, theirs.scores.count)]
+            means = [(words["passed"], high, ours.count), (words["lost"], low, theirs.count)]
             told = ", ".join(f"{word} {mean:.2f} ({counted(n, noun)})" for word, mean, n in means)
             head = Part(f"{name} does not separate “{words['passed']}” from “{words['lost']}”.", "b")
             chart = opposed(index, key, words, name)
@@ -330,20 +330,6 @@ def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
         f"No call is expected in {counted(len(entries), noun)} of {counted(tasks, 'tasks')}, where any call scores 0"
     )
     return f"{every}: {number(zero)} of these “{words['passed']}”."
-
-
-_MODEL_FIELDS = ("total", "total_attempted", "avg_score_attempted", "avg_score_total")
-
-
-def _models(metrics: Mapping[str, Any], success: Success | None) -> list[Shape]:
-    found = []
-    for model in map(as_map, as_list(metrics.get("per_model"))):
-        cells = [number(model.get(field)) for field in _MODEL_FIELDS]
-        if success is not None:
-            passed, failed = success.models.get(as_text(model.get("model_name")), (0, 0))
-            cells += [number(passed), number(failed), percent(passed, passed + failed)]
-        found.append(Shape(name=brief(model.get("model_name") or "(no name)", 120), cells=cells))
-    return found
 
 
 def _problem(entry: Mapping[str, Any]) -> Shape:

@@ -89,23 +89,6 @@ class CallCounts(Struct):
     """Calls made that none was expected for."""
 
 
-class ScoreMean(Struct):
-    """A mean of scores as it grows."""
-
-    count: int = 0
-    total: float = 0.0
-
-    def add(self, score: float) -> None:
-        """Count one score."""
-        self.count += 1
-        self.total += score
-
-    @property
-    def mean(self) -> float | None:
-        """The mean; None over nothing."""
-        return self.total / self.count if self.count else None
-
-
 class CallTally:
     """What became of the expected calls of all samples, by tool."""
 

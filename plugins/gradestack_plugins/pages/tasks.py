@@ -25,26 +25,12 @@ class Reliability(msgspec.Struct, frozen=True):
         return "runs" if self.trials is not None and self.trials > 1 else "samples"
 
     @property
-    def always(self) -> int:
-        """Tasks that are solved in every trial."""
-        return self.passes.get(self.trials or 0, 0)
-
-    @property
-    def never(self) -> int:
-        """Tasks that are solved in no trial."""
-        return self.passes.get(0, 0)
-
-    @property
-    def sometimes(self) -> int:
-        """Tasks that are solved in some trials only."""
-        return sum(self.passes.values()) - self.always - self.never
-
-    @property
     def parts(self) -> tuple[tuple[str, int, float], ...]:
         """Tasks that succeed in every trial, in some and in none, each with its share in percent; () where unknown."""
         if not self.passes or (self.trials or 1) < 2:
             return ()
-        named = (("in every trial", self.always), ("in some", self.sometimes), ("in none", self.never))
+        every, none = self.passes.get(self.trials or 0, 0), self.passes.get(0, 0)
+        named = (("in every trial", every), ("in some", self.tasks - every - none), ("in none", none))
         return tuple((name, count, round(100 * count / self.tasks, 2)) for name, count in named)
 
 

@@ -29,7 +29,7 @@ def hostile(value, depth=0):
 def test_the_page_shows_a_whole_run(fake, html):
     rows = fake.realistic_rows()
     page = html(fake.make_report(rows, threshold=0.9))
-    for part in ("overview", "graders", "models", "tasks", "samples", "problems", "run"):
+    for part in ("overview", "failures", "graders", "tasks", "samples", "problems", "run"):
         assert page.values("id").count(part) == 1
     assert len([each for each in page.values("id") if re.fullmatch(r"s\d+", each)]) == len(rows) == 112
     assert [json.loads(line) for line in carried(page.html).splitlines()] == rows

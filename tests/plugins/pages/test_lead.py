@@ -10,7 +10,6 @@ from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.losses import funnel_of
 from gradestack_plugins.pages.overview import findings, made_of, sentence
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
-from gradestack_plugins.pages.text import percent
 from tests.core.outcomes import data
 
 DATA = data(__file__, "lead.yaml")
@@ -34,7 +33,7 @@ _AIRLINE = Reliability(50, 4, {0: 14, 3: 26, 4: 10})
 
 
 def success(passed, of, **models):
-    return Success(passed, of, percent(passed, of) if of else "", "", "reward", models)
+    return Success(passed, of, "reward", models)
 
 
 def told(parts):
@@ -268,7 +267,6 @@ def test_the_funnel_ranks_tools_by_calls_lost():
         ("book", 2, 0, 2, 0),
         ("find", 10, 9, 0, 1),
     ]
-    assert found.worst == found.tools[0]
     assert funnel_of(index_of([])) is None
 
 
@@ -283,7 +281,6 @@ def test_calls_that_nothing_was_expected_for_are_extra_ones(tmp_path):
         ("find", 1, 1, 0, 0),
     ]
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "<code>book</code>: 1 expected, 2 made, 1 right." in page
     assert ">extra</th>" in page
     gradestack.grade([record], "tau_partial", reports=["html"], output=str(tmp_path / "other"))
     assert ">extra</th>" not in (tmp_path / "other" / "report.html").read_text()

@@ -60,4 +60,4 @@ def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
     (took,) = took_of(index_of(fake.make_report(rows)))
-    assert (took.cost, took.success, took.tokens, took.seconds) == ("$0.02", "$0.04", "", "2 s, 2.9 s")
+    assert (took.cost, took.success, took.tokens, took.seconds) == ("$0.02", "$0.04", "", "2 / 2.9 s")

@@ -30,14 +30,16 @@ def _marks():
     figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {8: blocks.Figure("8", None)}
     node = blocks.Node
     pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).pair
-    states = [Of(name="graded", count=3, start=0.0, width=75.0), Of(name="failed", count=1, start=75.0, width=25.0)]
+    models = [
+        Of(code=HOSTILE, value="0.5", unit="", at=at, low=low, high=90.0) for at, low in ((50.0, 10.0), (None, None))
+    ]
     differing = Of(text="+0.1", interval="0 to 0.2", at=60.0, low=50.0, high=70.0)
     return {
         "scale": [(50.0, 25.0, 110.0, 80.0, HOSTILE), (None,)],
         "dot": [(estimates[0],), (estimates[1],)],
-        "states": [(states,)],
         "histogram": [(draw.distribution(HOSTILE, scores),)],
         "series": [(_one(blocks.Series(figures, HOSTILE)),)],
+        "together": [(Of(title="F1", rows=models),)],
         "estimate": [(estimates[0],), (estimates[1],)],
         "opposed": [(opposed,), (opposed, True)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],

@@ -30,7 +30,7 @@ def test_figures_are_those_of_the_summary(fake):
 
 def test_nothing_graded_is_undefined_not_zero(fake):
     view = of(fake, [fake.ungraded_row(1, 0, "m", "skipped")])
-    assert (view.head.attempted, view.success.passed, view.success.of, view.success.share) == ("n/a", 0, 0, "")
+    assert (view.head.attempted, view.success.passed, view.success.of) == ("n/a", 0, 0)
     assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "n/a", None)
 
 

@@ -46,12 +46,12 @@ def rows_of(page):
     """Return title, value and interval of the rows of the first screen without spaces, by the axis they are on."""
     found, results = {}, page[page.index('class="card estimates"') :].partition("</section>")[0]
     for axis, rows in re.findall(r'<ul class="rows"(?: data-axis="(\w+)")?>(.*?)</ul>', results, re.DOTALL):
-        for row in rows.split('<li class="row">')[1:]:
-            parts = re.search(
-                r'"lab"><b>(.*?)</b>.*?"num[^"]*">(.*?)</span>.*<small>(.*?)</small></span>', row, re.DOTALL
-            )
-            title, *others = map(text_of, parts.groups())
-            found.setdefault(axis, []).append((title, *(each.replace(" ", "") for each in others)))
+        for row in re.split('<li class="row[^"]*">', rows)[1:]:
+            title = text_of(re.search(r'"lab"(?:><b)?[^>]*>(.*?)<', row)[1])
+            values = re.findall(r'(?:"num[^"]*">|</code> <b>)(.*?)(?:</span>|</b></span>)', row, re.DOTALL)
+            ends = re.findall("<small>(.*?)</small>", row[row.index('class="plot"') :])
+            for pair in zip(values, ends, strict=True):
+                found.setdefault(axis, []).append((title, *(text_of(each).replace(" ", "") for each in pair)))
     return found
 
 

@@ -71,6 +71,8 @@ def test_the_map_has_every_trial_and_fits(opened, width):
     drawn = "[...document.querySelectorAll('.taskmap path.trial')].map(one => one.getAttribute('d')).join('')"
     assert opened.run(drawn).count("z") == 200
     assert opened.run("document.querySelectorAll('.taskmap a, .taskmap [tabindex]').length") == 0
+    labels = opened.run("[...document.querySelectorAll('.taskmap text')].map(one => one.textContent)")
+    assert sorted(labels, key=int) == [str(task) for task in range(50)]
 
 
 def test_it_prints_on_six_pages(opened):

@@ -8,9 +8,9 @@ import pytest
 from gradestack import BadRecord, DataError, Inputs, Sample, discover
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.suites.inputs import name_inputs
-from gradestack_plugins.bfcl.answers import _schema as bfcl_schema
+from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
-from gradestack_plugins.letta.recordings import _without_null as letta_gates
+from gradestack_plugins.letta.reader import _without_null as letta_gates
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
 from gradestack_plugins.trajectory.calls import _plain as told_call
 from gradestack_plugins.trajectory.tool_schema import _encodable as encodable

@@ -11,7 +11,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     (
         "stack",
         "bfcl",
-        "stacks:bfcl",
+        "reader:bfcl",
         "Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls",
     ),
 )

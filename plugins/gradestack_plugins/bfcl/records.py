@@ -11,8 +11,7 @@ import msgspec
 
 from gradestack import JSON, Expectation, Fault, Message, Sample, Source, Status, ToolCall, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number
-from gradestack_plugins.bfcl.answers import parameter_names, parse_calls, spellings
-from gradestack_plugins.bfcl.side_files import Question, SideFiles, find
+from gradestack_plugins.bfcl.side_files import Question, SideFiles, find, parameter_names, parse_calls, spellings
 from gradestack_plugins.readers.chat import parse_arguments, text_of
 
 _FAILED = "Error during inference:"

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from gradestack import Component, Kind, hookimpl
 
 if TYPE_CHECKING:
-    from gradestack_plugins.deepfabric.evaluation import Evaluation, Metrics, evaluate
-    from gradestack_plugins.deepfabric.exporter import Prediction
+    from gradestack_plugins.deepfabric.exporter import Evaluation, Metrics, Prediction, evaluate
 
 __all__ = ["Evaluation", "Metrics", "Prediction", "evaluate", "gradestack_components"]
 
 _HERE = "gradestack_plugins.deepfabric"
-_LAZY = {"Evaluation": "evaluation", "Metrics": "evaluation", "Prediction": "exporter", "evaluate": "evaluation"}
 _COMPONENTS: dict[Kind, tuple[str, str]] = {
     "reader": (
         ".reader:DeepFabricReader",
@@ -41,9 +39,9 @@ _COMPONENTS: dict[Kind, tuple[str, str]] = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{_HERE}.{_LAZY[name]}"), name)
+    return getattr(import_module(f"{_HERE}.exporter"), name)
 
 
 @hookimpl

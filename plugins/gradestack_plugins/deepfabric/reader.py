@@ -29,9 +29,16 @@ from gradestack import (
     Source,
 )
 from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads
-from gradestack_plugins.deepfabric.records import RECORD_KEYS
 from gradestack_plugins.deepfabric.replies import kind_of
-from gradestack_plugins.deepfabric.samples import Entry, Validation, build, identifier, split_entry, with_reply
+from gradestack_plugins.deepfabric.samples import (
+    RECORD_KEYS,
+    Entry,
+    Validation,
+    build,
+    identifier,
+    split_entry,
+    with_reply,
+)
 
 Join = Literal["auto", "id", "line"]
 NO_ROW: Final = "the dataset has no row at this line"

@@ -9,7 +9,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "letta", ".reader:Letta", "letta-evals output directories, and gradestack's own run directories"),
     ("reader", "letta_dataset", ".dataset:LettaDataset", "letta-evals datasets: lines or CSV, input and ground_truth"),
     ("grader", "recorded", ".grader:Recorded", "The recorded grade"),
-    ("stack", "letta", ".recordings:stack", "The recorded gate grades, with error bars"),
+    ("stack", "letta", ".reader:stack", "The recorded gate grades, with error bars"),
 )
 
 

@@ -30,8 +30,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import compact
-from gradestack_plugins.letta.reader import Letta
-from gradestack_plugins.letta.recordings import REWARD, metrics_of, names_graders, recorded_scores
+from gradestack_plugins.letta.reader import REWARD, Letta, metrics_of, names_graders, recorded_scores
 from gradestack_plugins.letta.records import error_fault, grade_fault
 
 _SHOWN = 20

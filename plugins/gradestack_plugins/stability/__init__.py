@@ -11,7 +11,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "stability", ".reader:StabilityReader", "Stability sweeps: a line per task, with labels of its k runs"),
     ("grader", "stability_label", ".grader:StabilityLabel", "The label of one run of a task against the gold label"),
     ("aggregator", "stability", ".aggregators:Stability", "Stability@k, consistency, entropy, flip rate over runs"),
-    ("exporter", "stability", ".exporter:StabilityExporter", "native/stability.json: the suite's metrics file"),
+    ("exporter", "stability", ".aggregators:StabilityExporter", "native/stability.json: the suite's metrics file"),
     ("panel", "stability", ".panels:Stability", "Figures over runs with their intervals, and by expected answer"),
     ("stack", "stability", ":stack", "Labels of repeated runs with the stability metrics"),
 )

@@ -12,7 +12,7 @@ _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("grader", "when2call", ".grader:When2Call", "Predicted behaviour against gold, of the four behaviours"),
     ("aggregator", "hallucination", ".aggregators:Hallucination", "Tool, answer and parameter hallucination rates"),
     ("aggregator", "when2call_counts", ".aggregators:When2CallCounts", "Metadata of prediction files"),
-    ("exporter", "when2call", ".exporter:When2CallExporter", "native/when2call.json: the suite's metrics file"),
+    ("exporter", "when2call", ".aggregators:When2CallExporter", "native/when2call.json: the suite's metrics file"),
     ("panel", "classes", ".panels:Classes", "Confusion matrix, and the F1 of each class"),
     ("stack", "when2call", ":stack", "Behaviour labels with classification metrics and hallucination rates"),
 )

@@ -1,10 +1,12 @@
-"""Hallucination rates, and what prediction files say about themselves."""
+"""Hallucination rates, what prediction files say about themselves, and the evaluation suite's metrics file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
@@ -12,6 +14,8 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
+    Exporter,
+    ExportSummary,
     Figure,
     Grade,
     Grades,
@@ -22,7 +26,7 @@ from gradestack import (
     ratio_interval,
     valid_confidence,
 )
-from gradestack_plugins.when2call.reader import JUDGE_FLAGS, MODES
+from gradestack_plugins.when2call.reader import JUDGE_FLAGS, MODES, VARIANTS, When2CallReader, read_events
 
 _WHY = {
     "tool": "no graded row has gold cannot_answer and no tools",
@@ -153,3 +157,152 @@ class When2CallCounts(Aggregator):
         found = {name: sum(grade.counts.get(name, 0) * times for grade, times in grades.counted) for name in _COUNTERS}
         best = max(_METHODS, key=lambda method: found[f"method_{method}"])
         return {"method": best if found[f"method_{best}"] else None, **found}
+
+
+def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of one prediction set in the suite's field order.
+
+    ``n_total`` is the divisor of the rates: all dataset rows in ``upstream``, rows with a prediction in ``documented``.
+    """
+    per_class = classes["per_class"]
+    return {
+        "accuracy": classes["accuracy"],
+        "macro_f1": classes["macro_f1"],
+        "macro_f1_no_direct": classes["macro_f1_no_direct"],
+        "per_class_f1": {label: scores["f1"] for label, scores in per_class.items()},
+        "per_class_support": {label: scores["support"] for label, scores in per_class.items()},
+        "confusion_matrix": classes["confusion_matrix"],
+        "tool_hallucination_rate": rates["tool_hallucination_rate"],
+        "answer_hallucination_rate": rates["answer_hallucination_rate"],
+        "parameter_hallucination_rate": rates["parameter_hallucination_rate"],
+        "n_total": classes["n"],
+        "n_missing_uuid": classes["n_missing"],
+        "n_invalid_label": classes["n_invalid"],
+        "n_converted_to_cannot_answer": classes["n_converted"],
+    }
+
+
+def _share(number: int, total: int, *, upstream: bool) -> float | None:
+    return number / total if total else 0.0 if upstream else None
+
+
+@attrs.frozen(kw_only=True)
+class When2CallExporter(Exporter):
+    """Writes ``{header: {method}, metrics, ...}``; for log-probability scoring ``metrics`` is keyed by the variants.
+
+    The method's own counters and the summary of the audit file (``reader.audit``; without one it counts no events)
+    stand where the suite has them. In ``documented`` a last key ``gradestack`` holds what the suite does not have:
+    ``n_relabelled``, ``n_relabel_differs``, ``n_predictions_not_in_dataset``.
+    """
+
+    reader = "when2call"
+    graders = ("when2call",)
+
+    @override
+    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
+        aggregates = summary.graders["when2call"].aggregates
+        classes, rates = aggregates.get("classification"), aggregates.get("hallucination")
+        counts = aggregates.get("when2call_counts")
+        if classes is None or rates is None or counts is None or "macro_f1_no_direct" not in classes:
+            return {}
+        upstream = summary.profile == "upstream"
+        path = summary.reader.audit if isinstance(summary.reader, When2CallReader) else None
+        audit = summarise(read_events(path, stop_at_broken_line=upstream), path.name if path else None)
+        if counts["method"] == "mcq_logprob":
+            document = _logprob(classes, rates, counts, audit)
+        else:
+            document = _single(classes, rates, counts, audit, upstream=upstream)
+        if not upstream:
+            document["gradestack"] = {
+                "n_relabelled": counts["relabelled"],
+                "n_relabel_differs": counts["relabel_differs"],
+                "n_predictions_not_in_dataset": counts["not_in_dataset"],
+            }
+        return {"when2call.json": json.dumps(document, indent=2)}
+
+
+def _single(
+    classes: Mapping[str, Any],
+    rates: Mapping[str, Any],
+    counts: Mapping[str, Any],
+    audit: Mapping[str, Any],
+    *,
+    upstream: bool,
+) -> dict[str, Any]:
+    metrics = metrics_block(classes, rates)
+    total = metrics["n_total"]
+    if counts["method"] == "mcq":
+        none = counts["mcq_predicted_index_minus1"]
+        metrics["n_mcq_predicted_index_minus1"] = none
+        metrics["n_mcq_predicted_label_invalid_raw"] = counts["mcq_predicted_label_invalid_raw"]
+        metrics["mcq_predicted_index_minus1_rate"] = _share(none, total, upstream=upstream)
+    else:
+        metrics |= {f"n_judge_{flag}": counts[f"judge_{flag}"] for flag in JUDGE_FLAGS}
+        fallbacks = counts["judge_fallback_to_cannot_answer"]
+        metrics["judge_fallback_to_cannot_answer_rate"] = _share(fallbacks, total, upstream=upstream)
+    metrics["audit_fallbacks_summary"] = audit
+    return {"header": {"method": counts["method"] or "llm_judge"}, "metrics": metrics}
+
+
+def _logprob(
+    classes: Mapping[str, Any], rates: Mapping[str, Any], counts: Mapping[str, Any], audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "header": {"method": "mcq_logprob"},
+        "metrics": {
+            variant: metrics_block(classes["sets"][variant], rates["sets"][variant])
+            for variant in VARIANTS
+            if variant in classes.get("sets", {})
+        },
+        "mode_counts": {name: counts[f"mode_{name}"] for name in MODES},
+        "fallbacks": {
+            "n_string_fallback": counts["mode_string_fallback"],
+            "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
+            "audit_fallbacks_summary": audit,
+        },
+    }
+
+
+FORCED = (
+    "all_logprobs_-inf_string_fallback",
+    "invalid_label_coercion_to_cannot_answer",
+    "judge_json_parse_failed_second_fallback_to_cannot_answer",
+    "missing_prediction_uuid",
+)
+"""Kinds of event that forced a label."""
+
+
+def _ranked(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _named(event: Mapping[str, Any], field: str) -> str:
+    return str(event.get(field) or "UNKNOWN")
+
+
+def summarise(events: Iterable[Mapping[str, Any]], name: str | None) -> dict[str, Any]:
+    """Return the suite's ``audit_fallbacks_summary``: counts by kind, stage and severity.
+
+    The most frequent come first, equal ones in order of their names. Events are appended again by every re-scoring, so
+    these are counts of events, not of predictions.
+    """
+    found = list(events)
+    by = {field: Counter(_named(event, field) for event in found) for field in ("fallback_type", "stage", "severity")}
+    uuids: dict[str, set[str]] = {}
+    for event in found:
+        uuid = event.get("uuid")
+        if isinstance(uuid, str) and uuid:
+            uuids.setdefault(_named(event, "fallback_type"), set()).add(uuid)
+    forced = [uuids.get(kind, set()) for kind in FORCED]
+    return {
+        "audit_path": name,
+        "n_events_total": len(found),
+        "n_uuids_with_any_event": len(set().union(*uuids.values())),
+        "events_by_fallback_type": _ranked(by["fallback_type"]),
+        "events_by_stage": _ranked(by["stage"]),
+        "events_by_severity": _ranked(by["severity"]),
+        "uuids_by_fallback_type": _ranked({kind: len(members) for kind, members in uuids.items()}),
+        "n_forced_fallback_events": sum(by["fallback_type"][kind] for kind in FORCED),
+        "n_forced_fallback_uuids": len(set().union(*forced)),
+        "forced_fallback_types": list(FORCED),
+    }

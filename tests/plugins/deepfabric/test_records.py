@@ -5,7 +5,7 @@ import pytest
 from gradestack import Outcome, Status
 from gradestack.jsonio import compact
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.records import (
+from gradestack_plugins.deepfabric.samples import (
     NO_QUERY,
     RecordProblem,
     RunStops,

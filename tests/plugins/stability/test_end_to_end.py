@@ -12,8 +12,7 @@ import pytest
 
 import gradestack
 from gradestack import Sample, grade_files
-from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
-from gradestack_plugins.stability.exporter import heading
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability, heading
 from gradestack_plugins.stability.reader import StabilityReader
 from gradestack_plugins.when2call.grader import When2Call
 from tests.core.outcomes import data

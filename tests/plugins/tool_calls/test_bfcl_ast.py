@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec
-from gradestack_plugins.bfcl.answers import expectation
+from gradestack_plugins.bfcl.side_files import expectation
 from gradestack_plugins.tool_calls.bfcl_ast import BfclAst
 from tests.core.outcomes import data
 

@@ -14,7 +14,7 @@ import gradestack
 from gradestack import Outcome, Sample, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.anthropic_logs.reader import _tools as of_anthropic
-from gradestack_plugins.bfcl.answers import tools_of as of_bfcl
+from gradestack_plugins.bfcl.side_files import tools_of as of_bfcl
 from gradestack_plugins.openai_logs.reader import _tool as of_openai
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.tau2_bench.records import _tools as of_tau2

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gradestack_plugins.when2call.exporter import summarise
+from gradestack_plugins.when2call.aggregators import summarise
 from gradestack_plugins.when2call.reader import read_events
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

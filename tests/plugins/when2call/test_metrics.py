@@ -198,7 +198,7 @@ def test_upstream_equals_the_slow_calculation(given_cases):
 
 
 def block(given_cases, profile):
-    from gradestack_plugins.when2call.exporter import metrics_block
+    from gradestack_plugins.when2call.aggregators import metrics_block
 
     grader, rows = When2Call(profile=profile), []
     for gold, no_tools, label in given_cases:

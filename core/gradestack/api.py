@@ -355,7 +355,8 @@ class Exporter(Contract):
     named. Graders are named by component (``tau_partial``), not by key; of two of one component the first counts.
 
     Attributes:
-        reader: Component name of the reader whose records it understands.
+        reader: Component name of the reader whose records it understands. "" for the samples of any reader: then the
+            graders are named by key, all of them, in the suite's order.
         graders: Component names of the graders whose grades it writes.
         separator: Text between two chunks of the same artefact.
     """

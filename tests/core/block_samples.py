@@ -39,6 +39,7 @@ CALL = ToolCall(name="f", arguments={"x": 1, "y": [1, 2]})
 class Log(Exporter):
     """Two files: one chunk per record, and one for every other record."""
 
+    reader = "toys"
     separator = "|"
 
     def row(self, record, grades, shard):

@@ -21,7 +21,7 @@ from gradestack.grading.graders import Column, Graded, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.metrics import itemized, wanted
-from gradestack.grading.plan import Plan
+from gradestack.grading.plan import Plan, named_graders
 from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digests
@@ -212,8 +212,7 @@ class ShardGrader:
                     self._columns.add(kept, given, [sample.status is _OK for sample in block], graded.verdicts)
             if self._plan.exporters:
                 for number, sample in enumerate(block):
-                    graders = reversed(self._plan.graders)
-                    self._export(sample, {stage.name: explained[stage.key][number] for stage in graders})
+                    self._export(sample, {key: grades[number] for key, grades in explained.items()})
             result = self.result
             result.samples += len(block)
             for each in [sample for sample in block if sample.remarks]:
@@ -246,7 +245,9 @@ class ShardGrader:
         for stage in self._plan.exporters:
             exporter: Exporter = stage.component
             try:
-                for artefact, text in exporter.row(record, grades, self.shard):
+                graders = named_graders(exporter, self._plan.graders) if grades else {}
+                named = {name: grades[stage.key] for name, stage in graders.items()}
+                for artefact, text in exporter.row(record, named, self.shard):
                     self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience
                 if storage_failed(error):

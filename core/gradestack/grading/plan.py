@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from gradestack.api import Inputs, Profile
+from gradestack.api import Exporter, Inputs, Profile
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
 
@@ -58,6 +58,14 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     def signature(self) -> str:
         """Name and version: what failures are signed with."""
         return f"{self.name} {self.version}"
+
+
+def named_graders(exporter: Exporter, graders: Iterable[Stage]) -> dict[str, Stage]:
+    """Return graders as an exporter names them: by component, the first of each, or by key if it takes any reader."""
+    named: dict[str, Stage] = {}
+    for stage in graders:
+        named.setdefault(stage.name if exporter.reader else stage.key, stage)
+    return named
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
 from gradestack.grading.counts import in_all
 from gradestack.grading.merging import Merging
+from gradestack.grading.plan import named_graders
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
 
@@ -47,13 +48,13 @@ def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Expo
         dataset=suite.inputs.dataset,
         max_samples=suite.max_samples or None,
         graders={
-            stage.name: GraderSummary(
+            name: GraderSummary(
                 key=stage.key,
                 grader=stage.component,
                 states=in_all(counts[stage.key].values()).states,
                 aggregates=aggregates[stage.key],
             )
-            for stage in reversed(suite.graders)
+            for name, stage in named_graders(exporter, suite.graders).items()
         },
     )
     for (owner, artefact), parts in sorted(chunks.items()):

@@ -187,7 +187,7 @@ def exporters_of(
 
     def misfit(exporter: Any) -> str | None:
         """Return what an exporter writes that this run has not."""
-        if exporter.reader not in (reader.name, bare(reader.name)):
+        if exporter.reader not in ("", reader.name, bare(reader.name)):
             return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
         lacking = sorted(set(exporter.graders) - used)
         return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None

@@ -1,0 +1,106 @@
+"""Exporter ``otel_evaluation``: grades as log records of OpenTelemetry."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, __version__
+
+FILE: Final = "otel_evaluation.jsonl"
+EVENT: Final = "gen_ai.evaluation.result"
+_TRACE_ID: Final = re.compile(r"(?!0{32})[0-9a-f]{32}")
+_SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
+
+
+@attrs.frozen(kw_only=True)
+class OtelEvaluation(Exporter):
+    """Writes ``otel_evaluation.jsonl``: OTLP JSON Lines of logs, a line per sample with an event per grade.
+
+    An event is ``gen_ai.evaluation.result`` with ``gen_ai.evaluation.name`` (key of the grader), ``.score.value`` of
+    what was graded, ``.score.label`` (the grade's label, else its verdict: ``pass`` or ``fail``), ``.explanation`` (its
+    rationale), and of failed grades ``error.type`` (code of the fault). Skipped and missing grades have none; the first
+    line counts them, as attributes of its resource: ``gradestack.KEY.skipped``. An event belongs to the recorded trace
+    and span, where their ids are those of OpenTelemetry, and names the recorded response and session;
+    ``gradestack.sample.id``, ``.model`` and ``.run`` name its sample. It has no time, so that equal runs give equal
+    bytes.
+    """
+
+    version: ClassVar[str] = "1"
+
+    @override
+    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterator[tuple[str, str]]:
+        if not isinstance(record, Sample):
+            return
+        about = _about(record)
+        events = [{**about, "attributes": [*_grade(key, grade), *about["attributes"]]} for key, grade in grades.items()]
+        written = [each for each, grade in zip(events, grades.values(), strict=True) if grade.outcome in _WRITTEN]
+        if written:
+            yield FILE, _line({"service.name": "gradestack"}, written)
+
+    @override
+    def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
+        states = ("skipped", "missing")
+        counts = {
+            f"gradestack.{key}.{each}": one.states.get(each, 0)
+            for key, one in summary.graders.items()
+            for each in states
+        }
+        return (_line({"service.name": "gradestack", "gradestack.input": summary.input.shown, **counts}, []), "")
+
+
+_WRITTEN: Final = frozenset({Outcome.GRADED, Outcome.FAILED})
+
+
+def _line(resource: Mapping[str, Any], events: list[dict[str, Any]]) -> str:
+    """Return a request of log records as one line."""
+    scope = {"scope": {"name": "gradestack", "version": __version__}, "logRecords": events}
+    logs = [{"resource": {"attributes": _attributes(resource)}, "scopeLogs": [scope]}]
+    return json.dumps({"resourceLogs": logs}, separators=(",", ":")) + "\n"
+
+
+def _grade(key: str, grade: Grade) -> Iterable[dict[str, Any]]:
+    verdict = None if grade.passed is None else "pass" if grade.passed else "fail"
+    failed = grade.outcome is Outcome.FAILED
+    return _attributes(
+        {
+            "gen_ai.evaluation.name": key,
+            "gen_ai.evaluation.score.value": None if grade.score is None else float(grade.score),
+            "gen_ai.evaluation.score.label": None if failed else verdict if grade.label is None else grade.label,
+            "gen_ai.evaluation.explanation": grade.rationale or None,
+            "error.type": (grade.fault.code if grade.fault else "_OTHER") if failed else None,
+        }
+    )
+
+
+def _about(sample: Sample) -> dict[str, Any]:
+    """Return what all events of a sample have: the span they belong to, and attributes that name the sample."""
+    trace, event = sample.trace, {"eventName": EVENT}
+    if _TRACE_ID.fullmatch(trace_id := trace.get("trace_id", "").lower()):
+        event["traceId"] = trace_id
+        if _SPAN_ID.fullmatch(span_id := trace.get("span_id", "").lower()):
+            event["spanId"] = span_id
+    named = {
+        "gen_ai.response.id": trace.get("response_id"),
+        "gen_ai.conversation.id": trace.get("session_id"),
+        "gradestack.sample.id": sample.id,
+        "gradestack.sample.model": sample.model,
+        "gradestack.sample.run": sample.run,
+    }
+    return {**event, "attributes": _attributes(named)}
+
+
+def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return attributes in OTLP's JSON, without those that are None."""
+    return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
+
+
+def _value(value: str | float) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"stringValue": value}
+    return {"doubleValue": value} if isinstance(value, float) else {"intValue": str(value)}

@@ -1,0 +1,34 @@
+"""Exporter ``otel_evaluation``: what of a run's grades stands in its log records."""
+
+import json
+
+import yaml
+
+import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "evaluation.yaml")
+
+
+def attributes(of):
+    return {each["key"]: next(iter(each["value"].values())) for each in of["attributes"]}
+
+
+def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
+    """Graders by key, also two of one component; no event of what was not graded, which the first line counts."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in DATA["runs"]))
+    (tmp_path / "suite.yaml").write_text(yaml.safe_dump(DATA["suite"], sort_keys=False))
+    report = gradestack.run("suite.yaml", output="out")
+    first, *lines = (report.path / "native/otel_evaluation.jsonl").read_text("ascii").splitlines()
+    ((counts, *none),) = (json.loads(first)["resourceLogs"],)
+    assert (attributes(counts["resource"]), none) == (DATA["counts"], [])
+    records = [
+        record
+        for line in lines
+        for logs in json.loads(line)["resourceLogs"]
+        for scope in logs["scopeLogs"]
+        for record in scope["logRecords"]
+    ]
+    found = [{**{key: each[key] for key in each if key != "attributes"}, **attributes(each)} for each in records]
+    assert found == DATA["events"]

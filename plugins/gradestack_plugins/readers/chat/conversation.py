@@ -370,7 +370,7 @@ class Conversation:
         for block in blocks:
             kind = word(block, "type")
             if kind in _USES:
-                if block.get("call_id", block.get("id")) not in known:
+                if text_or_none(block.get("call_id", block.get("id"))) not in known:
                     made.append(self._use(block, kind, author))
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -49,3 +50,40 @@ def test_workers_go_when_the_run_is_killed(started, engine, marked, until):
     _, said = run.communicate()
     assert said == ""
     until(lambda: marked() == [])
+
+
+SECOND = """
+import os, signal, sys, time
+from distributed import SpecCluster
+from gradestack.cli import commands
+
+def close(self, *arguments, close=SpecCluster.close, **options):
+    SpecCluster.close = close
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)  # is cut by the signal, if by anything
+    return close(self, *arguments, **options)
+
+SpecCluster.close = close
+commands.main(sys.argv[1:])
+"""
+GRADER = """
+import os
+import signal
+
+def grade(sample):
+    os.kill(os.getppid(), signal.SIGINT)
+    return 1.0
+"""
+
+
+def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
+    """The system hands it to one of dask's threads; the cluster was left half closed and told about it later."""
+    pytest.importorskip("distributed")
+    (tmp_path / "own.py").write_text(GRADER)
+    (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
+    options = ["--allow-code", "--grader", "own.py:grade", "--engine", "dask", "-o", "out", "--set", "reports=[]", "-q"]
+    command = [sys.executable, "-c", SECOND, "grade", "runs.jsonl", *options]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout) == (130, "")
+    assert said.stderr in ("interrupted\n", "interrupted: partial results were kept\n")
+    assert list(scratch.iterdir()) == []

@@ -141,7 +141,10 @@ class Cluster:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what dask logs to itself: what matters of it is told as our own error."""
+    """Keep what dask logs to itself: what matters of it is told as our own error.
+
+    After Ctrl-C on the way there or back, for good: what dask was at is given up, and complains when it is thrown away.
+    """
     handler = logging.NullHandler()
     before = {}
     for name in _LOGGERS:
@@ -150,6 +153,9 @@ def _quiet() -> Iterator[None]:
         logger.handlers, logger.propagate = [handler], False
     try:
         yield
+    except KeyboardInterrupt:
+        before.clear()
+        raise
     finally:
         for name, (handlers, propagate) in before.items():
             logger = logging.getLogger(name)

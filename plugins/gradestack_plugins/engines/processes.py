@@ -183,15 +183,24 @@ def uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C and its like back while a process starts or is ended.
 
     Until a new one ignores the signal, it would die of it, and say so; one that is half known would be left behind.
+    Blocked is a signal for this thread only: where there are others the system hands it to one, so it is noted, too.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    late: list[int] = []
+    handlers: dict[int, Any] = {}
+    blocked = hasattr(signal, "pthread_sigmask") and signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+        for number in handlers:
+            signal.signal(number, lambda number, _: late.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if blocked is not False:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for number in late[:1]:
+            signal.raise_signal(number)
 
 
 @contextlib.contextmanager

@@ -130,7 +130,7 @@ class _Run:
         try:
             return alone(self.work, self.shards[place], self._attempt, certain=1)
         except PluginError as error:  # told when it is the shard's turn
-            return Raised(error, "")
+            return Raised(error)
 
     def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
         order = self.tasks.Order.write(work, [shard], self.place)

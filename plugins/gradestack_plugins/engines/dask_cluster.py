@@ -95,12 +95,12 @@ class Cluster:
         except KilledWorker:
             return Answer(killed=True)
         except (GradestackError, MemoryError) as error:
-            return Answer(Raised(error, ""))
+            return Answer(Raised(error))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
             # An OSError, too: those of the file system come back as values, so it is one of dask's own.
             if future.status in _LOST:
                 return None
-            return Answer(Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS), ""))
+            return Answer(Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS)))
 
     def _result(self, future: Any) -> Any:
         """Fetch a result; where its worker died meanwhile, that takes until it is worked out again."""

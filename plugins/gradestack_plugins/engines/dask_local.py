@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import BinaryIO
@@ -147,10 +148,7 @@ def main(address: str, directory: str, memory: str) -> None:
     """Be a worker process until the scheduler or the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent, place = os.getppid(), Path(directory)
-
-    def tidy() -> None:
-        shutil.rmtree(place, ignore_errors=True)
-
+    tidy = partial(shutil.rmtree, place, ignore_errors=True)
     leaving = threading.Thread(target=leave_when, args=(lambda: os.getppid() != parent, tidy), daemon=True)
     leaving.start()
     be_expendable()

@@ -142,24 +142,17 @@ LOOK = 1.0
 """Seconds after which processes nothing is heard of are looked after."""
 
 
-class _Elsewhere(Exception):
-    """The traceback of an error raised in another process, as its cause."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
-
-
 @attrs.frozen
 class Raised:
-    """An error instead of a result."""
+    """An error instead of a result, and its traceback where it was raised in another process."""
 
     error: BaseException
-    trace: str
+    trace: str = ""
 
     def again(self) -> BaseException:
         """Return the error, to be raised in this process."""
         if self.trace:
-            self.error.__cause__ = _Elsewhere(self.trace)
+            self.error.add_note(self.trace)
         return self.error
 
 
@@ -377,7 +370,7 @@ class Member:
         try:
             return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
         except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
-            return place, Raised(PluginError(f"the result of a worker process cannot be read: {error_text(error)}"), "")
+            return place, Raised(PluginError(f"the result of a worker process cannot be read: {error_text(error)}"))
 
     def _wait(self) -> None:
         """Wait until it has something to say, or is dead.
@@ -519,7 +512,7 @@ class _Run:
         try:
             return alone(self.work, shard, self._attempt, why=self._why(shard, code))
         except PluginError as error:  # told when it is the shard's turn
-            return Raised(error, "")
+            return Raised(error)
 
     def _why(self, shard: Shard, code: int | None) -> PluginError | None:
         return full(shard, self.memory) if code == OUT_OF_MEMORY else None

@@ -47,8 +47,11 @@ class _Ending:
         self._nowhere: int | None = None
 
     @contextlib.contextmanager
-    def guarding(self, seconds: float) -> Iterator[None]:
-        """End the process when the thread that calls this is :data:`GRACE` beyond its time, while the code runs."""
+    def guarding(self, seconds: float | None) -> Iterator[None]:
+        """End this process, which is there to be lost, when a grade of the thread that calls is overdue by GRACE."""
+        if seconds is None:
+            yield
+            return
         own = threading.get_ident()
         with self._lock:
             self._limits[own] = seconds + GRACE, Looks(own)
@@ -83,14 +86,4 @@ class _Ending:
                 os._exit(_OVERDUE)
 
 
-_ending = _Ending()
-
-
-@contextlib.contextmanager
-def process_limit(seconds: float | None) -> Iterator[None]:
-    """Have this process end when a grade is overdue by :data:`GRACE`; for processes that are there to be lost."""
-    if seconds is None:
-        yield
-        return
-    with _ending.guarding(seconds):
-        yield
+process_limit = _Ending().guarding

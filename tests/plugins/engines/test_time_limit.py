@@ -212,8 +212,7 @@ def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
     monkeypatch.setattr(module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds))
     monkeypatch.setattr(module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled"))
     monkeypatch.setattr(module.threading.Thread, "start", lambda _thread: None)
-    monkeypatch.setattr(module, "_ending", module._Ending())
-    with module.process_limit(5.0):
+    with module._Ending().guarding(5.0):
         assert said == [5.0 + module.GRACE]
     assert said[1:] == ["cancelled"]
 

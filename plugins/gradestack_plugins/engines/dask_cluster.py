@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 import dask.config
-from distributed import Client, Future, KilledWorker, Scheduler, SpecCluster
+from distributed import Client, Future, KilledWorker, Scheduler, Security, SpecCluster
 from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 
@@ -193,8 +193,8 @@ def _client(address: str, patience: float, silence: float | None) -> Client:
         get_backend(scheme).get_address_host(location)
         if scheme in _SOCKETS:
             _wait_for(address, parse_host_port(location), patience)
-        if scheme == "tcp" and silence is not None:
-            _check_alive(parse_host_port(location), silence)
+            if silence is not None:
+                _check_alive(scheme, parse_host_port(location), silence)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)
@@ -220,11 +220,17 @@ def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
             return
 
 
-def _check_alive(place: tuple[str, int], silence: float) -> None:
+def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
     """Refuse a scheduler that accepts connections and says nothing, where a client would wait for minutes."""
-    with socket.create_connection(place, timeout=silence) as connection:
+    tls = Security().get_connection_args("client")["ssl_context"]
+    if scheme == "tls" and tls is None:  # the client says what is missing
+        return
+    with contextlib.ExitStack() as stack:
+        line = stack.enter_context(socket.create_connection(place, timeout=silence))
         try:
-            connection.recv(1)  # the beginning of its greeting
+            if scheme == "tls":
+                line = stack.enter_context(tls.wrap_socket(line))
+            line.recv(1)  # the beginning of its greeting
         except TimeoutError:
             raise TimeoutError(f"it has said nothing for {silence:g} s (limits.scheduler_seconds)") from None
 

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -135,13 +136,14 @@ def test_a_path_to_the_records(tmp_path, records):
 
 SCHEDULER = """
 import asyncio
+import sys
 from distributed import Scheduler, Worker
 
 async def serve():
-    async with Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
-        async with Worker(scheduler.address, nthreads=1, memory_limit=0, dashboard=False, host="127.0.0.1"):
-            print(scheduler.address, flush=True)
-            await scheduler.finished()
+    here = {"host": "127.0.0.1", "dashboard": False, "protocol": sys.argv[1]}
+    async with Scheduler(port=0, **here) as scheduler, Worker(scheduler.address, nthreads=1, memory_limit=0, **here):
+        print(scheduler.address, flush=True)
+        await scheduler.finished()
 
 asyncio.run(serve())
 """
@@ -156,16 +158,33 @@ def slow(sample):
 """
 
 
+def certified(place, monkeypatch):
+    """Have dask use a certificate of its own, wherever it is started."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    made = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=x"
+    subprocess.run(made.split(), cwd=place, check=True, capture_output=True)
+    setting = "DASK_DISTRIBUTED__COMM__TLS__"
+    monkeypatch.setenv(f"{setting}CA_FILE", str(place / "cert.pem"))
+    for role in ("CLIENT", "WORKER", "SCHEDULER"):
+        monkeypatch.setenv(f"{setting}{role}__CERT", str(place / "cert.pem"))
+        monkeypatch.setenv(f"{setting}{role}__KEY", str(place / "key.pem"))
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
-@pytest.mark.parametrize("when", ["before it begins", "at work"])
-def test_a_scheduler_that_is_stopped(tmp_path, when):
+@pytest.mark.parametrize(
+    ("protocol", "when"), [("tcp", "before it begins"), ("tcp", "at work"), ("tls", "before it begins")]
+)
+def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
     """It holds its connections open and answers nothing: the run ends after the limit, with exit code 2."""
     pytest.importorskip("distributed")
+    if protocol == "tls":
+        certified(tmp_path, monkeypatch)
     (tmp_path / "slow.py").write_text(GRADER)
     for number in range(40):
         (tmp_path / f"{number}.jsonl").write_text(json.dumps({"id": f"t{number}", "predicted": "x"}) + "\n")
     with subprocess.Popen(
-        [sys.executable, "-c", SCHEDULER], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+        [sys.executable, "-c", SCHEDULER, protocol], stdout=subprocess.PIPE, text=True, cwd=tmp_path
     ) as cluster:
         address = cluster.stdout.readline().strip()
         if when == "before it begins":

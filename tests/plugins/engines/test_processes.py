@@ -151,7 +151,7 @@ def _raise(shard):
 def test_an_error_comes_when_its_shard_is_due(shards):
     results = Processes(workers=2).map(_raise, shards(6))
     assert [next(results) for _ in range(3)] == [0, 1, 2]
-    with pytest.raises(DataError, match="^three") as caught:
+    with pytest.raises(DataError, match=r"^three") as caught:
         next(results)
     assert "in _raise" in caught.value.__notes__[0]
     assert multiprocessing.active_children() == []

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def _checksum(path: Path, state: FileState) -> dict[str, Any]:
     local = original(path)
     name = name_of(path) if is_fetched(path) else str(local.resolve())
     found: dict[str, Any] = {"path": name, "bytes": None, "sha256": None}
-    try:
+    with suppress(OSError):
         with local.open("rb") as file:
             digest, left = hashlib.sha256(), state.size if local == path else os.fstat(file.fileno()).st_size
             while piece := file.read(min(left, _PIECE)):
@@ -128,8 +129,6 @@ def _checksum(path: Path, state: FileState) -> dict[str, Any]:
                 left -= len(piece)
             found |= {"bytes": file.tell(), "sha256": digest.hexdigest()}
         check_original(path)
-    except OSError:
-        return found
     return found
 
 
@@ -163,10 +162,6 @@ def _declared(stage: Stage) -> dict[str, JSON]:
     return {}
 
 
-def _options(stage: Stage) -> dict[str, Any]:
-    return {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")}
-
-
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
     """Return what header.json says of a component; of an aggregator also which grader it is ``of``.
 
@@ -178,7 +173,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         "name": stage.name,
         "version": stage.version,
         "distribution": stage.distribution,
-        "options": _options(stage),
+        "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
         **_bounds(stage),

@@ -29,7 +29,7 @@ from gradestack.jsonio.files import open_regular
 from gradestack.run_files import ROWS, header_of
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.pieces import Parts
-from gradestack.rundir.place import RowsFile, Staging, synchronise, write_all
+from gradestack.rundir.place import RowsFile, Staging, cut_off, synchronise, write_all
 
 PAUSE, _REST = 1.0, 4
 """Seconds between two writes, and how many times what a write took is added: a slow disk costs a fifth of a run."""
@@ -92,7 +92,7 @@ class Journal:
                 if self.rows and source is not None and source != path:
                     with contextlib.closing(RowsFile(path)) as copy:
                         copy.copy(source)
-        self._cut(size)
+        cut_off(self._to, size)
 
     def _rows_source(self) -> Path | None:
         """Return where the rows so far are: in the making, or in the place when the run was interrupted."""
@@ -102,15 +102,11 @@ class Journal:
         committed = header_of(place).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
-    def _cut(self, size: int) -> None:
-        os.ftruncate(self._to, size)
-        os.lseek(self._to, size, os.SEEK_SET)
-
     def begin(self, rows: RowsFile | None) -> None:
         """Start writing; rows go into the file given, where any are kept."""
         self._rows_file = rows
         if not self.recorded:
-            self._cut(0)
+            cut_off(self._to, 0)
             write_all(self._to, _line({"fingerprint": self._mark, "started": self.started}))
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
@@ -125,7 +121,7 @@ class Journal:
         """Have rows and pieces on disk, then the lines; behind what was written before, whatever became of the rest."""
         begun = time.monotonic()
         try:
-            self._cut(self._size)
+            cut_off(self._to, self._size)
             if self._rows_file is not None:
                 self._rows_file.synchronise()
             for path in chain.from_iterable(native for _, native in self._waiting):

@@ -239,6 +239,12 @@ def write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
+def cut_off(descriptor: int, size: int) -> None:
+    """Leave so many bytes of a file, and go on writing behind them."""
+    os.ftruncate(descriptor, size)
+    os.lseek(descriptor, size, os.SEEK_SET)
+
+
 class RowsFile:
     """results.jsonl while it grows, shard by shard; ``size`` bytes are written so far."""
 
@@ -269,8 +275,7 @@ class RowsFile:
 
     def trim(self) -> None:
         """Cut off what was not added to its end."""
-        os.ftruncate(self._to, self.size)
-        os.lseek(self._to, self.size, os.SEEK_SET)
+        cut_off(self._to, self.size)
 
     def synchronise(self) -> None:
         """Have everything added so far on the disk before returning."""

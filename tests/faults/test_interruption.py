@@ -67,8 +67,7 @@ SpecCluster.close = close
 commands.main(sys.argv[1:])
 """
 GRADER = """
-import os
-import signal
+import os, signal
 
 def grade(sample):
     os.kill(os.getppid(), signal.SIGINT)

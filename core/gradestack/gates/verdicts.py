@@ -1,29 +1,292 @@
-"""Verdicts: a gate's rule applied to figures, the same whatever its form and wherever the figures come from."""
+"""Verdicts: figures of scores in the table of grades with their intervals, and a gate's rule applied to them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
-from gradestack.api import Profile
-from gradestack.estimates.interval import Interval, again
-from gradestack.gates.paths import NoFigure, number_at
+import msgspec
+
+from gradestack.api import Direction, Profile
+from gradestack.estimates.grades import Grades
+from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
+from gradestack.estimates.sums import ratio_interval
+from gradestack.gates.paths import Aggregates, NoFigure, number_at
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
+    AggregateGate,
     FigureGate,
     Gate,
     GateSpec,
     Limit,
     LogicalGate,
+    SimpleGate,
     Threshold,
     WeightedGate,
     compared,
     over_total,
 )
-from gradestack.gates.scores import Figure, Scores
-from gradestack.grading.counts import Count
-from gradestack.model import JSON, Outcome
+from gradestack.grading.counts import Count, counted, in_all
+from gradestack.grading.plan import SampleRule
+from gradestack.jsonio.values import compact
+from gradestack.model import JSON, Grade, Outcome
+from gradestack.rows.success import Success
+from gradestack.table import Table
+
+_WIDTH = 3
+"""Numbers of a cell."""
+_QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """What a gate compares, and how much of the samples it is about."""
+
+    value: Fraction | float | None
+    """Not rounded where it is a mean or a share; None without data."""
+    counted: int
+    """Samples that count in it."""
+    of: int
+    """Samples the grader applies to: graded, failed and missing ones, and over all of them unreadable ones."""
+
+
+class Scores:
+    """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples."""
+
+    def __init__(
+        self,
+        table: Table,
+        rows: Sequence[int] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {},
+        unreadable: int = 0,
+    ) -> None:
+        self.table, self.bounds, self._given, self._figures = table, bounds, rows, figures
+        self._unreadable = unreadable
+        self.rows: Sequence[int] = range(len(table)) if rows is None else rows
+
+    @cached_property
+    def aggregates(self) -> Aggregates:
+        """What aggregators make of these samples."""
+        return self._figures(self._given)
+
+    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
+        """Return one figure of a grader's scores; accuracy as a percentage."""
+        count = in_all(counted(self.table, key, gate, self.rows).values())
+        if over_total(gate):
+            count = count.with_unreadable(self._unreadable)
+        graded, of = count.graded, count.graded + count.lost
+        if gate.aggregation not in PERCENT:
+            value = self._average(gate, key, count) if graded else None
+            return Figure(float(value) if value is not None and profile == "upstream" else value, graded, of)
+        if profile == "upstream":
+            passed, among = (count.passed_ran, count.ran) if isinstance(gate, GateSpec) else (count.passed, graded)
+            return Figure(100.0 * passed / among if among else None, graded, of)
+        passed, among = count.passed, of if over_total(gate) else graded
+        passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
+        return Figure(Fraction(100 * passed, among) if among else None, among, of)
+
+    def _average(self, gate: AggregateGate, key: str, count: Count) -> Fraction | float:
+        if gate.aggregation == "avg_score":
+            return count.sum / count.graded
+        grades, codes = self.table.grades(key), self.table.verdicts[key].codes
+        scores = sorted(score for row in self.rows if (score := grades[codes[row]].score) is not None)
+        return quantile(scores, _QUANTILES[gate.aggregation])
+
+    def extent(self, key: str) -> tuple[int, int]:
+        """Return how many samples a grader has graded, and how many it applies to."""
+        count = in_all(counted(self.table, key, None, self.rows).values())
+        return count.graded, count.graded + count.lost
+
+    def interval(self, gate: Threshold, actual: float | None, beside: Interval | None = None) -> Interval:
+        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none."""
+        if actual is None:
+            return {"reason": "undefined"}
+        if isinstance(gate, FigureGate):
+            return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
+        if gate.aggregation not in ("avg_score", *PERCENT):
+            return {"reason": "quantile"}
+        keys = list(gate.weights) if isinstance(gate, WeightedGate) else [gate.metric_key or ""]
+        weights = gate.weights if isinstance(gate, WeightedGate) else dict.fromkeys(keys, 1.0)
+        used = [key for key in keys if weights[key]]
+        tasks = self._joint(gate, used)
+        total = math.fsum(weights[key] for key in used)
+
+        def formula(*sums: float) -> dict[str, float | None]:
+            parts = []
+            for at, key in enumerate(used):
+                counted, found, _ = sums[_WIDTH * at : _WIDTH * (at + 1)]
+                if not counted:
+                    return {"figure": None}
+                parts.append(weights[key] * found / counted)
+            return {"figure": math.fsum(parts) / total}
+
+        width = _WIDTH * len(used)
+        counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
+        outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
+        estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
+        bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in used]
+        shares = [low >= 0 and high <= 1 for low, high in bounds]
+        if gate.aggregation in PERCENT or (not outside and all(shares)):
+            return interval(estimate, n)
+        if outside and any(shares):
+            bounds = [(-math.inf, math.inf)]
+        of = [*zip(map(weights.__getitem__, used), bounds, strict=False)]
+        least, most = (math.fsum(weight * bound[at] for weight, bound in of) / total for at in (0, 1))
+        return interval(estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most))
+
+    def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
+        """Return how many tasks add what to the figures of several graders, one after the other."""
+        table = self.table
+        _, tasks = table.tasks()
+        columns = [(table.verdicts[key].codes, [_cell(gate, grade) for grade in table.grades(key)]) for key in keys]
+        by_task: dict[int, list[list[Cell]]] = {}
+        for row in self.rows:
+            for at, (codes, cells) in enumerate(columns):
+                cell = cells[codes[row]]
+                if cell is not None:
+                    by_task.setdefault(tasks[row], [[] for _ in keys])[at].append(cell)
+        found = Counter(
+            [
+                tuple([math.fsum(cell[place] for cell in cells) for cells in each for place in range(_WIDTH)])
+                for each in by_task.values()
+            ]
+        )
+        if self._unreadable and over_total(gate):
+            found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self._unreadable
+        return found
+
+    def groups(self, per: str) -> dict[str, Scores]:
+        """Return group name -> scores, by model or by a facet, in order of first appearance."""
+        column = self.table.keys["model" if per == "model" else "facets"]
+        values = (
+            [each or None for each in column.values]
+            if per == "model"
+            else [facets.get(per) for facets in self.table.facets()]
+        )
+        names = _names(values)
+        found: dict[str, list[int]] = {}
+        known = per == "model"
+        for row in self.rows:
+            code = column.codes[row]
+            found.setdefault(names[code], []).append(row)
+            known = known or values[code] is not None
+        return (
+            {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
+            if known
+            else {}
+        )
+
+
+def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
+    """Return what a grade adds to the figure a gate compares: how many count, their sum, and whether it is no share."""
+    if grade.score is not None:
+        value = int(gate.sample_passes(grade.score)) if gate.aggregation in PERCENT else float(grade.score)
+        return (1, value, int(not 0 <= value <= 1))
+    return _lost(gate) if over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING) else None
+
+
+def _lost(gate: AggregateGate) -> Cell:
+    """Return what a sample without a score adds: it counts against the gate."""
+    return (1, int(gate.op in ("lt", "lte")), 0)
+
+
+def _names(values: Sequence[Any]) -> list[str]:
+    """Return a name for each value, the same for equal ones only: a model called ``none`` is not one without a name."""
+    known: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in values:
+        text = compact(value)
+        if text not in known:
+            name = "none" if value is None else str(value)
+            known[text] = f"{name} ({text})" if name in taken else name
+            taken.add(known[text])
+    return [known[compact(value)] for value in values]
+
+
+def quantile(ordered: list[float], q: float) -> float:
+    """Return the q-quantile of sorted values by linear interpolation (position q x (n - 1), as numpy's default)."""
+    position = (len(ordered) - 1) * q
+    low = int(position)
+    share = position - low
+    if not share:
+        return ordered[low]
+    below, above = ordered[low], ordered[low + 1]
+    return above - (above - below) * (1 - share) if share >= 0.5 else below + (above - below) * share
+
+
+def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
+    """Return one grader's figures.
+
+    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / (graded + failed + missing)``;
+    ``pass_rate = 100 x passed / attempted``. Attempted means graded. Skipped samples, to which the grader does not
+    apply, are outside all of these; ``total`` alone counts them. Without a graded sample each is None.
+    """
+    total, graded = sum(count.states.values()), count.graded
+    upstream = profile == "upstream"
+    attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
+    nothing = 0.0 if upstream else None
+    mean = over_all = nothing
+    if graded:
+        mean = float(count.sum / graded)
+        over_all = float(count.sum / (total if upstream else graded + count.lost - count.unreadable))
+    return {
+        "total": total,
+        "total_attempted": attempted,
+        "avg_score_attempted": mean,
+        "avg_score_total": over_all,
+        "passed_attempts": passed,
+        "failed_attempts": attempted - passed,
+        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
+    }
+
+
+def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
+    """Return how many samples the outcome grader's verdict calls a success, the interval of their share, by model, too.
+
+    ``own_verdicts`` is how many samples have a verdict of the grader's own.
+    """
+    verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
+    values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
+    grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
+    every, models = grades.sums("", "passed").rounded
+    own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
+    return {
+        **_counts(every),
+        "own_verdicts": own,
+        "models": {name: _counts(cells) for name, cells in models.items()},
+    }
+
+
+def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:
+    of, passed = (sum(int(cell[at]) * times for cell, times in tasks.items()) for at in (0, 1))
+    share = passed / of if of else None
+    return {"passed": passed, "failed": of - passed, "share": share, "share_interval": {**ratio_interval(tasks)}}
+
+
+def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:
+    """Return a rule for one score as people read it: ``quality score >= 0.75``."""
+    sign, threshold = ("<=", 0.0) if better == "lower" else (">=", 1.0)
+    if isinstance(rule, SimpleGate):
+        threshold = rule.pass_threshold
+    elif isinstance(rule, GateSpec) and not (rule.metric == "accuracy" and rule.pass_value is None):
+        sign = OPERATORS[rule.pass_op or rule.op][0]
+        threshold = rule.value if rule.pass_value is None else rule.pass_value
+    return f"{grader} score {sign} {threshold:.15g}"
+
+
+def verdict_text(success: Success, graded: int, own: int) -> str:
+    """Return what decided on success, as people read it."""
+    score = rule_text(success.grader, success.rule, success.better)
+    verdict = f"passed by grader {success.grader}"
+    if success.rule is None and (own == graded > 0 or success.better == "neither"):
+        return verdict
+    return score if success.rule is not None or not own else f"{verdict}, without a verdict {score}"
+
 
 SHARE = "failed_share"
 

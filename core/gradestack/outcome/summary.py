@@ -12,8 +12,7 @@ from gradestack.errors import ConfigError
 from gradestack.gates.lines import left_out
 from gradestack.gates.paths import NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
-from gradestack.gates.scores import Scores, grader_figures, rule_text, successes, verdict_text
-from gradestack.gates.verdicts import limit_verdict, verdict
+from gradestack.gates.verdicts import Scores, grader_figures, limit_verdict, rule_text, successes, verdict, verdict_text
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads

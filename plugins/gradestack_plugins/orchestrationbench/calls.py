@@ -22,8 +22,7 @@ import msgspec
 
 from gradestack import JSON, Grade, Outcome, Profile, Reason, Sample, native_of
 from gradestack.jsonio import as_map
-from gradestack_plugins.orchestrationbench.decisions import Bag, Step, harmonic, set_f1
-from gradestack_plugins.orchestrationbench.trial import Trial, Verdict
+from gradestack_plugins.orchestrationbench.decisions import Bag, Step, Trial, Verdict, harmonic, set_f1
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _LONGEST = 50_000

@@ -25,9 +25,19 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack_plugins.orchestrationbench.aggregators import PLANS, sum_up
 from gradestack_plugins.orchestrationbench.calls import Pair, call_grade, mean
-from gradestack_plugins.orchestrationbench.decisions import Arguments, Step, arguments_of, fault_of, is_plain
-from gradestack_plugins.orchestrationbench.figures import PLANS, sum_up
+from gradestack_plugins.orchestrationbench.decisions import (
+    CALL,
+    FAILED,
+    Arguments,
+    Setting,
+    Step,
+    Trial,
+    arguments_of,
+    fault_of,
+    is_plain,
+)
 from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.plans import (
     PlanFigures,
@@ -37,7 +47,6 @@ from gradestack_plugins.orchestrationbench.plans import (
     plan_figures,
     sample_plans,
 )
-from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, Setting, Trial
 
 _LONGEST = 2_000
 """Characters of a text kept for people."""

@@ -38,6 +38,7 @@ import yaml
 
 from gradestack import JSON, Fault, Profile, Reason, Sample, yaml_data
 from gradestack.jsonio import as_list, as_map, standard_loads
+from gradestack_plugins.orchestrationbench.decisions import PLAN_MARK, Trial
 from gradestack_plugins.orchestrationbench.graphs import (
     BUDGET,
     Builder,
@@ -50,7 +51,6 @@ from gradestack_plugins.orchestrationbench.graphs import (
     feasible,
     networkx_distance,
 )
-from gradestack_plugins.orchestrationbench.trial import PLAN_MARK, Trial
 
 Workflows = dict[Any, Any]
 

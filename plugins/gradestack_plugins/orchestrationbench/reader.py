@@ -39,21 +39,19 @@ from gradestack import (
 from gradestack.jsonio import JsonProblem, Range, as_list, as_map, compact, first_records, loads, read_regular
 from gradestack_plugins.orchestrationbench.decisions import (
     EMPTY,
-    UNREADABLE,
-    gold_steps,
-    gold_turn,
-    steps_of,
-)
-from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, step_number
-from gradestack_plugins.orchestrationbench.trial import (
     PLAN_MARK,
     RUN_PREFIX,
+    UNREADABLE,
     Setting,
     Trial,
     Verdicts,
+    gold_steps,
+    gold_turn,
     read_verdicts,
+    steps_of,
     verdicts_for,
 )
+from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan, step_number
 from gradestack_plugins.readers.chat import made_calls, messages, text_of, tool_calls, tool_spec
 
 

@@ -5,7 +5,7 @@ import pytest
 import gradestack
 from gradestack import Grade, Key, skipped
 from gradestack.gates.rules import GateSpec, SimpleGate, WeightedGate
-from gradestack.gates.scores import rule_text, successes, verdict_text
+from gradestack.gates.verdicts import rule_text, successes, verdict_text
 from gradestack.rows.success import Success
 from gradestack.table import Table, Wanted
 

@@ -9,8 +9,7 @@ import pytest
 import gradestack
 from gradestack import Grade, Grader, Status, skipped
 from gradestack.gates.rules import GateSpec, SimpleGate
-from gradestack.gates.scores import Scores, quantile
-from gradestack.gates.verdicts import verdict
+from gradestack.gates.verdicts import Scores, quantile, verdict
 from gradestack.table import Table, Wanted
 from tests.core.outcomes import data
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
-from gradestack.gates.scores import grader_figures
+from gradestack.gates.verdicts import grader_figures
 from gradestack.grading.counts import counted, in_all
 from gradestack.table import Table, Wanted
 

@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import Aggregator, Figure, Grade, Item, load_report
 from gradestack.estimates.grades import Grades
-from gradestack.gates.scores import Scores
+from gradestack.gates.verdicts import Scores
 from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw

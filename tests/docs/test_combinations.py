@@ -56,6 +56,9 @@ def files(tmp_path):
         "openai": ("log.jsonl", {"messages": TALK, "tools": [TOOL]}),
         "anthropic": ("claude.jsonl", {"messages": BLOCKS}),
         "records": ("rows.jsonl", {"id": "a", "messages": TALK, "state": {"x": 1}}),
+        "adk": ("desk.evalset.json", {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]}),
+        "deepeval": ("run.json", {"testFile": "t", "testCases": [{"name": "a", "input": "hi", "actualOutput": "ho"}]}),
+        "promptfoo": ("eval.json", {"evalId": "e", "results": [{"testIdx": 0, "promptIdx": 0, "success": True}]}),
         "tau2": (
             "tau2.json",
             {"info": {}, "tasks": [{"id": "t", "evaluation_criteria": ACTIONS}], "simulations": [SIMULATION]},

@@ -59,6 +59,7 @@ def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp
 
 PUBLISHED = {
     "bfcl": "bfcl",
+    "formats/adk": "adk",
     "formats/anthropic": "anthropic",
     "formats/bfcl": "bfcl",
     "formats/openai": "openai",
@@ -66,6 +67,7 @@ PUBLISHED = {
     "formats/tau2": "tau2",
     "inspect": "records",
     "letta": "letta_dataset",
+    "otel/eval_set_helm.json": "adk",
     "orchestrationbench": "orchestrationbench_scenario",
     "tau-bench": "tau_bench",
     "tool_calls": "jsonl",
@@ -89,6 +91,6 @@ def test_published_files_go_to_their_own_reader():
         taken = {name for name, sure in found.items() if sure}
         if found.get("records", 0) < max(found.values(), default=0):
             taken.discard("records")  # lists of any form look like records; a reader of the format is surer
-        assert taken <= {owner for folder, owner in PUBLISHED.items() if place.startswith(f"{folder}/")}, place
+        assert taken <= {owner for folder, owner in PUBLISHED.items() if f"{place}/".startswith(f"{folder}/")}, place
         met |= taken
     assert met == set(PUBLISHED.values())

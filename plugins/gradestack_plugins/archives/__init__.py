@@ -1,0 +1,18 @@
+"""Result files of other evaluation tools: Google's ADK, promptfoo, deepeval."""
+
+from __future__ import annotations
+
+from gradestack import Component, Kind, hookimpl
+
+_HERE = "gradestack_plugins.archives"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    ("reader", "adk", ".adk:Adk", "Google ADK eval sets (as a data set), their results, and the legacy list of turns"),
+    ("reader", "deepeval", ".tools:DeepEval", "deepeval test runs and data sets: toolsCalled, expectedTools, metrics"),
+    ("reader", "promptfoo", ".tools:Promptfoo", "promptfoo results: answers, calls, and the recorded verdict"),
+)
+
+
+@hookimpl
+def gradestack_components() -> tuple[Component, ...]:
+    """Return the components of this family."""
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)

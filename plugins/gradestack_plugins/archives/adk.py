@@ -1,0 +1,198 @@
+"""Reader ``adk``: eval sets of Google's ADK, and the results of running them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Expectation, ExpectedCall, Inputs, RecordFile, Sample, Source, ToolSpec, replace
+from gradestack.jsonio import Range, as_list, as_map, compact, first_records
+from gradestack_plugins.archives.documents import DocumentReader, at, named
+from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.logs import log_sample
+
+_LEGACY: Final = frozenset({"expected_tool_use", "reference"})
+_HEAD: Final = 64 * 1024
+_STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
+
+
+@attrs.frozen(kw_only=True)
+class Adk(DocumentReader):
+    """Reads Google ADK's eval sets, their results, and the list of turns of older releases; snake or camel case.
+
+    An eval set (``eval_cases``) is a data set: a sample per case, with what the user says and, by turn, the calls that
+    are expected (``tool_uses``, or those in ``invocation_events``); nothing in it was made by an agent. A case without
+    ``intermediate_data`` in any turn expects nothing known. ``final_session_state`` is the expected state, the last
+    final response the expected text.
+
+    A result (``eval_case_results``) has a sample per case and run: calls, results and answers of each
+    ``actual_invocation``, and as expected what stands in ``expected_invocation``. ``overall_eval_metric_results`` are
+    recorded scores. The id is ``eval_id``.
+
+    The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads it, of the name of its
+    file; ``[{name, data: [turns]}]`` is a case per entry.
+    """
+
+    version: ClassVar[str] = "1"
+    marks = (("eval_cases", "eval_set_id"), ("evalCases",), ("eval_case_results",), ("evalCaseResults",))
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for each in super().files(inputs, index):
+            with each.input.path.open("rb") as file:
+                first = next(first_records(file.read(_HEAD), 1, "list"), None)
+            turns = first is not None and isinstance(first[0].value, dict) and "query" in first[0].value
+            yield attrs.evolve(each, ranges=(Range(),), extra=[each.extra[0], True]) if turns else each
+
+    @classmethod
+    @override
+    def records_in(cls, value: Any) -> list[Any] | None:
+        if isinstance(value, list):
+            first = [each for each in value[: cls.sniffed] if isinstance(each, dict) and "data" not in each]
+            return [{"name": None, "data": value}] if first and all(map(cls.is_record, first)) else None
+        found = at(value, "eval_cases", "eval_case_results")
+        return found if isinstance(found, list) else None
+
+    @classmethod
+    @override
+    def is_record(cls, value: Mapping[str, Any]) -> bool:
+        data = value.get("data")
+        turns = data if isinstance(data, list) and "name" in value else [value]
+        legacy = (isinstance(each, dict) and "query" in each and _LEGACY & each.keys() for each in turns)
+        return bool(turns) and all(legacy)
+
+    @override
+    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+        if at(record, "eval_metric_result_per_invocation") is not None or "final_eval_status" in record:
+            return [_result(record, source, made)]
+        if isinstance(record.get("data"), list):
+            return [_case(record.get("name"), list(map(_of_legacy, record["data"])), record, source, made)]
+        if self.is_record(record):
+            return [_case(None, [_of_legacy(record)], record, source, made)]
+        turns = record.get("conversation")
+        if not isinstance(turns, list):
+            what = "neither conversation nor eval_metric_result_per_invocation"
+            raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004 - what makes a bad record
+        return [_case(at(record, "eval_id"), turns, record, source, made)]
+
+
+def _of_legacy(turn: Any) -> dict[str, Any]:
+    """Return a turn of the legacy list as an invocation."""
+    if not isinstance(turn, dict) or "query" not in turn:
+        raise ValueError(f"expected a turn with a query, found {compact(turn)[:60]}")
+    uses = [
+        {"name": each.get("tool_name"), "args": each.get("tool_input")}
+        for each in as_list(turn.get("expected_tool_use"))
+        if isinstance(each, dict)
+    ]
+    found: dict[str, Any] = {"user_content": {"role": "user", "parts": [{"text": turn.get("query")}]}}
+    if isinstance(turn.get("reference"), str) and turn["reference"]:
+        found["final_response"] = {"role": "model", "parts": [{"text": turn["reference"]}]}
+    if "expected_tool_use" in turn:
+        found["intermediate_data"] = {"tool_uses": uses}
+    return found
+
+
+def _content(value: Any) -> dict[str, Any] | None:
+    """Return a content without the parts' empty keys."""
+    parts = value.get("parts") if isinstance(value, dict) else None
+    if not isinstance(parts, list):
+        return None
+    held = [{k: v for k, v in each.items() if v is not None} if isinstance(each, dict) else each for each in parts]
+    return {"role": value.get("role"), "parts": held}
+
+
+def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
+    """Yield the contents and events of an invocation in order."""
+    if asked := _content(at(invocation, "user_content")):
+        yield {**asked, "role": "user"}
+    between = at(invocation, "intermediate_data")
+    for event in as_list(at(between, "invocation_events")):
+        if held := _content(at(event, "content")):
+            yield {"author": at(event, "author"), "usageMetadata": at(event, "usage_metadata"), "content": held}
+    if uses := [each for each in as_list(at(between, "tool_uses")) if isinstance(each, dict)]:
+        named_as = ({"name": each.get("name"), "arguments": each.get("args")} for each in uses)
+        calls = [{"id": each.get("id"), "function": call} for each, call in zip(uses, named_as, strict=True)]
+        yield {"role": "assistant", "content": None, "tool_calls": calls}
+    for each in as_list(at(between, "tool_responses")):
+        if isinstance(each, dict):
+            what = {"tool_call_id": each.get("id"), "name": each.get("name"), "content": each.get("response")}
+            yield {"role": "tool", **what}
+    for each in as_list(at(between, "intermediate_responses")):
+        author, parts = each if isinstance(each, list) and len(each) == 2 else (None, None)
+        if held := _content({"parts": parts}):
+            yield {"author": author, "content": {**held, "role": "model"}}
+    if said := _content(at(invocation, "final_response")):
+        yield {**said, "role": "model"}
+
+
+def _talk(invocations: Iterable[Any]) -> Conversation:
+    talk = Conversation()
+    talk.given_turns = True
+    for number, invocation in enumerate(invocations):
+        if number:
+            talk.turns.append([])
+        talk.read(_entries(invocation))
+    return talk
+
+
+def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectation:
+    """Return what the invocations of a golden conversation expect."""
+    known = [each for each in invocations if at(each, "intermediate_data") is not None]
+    talk = _talk(invocations)
+    calls = tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls) if known else None
+    state = at(record, "final_session_state")
+    return Expectation(calls=calls, text=talk.text, state=state or None)
+
+
+def _case(identifier: Any, turns: list[Any], record: Mapping[str, Any], source: Source, made: str) -> Sample:
+    asked = _talk({"user_content": at(each, "user_content")} for each in turns)
+    known = named(identifier, made)
+    sample = log_sample(known, asked, source, expected=_expectation(turns, record))
+    return replace(sample, remarks={kind: n for kind, n in sample.remarks.items() if kind != "question_without_answer"})
+
+
+def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
+    pairs = as_list(at(record, "eval_metric_result_per_invocation"))
+    actual = [each for pair in pairs if (each := at(pair, "actual_invocation"))]
+    expected = [each for pair in pairs if (each := at(pair, "expected_invocation"))]
+    session, status = at(record, "session_id"), at(record, "final_eval_status")
+    known = named(
+        at(record, "eval_id"),
+        made,
+        trace={"session_id": session} if isinstance(session, str) else {},
+        facets={} if status is None else {"eval_status": _STATUSES.get(str(status), str(status))},
+    )
+    scores = {
+        name: score
+        for each in as_list(at(record, "overall_eval_metric_results", "eval_metric_results"))
+        if isinstance(name := at(each, "metric_name"), str) and (score := at(each, "score")) is not None
+    }
+    return log_sample(
+        known,
+        _talk(actual),
+        source,
+        tools=_tools(actual),
+        recorded=scores,
+        expected=_expectation(expected, {}) if expected else Expectation(),
+        state=at(at(record, "session_details"), "state"),
+    )
+
+
+def _tools(invocations: Iterable[Any]) -> tuple[ToolSpec, ...] | None:
+    """Return the tools of all agents, as far as the details of the app name them."""
+    agents = [
+        agent
+        for each in invocations
+        for agent in as_map(at(at(each, "app_details"), "agent_details")).values()
+        if isinstance(agent, dict)
+    ]
+    groups = [group for agent in agents for group in as_list(at(agent, "tool_declarations"))]
+    raws = [raw for group in groups for raw in as_list(at(group, "function_declarations")) if isinstance(raw, dict)]
+    schemas = ({**raw, "parameters": at(raw, "parameters_json_schema", "parameters")} for raw in raws)
+    found = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}
+    return tuple(found.values()) or None

@@ -1,0 +1,170 @@
+"""DocumentReader: records that lie in a list inside of one JSON document, or one such document or record a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from typing_extensions import override
+
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
+from gradestack.jsonio import Element, JsonProblem, Range, compact, loads, read_regular
+from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
+from gradestack_plugins.readers.chat.logs import PROVIDES
+
+_HEAD: Final = 64 * 1024
+_FAR: Final = 1024 * 1024
+"""What is read of a document to recognise it, whose first members are long: prompts and configurations stand there."""
+_BOM: Final = b"\xef\xbb\xbf"
+SURE: Final = 0.92
+
+
+def _is_document(head: bytes) -> bool:
+    """Return whether a file with this beginning holds one object over several lines."""
+    text = head.removeprefix(_BOM).lstrip()
+    lines = [line for line in text.split(b"\n", 200) if line.strip()][:2]
+    if not text.startswith(b"{") or len(lines) < 2:
+        return False
+    for line in lines:
+        with suppress(JsonProblem):
+            if isinstance(loads(line), dict):
+                return False
+    return True
+
+
+class DocumentReader(RecordReader):
+    """Base of readers whose records lie in a list inside of a JSON document.
+
+    A file holds one document, a list of documents or records, or one of either a line. A format says where records lie
+    (:meth:`records_in`), and writes :meth:`samples_of_record`.
+
+    Attributes:
+        marks: Keys of a document of the format: it has all of one group of them.
+    """
+
+    provides = PROVIDES
+    stack = "auto"
+    empty_answers = True
+    marks: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    @classmethod
+    def records_in(cls, value: Any) -> list[Any] | None:
+        """Return the records of a document; None of what is no document of the format."""
+        raise NotImplementedError
+
+    @classmethod
+    def is_record(cls, value: Mapping[str, Any]) -> bool:
+        """Return whether an object is one record by itself."""
+        return False
+
+    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+        """Return the samples of one record.
+
+        Raises:
+            ValueError: There is none; the message becomes the reason of a bad record.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        if cls.records_in(record) is not None:
+            return SURE
+        return SURE if isinstance(record, dict) and cls.is_record(record) else 0.0
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        groups = ([f'"{key}"'.encode() in text for key in group] for group in cls.marks)
+        return SURE - 0.02 if any(map(all, groups)) else 0.0
+
+    @classmethod
+    @override
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        if not _is_document(head):
+            return super().recognised(path, head)
+        text = head
+        if len(head) >= _HEAD:
+            with suppress(OSError), path.open("rb") as file:  # reading it will say so
+                text = file.read(_FAR)
+            return cls.begins_like(text)
+        try:
+            return cls.looks_like(loads(text.removeprefix(_BOM)))
+        except JsonProblem:
+            return cls.begins_like(text)
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
+            if not given.path.is_file():
+                what = "is a directory" if given.path.is_dir() else "no such file"
+                raise DataError(f"{given.shown}: {what}; a file is expected")
+            with given.path.open("rb") as file:
+                whole = _is_document(file.read(_HEAD))
+            yield RecordFile(input=given, ranges=(Range(),) if whole else None, extra=[stem, whole])
+
+    @override
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        stem, whole = shard.extra
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        for found in _document(shard.input) if whole else self.elements(shard.input, part):
+            source = Source(file=shard.input.shown, ordinal=found.ordinal, line=None if whole else found.line)
+            if found.problem is not None:
+                yield BadRecord(source=source, reason=found.problem)
+            else:
+                made = stem if whole else f"{stem}:{found.ordinal}"
+                yield from self._of_value(found.value, source, made, whole=whole)
+
+    def _of_value(self, value: Any, source: Source, made: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a document, or of a record that stands alone."""
+        records = self.records_in(value)
+        if records is None:
+            yield from self.guarded(self.with_ids(partial(self._checked, made)), value, source)
+            return
+        for number, record in enumerate(records):
+            place = replace(source, ordinal=number) if whole else source
+            yield from self.guarded(self.with_ids(partial(self._checked, f"{made}:{number}")), record, place)
+
+    def _checked(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
+        if not isinstance(record, dict):
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
+        return self.samples_of_record(record, source, made)
+
+
+def _document(file: Input) -> Iterator[Element]:
+    try:
+        yield Element(0, 1, loads(read_regular(file.path).removeprefix(_BOM)))
+    except JsonProblem as problem:
+        yield Element(0, 1, problem=str(problem))
+    except OSError as error:
+        raise DataError(f"{file.shown}: cannot be read: {error.strerror or error}") from error
+
+
+def named(value: Any, made: str, **more: Any) -> Identity:
+    """Return the identity of a record whose id is text or a whole number; a made-up one of any other."""
+    usable = (isinstance(value, str) and value != "") or (isinstance(value, int) and not isinstance(value, bool))
+    facets, remarks = dict(more.pop("facets", NOTHING)), dict[str, int]()
+    if not usable:
+        facets["id_made"] = True
+        remarks["id_made"] = 1
+    given = {"run": None, "cluster": None, "trace": NOTHING, **more}
+    return Identity(id=str(value) if usable else made, facets=facets, remarks=remarks, **given)
+
+
+def number_or_none(value: Any) -> float | None:
+    """Return a number of at least 0; None of anything else."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
+    return value if usable else None
+
+
+def at(value: Any, *keys: str) -> Any:
+    """Return what stands under the first of some names that an object has, in snake or in camel case; None without."""
+    for key in keys:
+        first, *rest = key.split("_")
+        for name in (key, first + "".join(each.title() for each in rest)):
+            if isinstance(value, dict) and value.get(name) is not None:
+                return value[name]
+    return None

@@ -1,0 +1,39 @@
+"""Result files of other tools: the published ones, as a user names them."""
+
+import json
+
+import pytest
+
+from tests.plugins.chat_files import certainties, reference
+from tests.plugins.described_samples import agrees, described
+from tests.plugins.test_published_forms import samples_of
+
+
+@pytest.mark.parametrize("folder", ["adk"])
+def test_a_published_file_gives_its_samples(folder):
+    """Every field of expected.json; of a data set only what it expects."""
+    place = reference("formats") / folder
+    for name, content in json.loads((place / "expected.json").read_text(encoding="utf-8")).items():
+        samples = samples_of(place / name)
+        assert len(samples) == len(content["samples"])
+        for sample, each in zip(samples, content["samples"], strict=True):
+            wanted = {key: value for key, value in each.items() if value not in ("any", "none_made")}
+            calls = [{"requestor": None, **call} for call in wanted.pop("expected_calls", ())]
+            assert calls == described(sample, {"expected_calls": calls})["expected_calls"]
+            assert agrees(sample, wanted), (sample, wanted)
+            assert each["calls"] != "none_made" or sample.calls is None
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "reader"),
+    [
+        ("formats/adk", "lending.evalset.json", "adk"),
+        ("formats/adk", "desk_snake.evalset_result.json", "adk"),
+        ("own_data", "promptfoo_results.json", "promptfoo"),
+        ("own_data", "deepeval_test_run.json", "deepeval"),
+    ],
+)
+def test_a_published_file_is_one_reader_s(folder, name, reader):
+    found = certainties(reference(folder) / name)
+    assert max(found, key=found.__getitem__) == reader
+    assert [each for each, sure in found.items() if sure == found[reader]] == [reader]

@@ -59,10 +59,6 @@ def _answer(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
     return NOTHING, error or None
 
 
-def _same(last: Any, answer: Mapping[str, Any]) -> bool:
-    return isinstance(last, dict) and all(last.get(key) == answer.get(key) for key in ("role", "content"))
-
-
 _ENDED: Final = {
     "end_turn": "completed",
     "stop_sequence": "completed",
@@ -93,8 +89,6 @@ class AnthropicLogs(ChatLogs):
         request, (answer, error) = _request(record), _answer(record)
         asked = request.get("messages")
         entries = [*asked] if isinstance(asked, list) else []
-        if answer and entries and _same(entries[-1], answer):
-            entries.pop()
         if not entries and not answer and error is None:
             raise ValueError(
                 "no messages and no answer: an object with messages, or with role and content, is expected"

@@ -102,17 +102,6 @@ def _error(record: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
     return failed_status(record.get("response")) or failed
 
 
-def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
-    """Return the messages in front of the answer: a log may have added it to them already."""
-    if not entries or len(answers) != 1:
-        return entries
-    made, last = answers[0].entries, entries[-1]
-    if len(made) != 1 or not isinstance(last, dict) or not isinstance(made[0], dict):
-        return entries
-    same = all(last.get(key) == made[0].get(key) for key in ("role", "content", "tool_calls", "function_call"))
-    return entries[:-1] if same else entries
-
-
 _ENDED: Final = {"stop": "completed", "completed": "completed", "length": "limit:max_tokens", "cancelled": "cancelled"}
 
 
@@ -144,9 +133,7 @@ class OpenAILogs(ChatLogs):
             raise ValueError(
                 "no messages, no items and no answer: an object with messages, input, choices or output is expected"
             )
-        return Exchange(
-            request=request, response=response, entries=_before(entries, answers), answers=answers, error=error
-        )
+        return Exchange(request=request, response=response, entries=entries, answers=answers, error=error)
 
     @override
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,6 +25,7 @@ from gradestack import (
     Shard,
     Source,
     read_records,
+    replace,
     suggest,
 )
 from gradestack.jsonio import (
@@ -37,6 +39,7 @@ from gradestack.jsonio import (
     read_regular,
 )
 from gradestack_plugins.readers.chat import dialect
+from gradestack_plugins.readers.chat.conversation import finish
 from gradestack_plugins.readers.chat.forms import observation
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
@@ -50,6 +53,7 @@ from gradestack_plugins.readers.chat.mapping import (
     sample_of,
 )
 from gradestack_plugins.readers.chat.names import FIRST, Guess, beginning, decoded, guess, notes_on, usual_record
+from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_together
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
@@ -126,9 +130,8 @@ class Records(StepReader):
     def _sniff_json(cls, path: Path, head: bytes, begins: bytes) -> float:
         records = [element.value for element, _ in first_records(head, cls.sniffed) if element.problem is None]
         if not records:
-            with suppress(JsonProblem, OSError):
-                text = head if len(head) < _HEAD else _beginning(path)
-                records = [loads(text.removeprefix(b"\xef\xbb\xbf"))]
+            with suppress(JsonProblem, OSError), path.open("rb") as file:
+                records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
         if form_of(head) == "entries":
             records = [records]
         objects = [each for each in map(usual_record, records) if isinstance(each, dict)]
@@ -169,10 +172,22 @@ class Records(StepReader):
         """Return whether the first records hold a history beside what followed it."""
         if self._exclusive or not given.path.is_file():  # in which case planning says so
             return "prior_messages" in (self.columns or {})
-        form = _form_of(given.path, self.records)
-        rows = (row.cells for row in _ROWS[form](given)) if form in _ROWS else self._records(given, form)
-        first = list(islice(beginning(rows), self.sniffed))
+        first = list(islice(beginning(self._all(given)), self.sniffed))
         return any(map(observation, first)) or "prior_messages" in guess(first, reader_of).columns
+
+    def _all(self, given: Input) -> Iterator[Any]:
+        form = _form_of(given.path, self.records)
+        return (row.cells for row in _ROWS[form](given)) if form in _ROWS else self._records(given, form)
+
+    @override
+    def index(self, inputs: Inputs) -> Any:
+        """Return by input what becomes of its model calls, and what its rows of tools say of a trace."""
+        results: dict[str, list[tuple[Any, Any, str | None]]] = {}
+        for given in filter(self.holds_steps, inputs.data):
+            for record in map(usual_record, self._all(given)):
+                if (row := observation(record)) is not None and row.tool is not None:
+                    results.setdefault(f"{given.shown} {row.trace}", []).append(row.tool)
+        return {**super().index(inputs), STEPS: results}
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         """Return what is mapped of a file."""
@@ -286,7 +301,9 @@ class Records(StepReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         if index == STEPS:
             return self._read(shard) if "prior_messages" in shard.extra["columns"] else iter(())
-        return self.merged(self._read(shard), (index or {}).get(shard.input.shown))
+        shown, index = shard.input.shown, index or {}
+        samples, results = self.merged(self._read(shard), index.get(shown)), index.get(STEPS)
+        return (_answered(each, results, shown) for each in samples) if results else samples
 
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
@@ -370,13 +387,22 @@ def _is_of_jsonl(record: dict[str, Any]) -> bool:
     return "predicted" in record or bool(JsonLines.looks_like(record))
 
 
+def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str) -> Sample | BadRecord:
+    """Give calls without a result that of the row of a tool at their place among those of their name in the trace."""
+    if isinstance(sample, Sample):
+        left = list(results.get(f"{shown} {sample.cluster or sample.id}", ()))
+        for call in sample.calls or ():
+            rows = [each for each in left if each[0] == call.name]
+            if rows and call.status is None:
+                found = error_form(rows[0][1])
+                finish(call, rows[0][1], rows[0][2] or (found and found.message))
+                sample = replace(sample, remarks=Counter(sample.remarks) - Counter(call_without_result=1))
+            left = [each for each in left if each is not rows[0]] if rows else left
+    return sample
+
+
 def _content(given: Input) -> bytes:
     return read_regular(given.path).removeprefix(b"\xef\xbb\xbf")
-
-
-def _beginning(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_LARGEST_SNIFFED)
 
 
 def _rows_of(document: Any) -> list[dict[str, Any]]:

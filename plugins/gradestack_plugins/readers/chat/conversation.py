@@ -156,12 +156,6 @@ class Conversation:
                 self.remark(kind_of(self.part, kind))
         return joint.join(texts) if texts else None
 
-    def answers_with(self, model: Any, usage: Any) -> None:
-        """Take into account what an answer says of its model and usage."""
-        self.model = text_or_none(model) or self.model
-        if usage:
-            self.usages.append(usage)
-
     @property
     def waits(self) -> bool:
         """Whether a call has no result yet."""
@@ -324,7 +318,8 @@ class Conversation:
 
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1
-        self.answers_with(entry.get("model"), entry.get("usage"))
+        self.model = text_or_none(entry.get("model")) or self.model
+        self.usages += [entry["usage"]] if entry.get("usage") else []
         author = text_or_none(entry.get("author")) or name
         made = [call for each in as_list(entry.get("tool_calls")) if (call := self._call(each, author))]
         legacy = entry.get("function_call")

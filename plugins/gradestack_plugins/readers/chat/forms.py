@@ -212,8 +212,9 @@ class Observation(NamedTuple):
     """What a row of an observability export is."""
 
     is_model_call: bool
-    is_tool: bool
     trace: Any
+    tool: tuple[Any, Any, str | None] | None = None
+    """Of a call of a tool its name, its result, and its error where the row says that it is one."""
 
 
 def observation(record: Any) -> Observation | None:
@@ -224,7 +225,14 @@ def observation(record: Any) -> Observation | None:
     kind = record.get("span_kind", record.get("type"))
     if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
         return None
-    return Observation(kind in _MODEL_CALLS, kind == "TOOL", trace)
+    if kind != "TOOL":
+        return Observation(kind in _MODEL_CALLS, trace)
+    held = as_map(record.get("attributes"))
+    name = as_map(held.get("tool")).get("name", record.get("name"))
+    result = record.get("output", as_map(held.get("output")).get("value"))
+    said = record.get("statusMessage") or record.get("status_message") or result
+    failed = "ERROR" in (record.get("level"), record.get("status_code"))
+    return Observation(False, trace, (name, result, str(said) if failed else None))
 
 
 def calls_in(text: str) -> tuple[str, list[Any]]:

@@ -129,6 +129,17 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """What the log says in the place of an answer."""
 
 
+def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
+    """Return the messages in front of the answer: a log may have added it to them already."""
+    if not entries or len(answers) != 1:
+        return entries
+    made, last = answers[0].entries, entries[-1]
+    if len(made) != 1 or not isinstance(last, dict) or not isinstance(made[0], dict):
+        return entries
+    same = all(last.get(key) == made[0].get(key) for key in ("role", "content", "tool_calls", "function_call"))
+    return entries[:-1] if same else entries
+
+
 class ChatLogs(StepReader):
     """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
 
@@ -175,7 +186,7 @@ class ChatLogs(StepReader):
 
     def _sample(self, exchange: Exchange, answer: Answer, known: Identity, source: Source) -> Sample:
         talk, several = Conversation(self.part), len(exchange.answers) > 1
-        talk.read([*exchange.entries, *answer.entries])
+        talk.read([*_before(exchange.entries, exchange.answers), *answer.entries])
         request, response = exchange.request, exchange.response
         model = response.get("model") or request.get("model")
         usage = response.get("usage") or request.get("usage")

@@ -365,18 +365,17 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
         fault = error_fault(error)
         whole = profile == "documented" and fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
-    reason = result_fault(result)
-    if profile == "upstream":
-        something = bool(trajectory.turns)
-    else:
-        broken = reason is not None and reason.category == "target"
-        something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
-    if not something:
-        what = "the recorded trajectory is empty"
-    elif result.get("agent_id") is None and ("agent_id" in result or (profile == "upstream" and "sample" in result)):
-        what = "the recording names no agent"
-    else:
+    upstream = profile == "upstream"
+    something = bool(trajectory.turns) if upstream else trajectory.said
+    nameless = result.get("agent_id") is None and ("agent_id" in result or (upstream and "sample" in result))
+    if something and not nameless:
         return Status.OK, None
+    reason = result_fault(result)
+    broken = upstream or (reason is not None and reason.category == "target")
+    something = something or (bool(_text(result.get("submission"))) and not broken)
+    if something and not nameless:
+        return Status.OK, None
+    what = "the recording names no agent" if something else "the recorded trajectory is empty"
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 

@@ -82,7 +82,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/engines": 1_604,
     "plugins/gradestack_plugins/extractors": 318,
     "plugins/gradestack_plugins/inspect_logs": 579,
-    "plugins/gradestack_plugins/letta": 1_693,
+    "plugins/gradestack_plugins/letta": 1_692,
     "plugins/gradestack_plugins/openai_logs": 167,
     "plugins/gradestack_plugins/orchestrationbench": 3_548,
     "plugins/gradestack_plugins/otel": 124,
@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_055,
     "plugins/gradestack_plugins/when2call": 1_267,
     "core": 19_909,
-    "plugins": 38_887,
+    "plugins": 38_886,
     "tests": 48_158,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -90,12 +90,13 @@ class Registry:
     @property
     def conflicts(self) -> list[str]:
         """What several distributions offer under one name, with how each is told from the others."""
-        return [
-            f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}; "
-            f"write {' or '.join(qualified(*pair) for pair in pairs)}"
-            for (kind, name), pairs in sorted(self._owners.items())
-            if len(pairs) > 1
-        ]
+        return [text for place in sorted(self._owners) if (text := self.conflict(*place))]
+
+    def conflict(self, kind: Kind, name: str) -> str | None:
+        """Return the same of one name; None where one distribution has it, or none."""
+        pairs = self.owners(kind, name)
+        told = f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}"
+        return f"{told}; write {' or '.join(qualified(*pair) for pair in pairs)}" if len(pairs) > 1 else None
 
     @property
     def broken(self) -> tuple[Plugin, ...]:
@@ -132,12 +133,6 @@ class Registry:
             return component.name if first or name == component.name else qualified(component, plugin)
         return name
 
-    def shadowed(self, kind: Kind, name: str) -> str | None:
-        """Return what has to be said of a bare name of ours that others have, too."""
-        pairs = self.owners(kind, name)
-        also = ", ".join(f"{qualified(*pair)} of {pair[1]}" for pair in pairs[1:])
-        return f"{kind} {name!r} is that of {BUILT_IN}; of that name is also {also}" if also else None
-
     def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
         """Return a component and the plugin it comes from: of several of one name ours.
 
@@ -152,9 +147,8 @@ class Registry:
         found = self.owners(kind, name)
         if len(found) == 1 or (found and found[0][1].distribution == BUILT_IN):
             return found[0]
-        if found:
-            several = [f"{qualified(*pair)} is that of {pair[1]}" for pair in found]
-            raise PluginError(f"{kind} {name!r} is offered by several distributions; name one of them", *several)
+        if conflict := self.conflict(kind, name):
+            raise PluginError(conflict)
         known = self.names(kind)
         hint = suggest(name, known)
         close = bool(suggest(name, known, cutoff=0.8))

@@ -81,12 +81,8 @@ def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
     assert found.conflicts == [
         "grader 'same' is offered by a (dist-a 1) and b (dist-b 2); write dist-a:same or dist-b:same"
     ]
-    with pytest.raises(PluginError, match="'same' is offered by several distributions") as caught:
+    with pytest.raises(PluginError, match=r"'same' is offered by .*; write dist-a:same or dist-b:same"):
         found.find("grader", "same")
-    assert caught.value.problems == (
-        "dist-a:same is that of a (dist-a 1)",
-        "dist-b:same is that of b (dist-b 2)",
-    )
     assert found.find("grader", "Dist_B:same")[1] is two
     assert found.spelled("grader", "dist.b:same") == "dist-b:same"
     assert Registry([one]).spelled("grader", "dist-a:same") == "same"
@@ -211,17 +207,14 @@ def test_a_name_of_ours_is_ours_and_the_other_has_that_of_its_distribution(spawn
     runs, common = write_lines([record("a")]), ("-o", "out", "--set", "reports=[]", "--allow-all-failed")
     done = spawn("grade", runs, "--grader", "tau_partial", *common, paths=[site])
     assert done.code == 0
-    assert (
-        "'tau_partial' is that of gradestack; of that name is also thief-one:tau_partial of thief (Thief.One 1.0)"
-        in done.out
-    )
+    assert "write gradestack:tau_partial or thief-one:tau_partial: the first is used" in done.out
     other = spawn("grade", runs, "--grader", "thief_one:tau_partial", *common, paths=[site])
     assert "Avg score: 0.500" in other.out, other.err
     listed = plugins_of(spawn, site)
     assert "conflict    grader 'tau_partial' is offered by tau_bench (gradestack" in listed
     own = spawn("grade", runs, "--grader", "gradestack:tau_partial", *common, paths=[site])
     assert "tau_partial" in own.out
-    assert "is that of" not in own.out
+    assert "is offered by" not in own.out
     assert "from Thief.One 1.0" in spawn("plugins", "describe", "thief-one:tau_partial", paths=[site]).out
 
 
@@ -234,7 +227,7 @@ def test_a_name_of_two_others_is_refused_where_it_is_used(spawn, distribution, w
     assert spawn("grade", runs, *common, paths=sites).err == ""
     used = spawn("grade", runs, "--grader", "half", *common, paths=sites)
     assert used.code == 4
-    assert "dist-acme:half is that of acme (dist-acme 1.0); dist-beta:half is that of beta" in used.err
+    assert "write dist-acme:half or dist-beta:half" in used.err
     assert spawn("grade", runs, "--grader", "dist-beta:half", *common, paths=sites).code == 0
 
 

@@ -286,6 +286,17 @@ def report(
             _print(f"Report: {page}")
 
 
+@cli.command()
+@click.argument("name")
+@click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
+def new(name: str, *, parts: str | None) -> None:
+    """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
+    from gradestack.cli.start import start  # noqa: PLC0415
+
+    for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split())):
+        _print(f"{file}")
+
+
 @cli.group()
 def plugins() -> None:
     """List and describe installed components."""

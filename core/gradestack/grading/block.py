@@ -113,7 +113,8 @@ class ShardGrader:
             result.interrupted = True
         result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
-        result.breaches |= self._graders.breaches
+        for watch in self._graders.watches.values():
+            result.breaches |= watch.breaches
 
     def take(self, records: list[Sample | BadRecord]) -> None:
         """Take records; they are graded with their block."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -19,9 +18,6 @@ from gradestack.interpreter import UNDER_WAY
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, failed
 
 _GRADED, _OK = Outcome.GRADED, Status.OK
-LONG_BLOCK = 1.0
-"""Seconds a grader may take for a block to be asked once more."""
-_foreign = attrgetter("foreign")
 Column = list[Grade]
 """One grader's grades of a block of samples, in order."""
 
@@ -57,9 +53,10 @@ class Graders:
         watched: int,
         strict: bool,
     ) -> None:
-        self._stages, self._parts, self._strict = sorted(stages, key=_foreign), parts, strict  # ours see samples first
-        self._order = None if self._stages == list(stages) else [stage.key for stage in stages]
-        self._watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
+        self._stages = sorted(stages, key=lambda stage: stage.foreign)  # ours see samples first
+        self._parts, self._strict = parts, strict
+        self._keys = [stage.key for stage in stages]
+        self.watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
         self._explain = [
             stage.key
             for stage in stages
@@ -77,12 +74,12 @@ class Graders:
         After an interruption they are of the samples that every grader has judged, which may be none.
         """
         usual, thread = {_OK}.issuperset([sample.status for sample in samples]), get_ident()
-        found = Graded({}, {}, {}, {})
+        found = Graded({key: [] for key in self._keys}, {key: [] for key in self._keys}, {}, {})  # in their order
         for stage in self._stages:
             started = perf_counter()
             column: Column = []
             judged: list[str | None] = []
-            watch = self._watches.get(stage.key)
+            watch = self.watches.get(stage.key)
             given = samples if watch is None else watch.given(samples)
             if self.note is not None:
                 self.note(stage.key)
@@ -100,7 +97,7 @@ class Graders:
                 with self._interruptible(thread, shown):
                     self._explained(stage, given, column, shown)
             if watch is not None:
-                if not self.interrupted and perf_counter() - started < LONG_BLOCK:
+                if not self.interrupted and perf_counter() - started < 1:  # a slow one is asked once
                     self._compare(stage, watch, samples, column, usual=usual)
                 if watch.look(samples, column, found.explained[stage.key]):
                     found.verdicts.pop(stage.key, None)
@@ -110,12 +107,11 @@ class Graders:
             self.seconds[stage.key] += perf_counter() - started
         if self.note is not None:
             self.note("")
-        if self._order is None and not self.interrupted:
-            return found
-        order = self._order or list(found.columns)
-        every: Any = (found.columns, found.explained, found.verdicts)
-        columns, explained, kept = ({key: of[key][: len(samples)] for key in order if key in of} for of in every)
-        return Graded(columns, explained, found.texts, kept)
+        if self.interrupted:
+            every: Any = (found.columns, found.explained, found.verdicts)
+            for columns in every:
+                columns |= {key: column[: len(samples)] for key, column in columns.items()}
+        return found
 
     def _compare(self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, *, usual: bool) -> None:
         """Have a watched grader grade its block once more."""
@@ -173,8 +169,3 @@ class Graders:
                 judged[len(column) :] = [""]
                 column.append(raised_grade(stage, samples[len(column)], error, strict=self._strict))
                 self.timed_out += 1
-
-    @property
-    def breaches(self) -> dict[str, str]:
-        """What watched graders did against the contract."""
-        return {law: said for watch in self._watches.values() for law, said in watch.breaches.items()}

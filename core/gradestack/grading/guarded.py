@@ -16,7 +16,6 @@ from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 from gradestack.table import packed_verdicts, verdicts_of
 
-_ANY = (-inf, inf)
 _NUMBERS = frozenset({bool, int, float})
 TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
@@ -51,11 +50,8 @@ def guarded_grades(
                 add(grade)
                 continue
             grade = as_grade(grade)
-            flaw = (
-                check_grade(grade)
-                if isinstance(grade, Grade)
-                else f"returned {type(grade).__name__}, not a Grade, number, True or False"
-            )
+            kind = type(grade).__name__
+            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {kind}, not a Grade or a number"
         except BaseException as error:
             if forked:
                 os._exit(0)
@@ -95,7 +91,7 @@ def check_grades(
         verdicts, odd = [b""] * len(grades), True
     if sound.issuperset(verdicts):
         return verdicts
-    changed, bounds = odd, stage.component.bounds if stage.foreign else _ANY
+    changed, bounds = odd, stage.component.bounds if stage.foreign else (-inf, inf)
     for at, verdict in enumerate(verdicts):
         if verdict in sound:
             continue

@@ -201,8 +201,8 @@ class Resolver:
         at = place if isinstance(reference, str) else (*place, "kind")
         if (name := self.registered(kind, name, at)) is None:
             return None
-        if shadowed := self.registry.shadowed(kind, name):
-            self.warn(at, shadowed)
+        if conflict := self.registry.conflict(kind, name):  # where it is none of ours, loading it refuses it
+            self.warn(at, f"{conflict}: the first is used")
         name = self.registry.spelled(kind, name)
         with self.refusals(at):
             try:

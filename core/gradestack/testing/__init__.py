@@ -8,10 +8,10 @@
 
 :func:`checks` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the functions it is
 made of check one component each. Tables of inputs and what is expected of
-them are best written as data, in YAML files that :func:`check_cases` runs.
+them are best written as data, in YAML files of :func:`cases`, each for :func:`check_case`.
 """
 
-from gradestack.testing.case_files import Case, cases, check_case, check_cases
+from gradestack.testing.case_files import Case, cases, check_case
 from gradestack.testing.checks import (
     check_aggregator,
     check_component,
@@ -30,7 +30,6 @@ __all__ = [
     "cases",
     "check_aggregator",
     "check_case",
-    "check_cases",
     "check_component",
     "check_extractor",
     "check_grader",

@@ -89,28 +89,12 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
         yield case
 
 
-def check_cases(folder: str | Path, *, registry: Registry | None = None) -> None:
-    """Check all cases of a folder, whose form :func:`cases` describes.
-
-    Args:
-        folder: The folder.
-        registry: Plugins to use; default: all installed ones.
+def check_case(case: Case, *, registry: Registry | None = None) -> None:
+    """Check one of the :func:`cases` of a folder.
 
     Raises:
         AssertionError: A line for each difference: file, case, place, what was expected and what it is.
-        ConfigError: A file is none of cases.
     """
-    registry, problems = registry or discover(), []
-    for case in cases(folder):
-        try:
-            check_case(case, registry=registry)
-        except AssertionError as error:
-            problems.append(str(error))
-    assert not problems, "\n".join(problems)
-
-
-def check_case(case: Case, *, registry: Registry | None = None) -> None:
-    """Check one case, as :func:`check_cases` does."""
     registry, problems = registry or discover(), []
     profiles = case.data.get("profile")
     for profile in profiles if isinstance(profiles, list) else [profiles]:

@@ -6,7 +6,6 @@ import contextlib
 import decimal
 import io
 import os
-import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -89,7 +88,6 @@ def _undisturbed() -> Iterator[None]:
             "the working directory": Path.cwd(),
             "the environment": dict(os.environ),
             "the decimal context": repr(decimal.getcontext().copy()).partition(", flags=")[0],
-            "the state of random numbers": random.getstate(),
         }
 
     before, printed, process = settings(), io.StringIO(), os.getpid()
@@ -129,18 +127,22 @@ def checks(
     Raises:
         ConfigError: There is nothing to check, a component has required options and no example, or a name is unknown.
     """
-    registry, plugins, file = _found(package)
+    file = Path(package).resolve() if str(package).endswith(".py") else None
+    registry = with_files(discover(), [str(package)] if file else [], allow_code=True)
+    owned = (each for each in registry.plugins if normal(each.distribution) == normal(str(package)))
+    plugins = [registry.plugins[-1]] if file else list(owned)
     given = dict(examples or {})
     files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
     found: dict[str, Callable[[Path], object]] = {
         f"plugin {each.name}: is sound": partial(_sound, each.error) for each in plugins if each.error
     }
-    pairs = [(component, plugin) for plugin in plugins for component in plugin.components]
+    own: dict[tuple[str, str], Any] = {}
     samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
-    for component, plugin in pairs:
+    for component, plugin in [(component, each) for each in plugins for component in each.components]:
         what, name = f"{component.kind} {component.name}", f"{normal(plugin.distribution)}:{component.name}"
         found[f"{what}: is what it says"] = lambda _, component=component: check_component(component)  # type: ignore[misc]
         for number, made in enumerate(_made(component, plugin, given.pop(component.name, None))):
+            own |= {} if examples and component.name in examples else {(component.kind, name): made}
             path = files.get(registry.spelled("reader", name)) if component.kind == "reader" else None
             for law, steps in _laws(made, registry, samples, path, file).items():
                 found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
@@ -148,25 +150,13 @@ def checks(
             found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
     for name, path in files.items():
         found[f"run on {path.name}: same bytes on every engine"] = partial(
-            _run, registry, pairs, name, path, str(package) if file else None
+            _run, registry, own, name, path, str(package) if file else None
         )
     if given or not found or (set(known or ()) - found.keys()):
-        wrong = [*given, *(set(known or ()) - found.keys())] or [str(package)]
-        raise ConfigError(f"{package} offers nothing that is called {', '.join(map(str, wrong))}: nothing to check")
+        wrong = ", ".join([*given, *(set(known or ()) - found.keys())])
+        what = f"nothing that is called {wrong}" if wrong else "nothing, or is not installed"
+        raise ConfigError(f"{package} offers {what}: there is nothing to check")
     return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
-
-
-def _found(package: str | Path) -> tuple[Registry, list[Plugin], Path | None]:
-    """Return the registry, the plugins to check, and the file they are of."""
-    if str(package).endswith(".py"):
-        registry = with_files(discover(), [str(package)], allow_code=True)
-        return registry, [registry.plugins[-1]], Path(package).resolve()
-    registry = discover()
-    plugins = [each for each in registry.plugins if normal(each.distribution) == normal(str(package))]
-    if not plugins:
-        known = sorted({normal(each.distribution) for each in registry.plugins})
-        raise ConfigError(f"no distribution {str(package)!r} offers plugins; there are: {', '.join(known)}")
-    return registry, plugins, None
 
 
 def _sound(error: str | None, _: Path) -> None:
@@ -221,37 +211,26 @@ def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch
 
 
 def _run(
-    registry: Registry,
-    pairs: Sequence[tuple[Component, Plugin]],
-    reader: str,
-    path: Path,
-    file: str | None,
-    scratch: Path,
+    registry: Registry, own: Mapping[tuple[str, str], Any], reader: str, path: Path, file: str | None, scratch: Path
 ) -> None:
     """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
-    own: dict[str, list[str]] = {"grader": [], "reporter": [], "exporter": [], "engine": []}
     its = registry.load("reader", reader)
-    for component, plugin in [pair for pair in pairs if pair[0].kind in own]:
-        with contextlib.suppress(Problems):
-            made = structure({}, Registry.loaded(component, plugin))
-            if component.kind == "grader" and not made.requires <= its.provides:
-                continue
-            if component.kind != "exporter" or made.reader == bare(reader):
-                own[component.kind].append(f"{normal(plugin.distribution)}:{component.name}")
-            if component.kind == "exporter" and made.reader == bare(reader):
-                own["grader"] += set(made.graders) - set(map(bare, own["grader"]))
+    used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
+    graders = [name for (kind, name), each in own.items() if kind == "grader" and each.requires <= its.provides]
+    exporters = [name for (kind, name), each in own.items() if kind == "exporter" and each.reader == bare(reader)]
+    wanted = {name for each in exporters for name in own["exporter", each].graders} - set(map(bare, graders))
     suite: dict[str, Any] = {
         "name": "check",
         "target": {"paths": [str(path)], "reader": reader},
-        "reports": ["html", "markdown", *own["reporter"]],
-        "exporters": own["exporter"],
-        "stack": None if own["grader"] else its.stack or "auto",
-        "graders": {f"g{number}": name for number, name in enumerate(own["grader"])},
+        "reports": ["html", "markdown", *used["reporter"]],
+        "exporters": exporters,
+        "stack": None if graders or wanted else its.stack or "auto",
+        "graders": {f"g{number}": name for number, name in enumerate([*graders, *sorted(wanted)])},
         "plugins": [file] if file else [],
     }
     registry = Registry(registry.plugins[:-1]) if file else registry  # the suite names the file
     written = []
-    for engine in ("serial", {"kind": "processes", "workers": 2}, *own["engine"]):
+    for engine in ("serial", {"kind": "processes", "workers": 2}, *used["engine"]):
         report = run({**suite, "engine": engine}, output=scratch / "out", registry=registry, allow_code=True)
         told = [text for text in report.summary["warnings"] if any(law in text for law in _BROKEN)]
         assert not told, "; ".join(told)

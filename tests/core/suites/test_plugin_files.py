@@ -64,7 +64,7 @@ def test_a_plugin_file_that_cannot_be_used(here, registry):
     suite = gradestack.load_suite(
         plugin_suite("clash.py", graders={"q": "tau_partial"}), allow_code=True, registry=registry
     )
-    assert suite.warnings[0].endswith("of that name is also local:tau_partial of clash.py (local 0)")
+    assert suite.warnings[0].endswith("write gradestack:tau_partial or local:tau_partial: the first is used")
     assert registry.conflicts == []
 
 

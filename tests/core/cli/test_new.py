@@ -1,0 +1,59 @@
+"""``gradestack new``: what it writes passes its own tests and both type checkers, and what it cannot write it says."""
+
+import subprocess
+import sys
+
+import pytest
+
+PARTS = [[], ["--with", "reader,aggregator,stack,exporter"]]
+
+
+@pytest.mark.parametrize("parts", PARTS, ids=["grader", "everything"])
+def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
+    made = spawn("new", "gradestack-acme", *parts)
+    assert made.code == 0, made.err
+    folder = tmp_path / "gradestack-acme"
+    assert {str(path.relative_to(tmp_path)) for path in folder.rglob("*") if path.is_file()} == set(made.out.split())
+    source = folder / "src"
+    info = source / "gradestack_acme-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gradestack-acme\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text("[gradestack]\nacme = gradestack_acme\n")
+    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=.", "tests")
+    done = spawn(paths=[source], cwd=folder, program=tests)
+    assert done.code == 0, done.out
+    assert f"{15 if parts else 6} passed" in done.out
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("checker", [["mypy"], ["pyright", "--pythonpath", sys.executable]], ids=["mypy", "pyright"])
+def test_a_new_package_is_typed(spawn, tmp_path, checker):
+    assert spawn("new", "gradestack-acme", *PARTS[1]).code == 0
+    done = subprocess.run(
+        [sys.executable, "-m", *checker], check=False, cwd=tmp_path / "gradestack-acme", capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_metric_in_one_file_is_graded_with(spawn, tmp_path):
+    assert spawn("new", "recall.py").out == "recall.py\n"
+    done = spawn("plugins", "check", "recall.py", "--allow-code")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count("... ok") == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["taken.py"], "taken.py: is there already; choose another name"),
+        (["x", "--with", "reader,judge"], "x: no part to begin with is called 'judge'; there are: reader, aggregator"),
+        (["x.py", "--with", "reader"], "x.py: no part to begin with is called 'reader'; a file has none"),
+        (["Two Words"], "Two Words: name it in lower case letters, digits and single hyphens"),
+    ],
+)
+def test_what_cannot_be_begun(spawn, tmp_path, arguments, said):
+    (tmp_path / "taken.py").touch()
+    done = spawn("new", *arguments)
+    assert done.code == 2
+    assert done.err.startswith(f"error: {said}")
+    assert done.err.count("\n") == 1

@@ -1,4 +1,4 @@
-"""OpenTelemetry: grades as evaluation events."""
+"""OpenTelemetry: traces of agents in every dialect of attributes, and grades as evaluation events."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from gradestack import Component, hookimpl
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
-    """Return the exporter."""
+    """Return reader and exporter."""
     return (
+        Component(
+            kind="reader",
+            name="otel",
+            target="gradestack_plugins.otel.reader:Traces",
+            summary="OpenTelemetry traces: OTLP JSON, Tempo, Jaeger; GenAI, OpenInference, Traceloop, ADK",
+        ),
         Component(
             kind="exporter",
             name="otel_evaluation",

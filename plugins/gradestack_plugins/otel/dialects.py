@@ -1,0 +1,302 @@
+"""What a span says of an agent: an answer of a model, or the execution of a tool, in each dialect of attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from gradestack import ToolSpec, Usage
+from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, loads
+from gradestack_plugins.otel.spans import Event, Span
+from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat.conversation import text_or_none
+from gradestack_plugins.readers.chat.forms import form_read, nested
+from gradestack_plugins.readers.chat.usage import count_of, usage_of
+
+Kind = Literal["answer", "tool"]
+_ADK: Final = "gcp.vertex.agent."
+_ANSWERS: Final = frozenset({"chat", "generate_content", "text_completion"})
+_MERGED: Final = "(merged tools)"
+"""The name of ADK's span over calls made at once, which have spans of their own."""
+_USAGE: Final[Mapping[str, tuple[str, ...]]] = {
+    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
+    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
+    "cached_input_tokens": (
+        "gen_ai.usage.cache_read.input_tokens",
+        "gen_ai.usage.cache_read_input_tokens",
+        "llm.token_count.prompt_details.cache_read",
+    ),
+    "cache_write_tokens": (
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "llm.token_count.prompt_details.cache_write",
+    ),
+    "reasoning_tokens": (
+        "gen_ai.usage.reasoning.output_tokens",
+        "gen_ai.usage.reasoning_tokens",
+        "llm.usage.reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+    ),
+}
+_COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
+SESSION: Final = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "gcp.vertex.agent.session_id",
+    "traceloop.association.properties.session_id",
+)
+_ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
+
+
+class Answer(msgspec.Struct):
+    """One answer of a model: what it was asked with, and what it says."""
+
+    history: list[Any]
+    said: list[Any]
+    model: str | None = None
+    usage: Usage | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+
+
+class Execution(msgspec.Struct):
+    """The execution of one call."""
+
+    name: str
+    id: str | None
+    arguments: Any = None
+    result: Any = None
+    error: str | None = None
+    error_type: str | None = None
+    recorded: bool = False
+    """Whether its result was."""
+
+
+def kind_of(span: Span) -> Kind | None:
+    """Return what a span is: an answer, the execution of a tool, or neither."""
+    known = span.attributes
+    operation = known.get("gen_ai.operation.name")
+    if operation == "execute_tool":
+        return None if known.get("gen_ai.tool.name") == _MERGED else "tool"
+    if operation in _ANSWERS or as_map(_decoded(known.get(f"{_ADK}llm_request"))):
+        return "answer"
+    kind = known.get("openinference.span.kind")
+    if kind is not None:
+        return "answer" if kind == "LLM" else "tool" if kind == "TOOL" else None
+    if known.get("traceloop.span.kind") == "tool":
+        return "tool"
+    if operation is None and ("gen_ai.request.model" in known or "llm.request.type" in known):
+        return "answer"
+    return None
+
+
+def _decoded(value: Any) -> Any:
+    """Return what a text of JSON holds; any other value as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return loads(value)
+    except JsonProblem:
+        return value
+
+
+def _first(known: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((known[name] for name in names if known.get(name) is not None), None)
+
+
+def _usage(known: Mapping[str, Any]) -> Usage | None:
+    counts = {name: _count(_first(known, keys)) for name, keys in _USAGE.items()}
+    cost = as_number(_first(known, _COST))
+    if cost is None and all(each is None for each in counts.values()):
+        return None
+    return Usage(**counts, cost_usd=cost, requests=1)
+
+
+def _count(value: Any) -> int | None:
+    return count_of(int(value) if isinstance(value, str) and value.isdecimal() else value)
+
+
+def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
+    """Return the answer that a span is."""
+    events = [*span.events, *logs]
+    known = dict(span.attributes)
+    for event in events:
+        if event.name == "gen_ai.client.inference.operation.details":
+            known |= {**as_map(event.body), **event.attributes}
+    model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(known.get("llm.model_name"))
+    found = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
+    for read in (_of_adk, _of_genai, _of_events, _of_openinference, _of_traceloop):
+        if read(found, known, events):
+            break
+    found.history = [entry for each in found.history for entry in form_read(each)]
+    found.said = [entry for each in found.said for entry in form_read(each)]
+    return found
+
+
+def _specs(raws: Any) -> tuple[ToolSpec, ...] | None:
+    listed = _decoded(raws)
+    if not isinstance(listed, list):
+        return None
+    return tuple(spec for each in listed if (spec := tool_spec(_decoded(each))) is not None)
+
+
+def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    request, response = (as_map(_decoded(known.get(f"{_ADK}{name}"))) for name in ("llm_request", "llm_response"))
+    if not request:
+        return False
+    config = as_map(request.get("config"))
+    system = config.get("system_instruction")
+    found.history = [{"role": "system", "content": system}] if isinstance(system, str) else []
+    found.history += as_list(request.get("contents"))
+    if isinstance(response.get("content"), dict):
+        found.said = [response["content"]]
+    found.model = text_or_none(response.get("model_version")) or text_or_none(request.get("model")) or found.model
+    found.usage = usage_of(response.get("usage_metadata")) or found.usage
+    declared = [each for tool in as_list(config.get("tools")) for each in _declarations(as_map(tool))]
+    if declared:
+        found.tools = _specs(declared)
+    return True
+
+
+def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
+    for each in as_list(tool.get("function_declarations", tool.get("functionDeclarations"))):
+        schema = as_map(each).get("parameters_json_schema", as_map(each).get("parametersJsonSchema"))
+        yield {**as_map(each), "parameters": schema} if schema is not None else each
+
+
+def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    asked, said = (_decoded(known.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
+    if found.tools is None:
+        found.tools = _specs(known.get("gen_ai.tool.definitions"))
+    if not isinstance(asked, list) and not isinstance(said, list):
+        return False
+    told = _decoded(known.get("gen_ai.system_instructions"))
+    if told:
+        parts = told if isinstance(told, list) else [told]
+        text = "\n".join(as_text(as_map(each).get("content", each)) for each in parts if each)
+        found.history.append({"role": "system", "content": text})
+    found.history += [entry for each in as_list(asked) for entry in _genai_message(each)]
+    found.said = [entry for each in as_list(said) for entry in _genai_message({"role": "assistant", **as_map(each)})]
+    return True
+
+
+def _genai_message(message: Any) -> Iterator[Any]:
+    """Yield a message of the GenAI conventions as those of OpenAI's API; one of another form as it is."""
+    parts = as_map(message).get("parts")
+    if not isinstance(parts, list):
+        yield message
+        return
+    role = as_text(message.get("role"))
+    blocks: list[Any] = []
+    calls: list[Any] = []
+    results: list[Any] = []
+    for part in map(as_map, parts):
+        kind = part.get("type")
+        if kind in {"tool_call", "server_tool_call"}:
+            function = {"name": part.get("name"), "arguments": part.get("arguments")}
+            calls.append({"id": part.get("id"), "type": "function", "function": function})
+        elif kind in {"tool_call_response", "server_tool_call_response"}:
+            result = part.get("response", part.get("result"))
+            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": result})
+        elif kind == "reasoning":
+            blocks.append({"type": "reasoning", "reasoning": part.get("content")})
+        elif kind == "text" or (kind is None and ("content" in part or "text" in part)):
+            blocks.append({"type": "text", "text": part.get("content", part.get("text"))})
+        else:
+            blocks.append(part)
+    if blocks or calls or not results:
+        alone = blocks[0]["text"] if len(blocks) == 1 and blocks[0].get("type") == "text" else blocks or None
+        yield {"role": _ROLES.get(role, role), "content": alone, **({"tool_calls": calls} if calls else {})}
+    yield from results
+
+
+def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> bool:
+    """Read the messages that stand in events or log records, as up to version 1.36 of the conventions."""
+    for event in events:
+        kind = event.name.removeprefix("gen_ai.")
+        held = _decoded(event.attributes.get("gen_ai.event.content"))
+        body = as_map(event.body) or as_map(held) or event.attributes
+        if kind == "choice":
+            message = as_map(_decoded(body.get("message"))) or body
+            found.said.append({"role": "assistant", **_openai_message(message)})
+        elif kind in {"system.message", "user.message", "assistant.message", "tool.message"}:
+            role = kind.removesuffix(".message")
+            message = {**_openai_message(body), "role": role}
+            if role == "tool":
+                message["tool_call_id"] = body.get("id", body.get("tool_call_id"))
+            found.history.append(message)
+    return bool(found.said or found.history)
+
+
+def _openai_message(body: Mapping[str, Any]) -> dict[str, Any]:
+    known = {key: body[key] for key in ("role", "content", "name") if body.get(key) is not None}
+    calls = _decoded(body.get("tool_calls"))
+    return {**known, "tool_calls": calls} if isinstance(calls, list) else known
+
+
+def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the objects that attributes with numbered keys spell out: ``PREFIX.0.role``, ``PREFIX.1.content``, …."""
+    found: dict[int, dict[str, Any]] = {}
+    for key, value in known.items():
+        if key.startswith(prefix):
+            number, _, rest = key.removeprefix(prefix).partition(".")
+            if number.isdecimal():
+                found.setdefault(int(number), {})[rest.removeprefix("message.")] = value
+    whole = (found[number] for number in sorted(found))
+    return [nested(each) if any("." in key for key in each) else each for each in whole]
+
+
+def _of_openinference(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    found.history = [{"message": each} for each in _listed(known, "llm.input_messages.")]
+    found.said = [{"message": each} for each in _listed(known, "llm.output_messages.")]
+    tools = [as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")]
+    found.tools = _specs(tools) if tools else found.tools
+    return bool(found.history or found.said)
+
+
+def _of_traceloop(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    functions = _listed(known, "llm.request.functions.")
+    if functions:
+        found.tools = _specs([{**each, "parameters": _decoded(each.get("parameters"))} for each in functions])
+    found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
+    found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
+    return bool(found.history or found.said)
+
+
+def _flat(message: Any) -> Any:
+    known = {key: each for key, each in as_map(message).items() if key != "finish_reason"}
+    calls = known.get("tool_calls")
+    if isinstance(calls, list):
+        known["tool_calls"] = [
+            {"id": each.get("id"), "function": {"name": each.get("name"), "arguments": each.get("arguments")}}
+            for each in map(as_map, calls)
+        ]
+    return known
+
+
+def execution_of(span: Span) -> Execution:
+    """Return the execution of a call that a span is."""
+    known = span.attributes
+    name = _first(known, ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")) or span.name
+    identifier = _first(known, ("gen_ai.tool.call.id", "tool.id", "tool_call.id"))
+    asked = _first(known, (f"{_ADK}tool_call_args", "gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
+    result = _first(known, (f"{_ADK}tool_response", "gen_ai.tool.call.result", "output.value"))
+    recorded = result is not None
+    if known.get("traceloop.span.kind") == "tool" and asked is None:
+        given = as_map(_decoded(known.get("traceloop.entity.input")))
+        asked = given.get("kwargs") or given.get("inputs") or given
+        result = _decoded(known.get("traceloop.entity.output"))
+        recorded = "traceloop.entity.output" in known
+    if f"{_ADK}tool_response" in known:
+        result = _decoded(result)
+        result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
+    kind = text_or_none(known.get("error.type"))
+    thrown = next((each.attributes for each in span.events if each.name == "exception"), {})
+    error = span.error
+    if error is None and kind is not None:
+        error = kind
+    if error is not None:
+        error = error or text_or_none(thrown.get("exception.message")) or kind or "failed"
+        kind = kind or text_or_none(thrown.get("exception.type"))
+    return Execution(as_text(name), text_or_none(identifier), asked, result, error, kind, recorded or error is not None)

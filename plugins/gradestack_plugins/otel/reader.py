@@ -1,0 +1,238 @@
+"""Reader ``otel``: traces of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+import attrs
+import msgspec
+from typing_extensions import override
+
+from gradestack import BadRecord, DataError, Input, Inputs, RecordReader, Sample, Shard, Source
+from gradestack.jsonio import (
+    SHARD_BYTES,
+    Element,
+    JsonProblem,
+    Range,
+    iter_lines,
+    iter_list,
+    iter_members,
+    line_ranges,
+    list_ranges,
+    loads,
+    read_regular,
+)
+from gradestack_plugins.otel.dialects import kind_of
+from gradestack_plugins.otel.spans import KEYS, Log, Span, records_of
+from gradestack_plugins.otel.trace import sample_of, session_of
+
+_PIECE: Final = 64 * 1024
+"""Bytes of a file that are looked at together: what a trace needs is told by such pieces."""
+_OTLP: Final = (b'"resourceSpans"', b'"resourceLogs"', b'"batches"')
+_MARK: Final = b"\xef\xbb\xbf"
+_JAEGER: Final = (b'"traceID"', b'"spans"')
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a file."""
+
+    given: int
+    """The number of its input."""
+    range: Range
+    layout: Literal["lines", "list", "whole"]
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has, as far as that is known."""
+        return max(1, (self.range.end or 0) - self.range.start)
+
+
+class Index(msgspec.Struct):
+    """Where traces stand."""
+
+    given: tuple[Input, ...]
+    pieces: list[Piece] = msgspec.field(default_factory=list)
+    places: dict[str, list[int]] = msgspec.field(default_factory=dict)
+    """The pieces of each trace or session that has a model's answer or a call, in the order of the first ones."""
+    sessions: dict[str, str] = msgspec.field(default_factory=dict)
+    """The session of each trace, where those are put together."""
+    bad: list[BadRecord] = msgspec.field(default_factory=list)
+    others: int = 0
+    """Traces without an answer or a call."""
+
+
+@attrs.frozen(kw_only=True)
+class Traces(RecordReader):
+    """Reads traces of agents: OTLP as JSON or JSON Lines, also with log records, exports of Tempo and Jaeger.
+
+    One sample per trace, or per session with ``unit: session``. The dialect is told span by span: GenAI conventions
+    (current ones, and those whose messages are events or log records), OpenInference, Traceloop, ADK. Calls are those
+    that answers make, in the order of spans; an execution of a tool gives its result to its call, by the call's id or
+    else by name and order, and is a call of its own where no answer made it. Usage is summed over answers, each once.
+    A trace without answer and execution is left out and counted. A trace whose root ended in an error is a failed run.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {"model", "input", "turns", "calls", "text", "tools", "recorded", "status", "error", "ended", "usage", "trace"}
+        | {"cluster", "facets", "remarks", "source"}
+    )
+    stack: ClassVar[str | None] = "scores"
+
+    unit: Literal["trace", "session"] = "trace"
+    """What one sample is."""
+
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        start = head.removeprefix(_MARK).lstrip()[:4096]
+        if not start.startswith((b"{", b"[")):
+            return 0.0
+        if any(key in start for key in _OTLP):
+            return 0.95
+        return 0.9 if all(key in start for key in _JAEGER) else 0.0
+
+    @override
+    def index(self, inputs: Inputs) -> Index:
+        """Find the pieces of every trace, in one pass over the files."""
+        return _index(self.unit, inputs.data, tuple(map(_stamp, inputs.data)))
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield how many traces are left out."""
+        if others := self.index(inputs).others:
+            yield f"{others:,} trace{'s' * (others > 1)} left out: no model's answer and no call of a tool in them"
+
+    @override
+    def plan(self, inputs: Inputs, index: Index) -> Iterator[Shard]:
+        names, cuts, sizes, used = list(index.places), [0], [0], set[int]()
+        for at, name in enumerate(names):
+            places = index.places[name]
+            if sizes[-1] >= SHARD_BYTES:
+                cuts.append(at)
+                sizes.append(0)
+                used = set()
+            sizes[-1] += sum(index.pieces[place].size for place in places if place not in used)
+            used.update(places)
+        for ordinal, (first, end) in enumerate(pairwise([*cuts, len(names)])):
+            given = index.given[index.pieces[index.places[names[first]][0]].given if names else 0]
+            position = first + len(index.bad) * (ordinal > 0)
+            extra = [first, end]
+            yield Shard(ordinal=ordinal, input=given, end=max(1, sizes[ordinal]), position=position, extra=extra)
+
+    @override
+    def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
+        if not shard.ordinal:
+            yield from index.bad
+        first, end = shard.extra
+        found: dict[str, tuple[Source, list[Span | Log]]] = {}
+        names = list(index.places)[first:end]
+        wanted = set(names)
+        for place in sorted({place for name in names for place in index.places[name]}):
+            piece = index.pieces[place]
+            given = index.given[piece.given]
+            for element in _elements(given.path, piece):
+                for record in records_of(element.value) if element.problem is None else ():
+                    name = index.sessions.get(record.trace, record.trace)
+                    if name in wanted:
+                        source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
+                        found.setdefault(name, (source, []))[1].append(record)
+        for name in names:
+            source, records = found.pop(name)
+            of_trace = self.with_ids(partial(_alone, name, records))
+            yield from self.guarded(of_trace, {}, source)
+
+
+def _stamp(given: Input) -> tuple[int, ...]:
+    try:
+        found = given.path.stat()
+    except OSError:  # reading it says so
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=4)
+def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...]) -> Index:
+    """Return where traces stand; asked for when the stack is chosen, and again for grading, files are read once."""
+    found, agents, traces = Index(given=inputs), set[str](), dict[str, list[int]]()
+    for number, given in enumerate(inputs):
+        for piece in _pieces(number, given):
+            found.pieces.append(piece)
+            for element in _elements(given.path, piece):
+                if element.problem is not None:
+                    source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
+                    found.bad.append(BadRecord(source=source, reason=element.problem))
+                    continue
+                for record in records_of(element.value):
+                    places = traces.setdefault(record.trace, [])
+                    if not places or places[-1] != len(found.pieces) - 1:
+                        places.append(len(found.pieces) - 1)
+                    if not isinstance(record, Span):
+                        continue
+                    if record.trace not in agents and kind_of(record) is not None:
+                        agents.add(record.trace)
+                    if unit == "session" and (session := session_of(record)) is not None:
+                        found.sessions.setdefault(record.trace, session)
+    found.others = len(traces.keys() - agents)
+    for trace, places in traces.items():
+        if trace in agents:
+            name = found.sessions.get(trace, trace)
+            found.places[name] = sorted({*found.places.get(name, ()), *places})
+    return found
+
+
+def _alone(name: str, records: list[Span | Log], _: Any, source: Source) -> tuple[Sample]:
+    return (sample_of(name, records, source),)
+
+
+def _pieces(number: int, given: Input) -> Iterator[Piece]:
+    """Yield the parts of a file: lines, or of one document the elements of its lists."""
+    path = given.path
+    if not path.is_file():
+        what = "is a directory" if path.is_dir() else "no such file"
+        raise DataError(f"{given.shown}: {what}; a file of traces is expected")
+    with path.open("rb") as file:
+        head = file.readline(_PIECE)
+        listed = head.removeprefix(_MARK).lstrip().startswith(b"[")
+        rest = file.read(_PIECE).lstrip()
+    if listed:
+        yield from (Piece(number, part, "list") for part in list_ranges(path, _PIECE))
+    elif _is_json(head) and (rest or len(head) < _PIECE):
+        yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
+    else:
+        members = [each for each in iter_members(path, _PIECE) if each.key in KEYS and each.ranges is not None]
+        for member in members:
+            yield from (Piece(number, part, "list") for part in member.ranges or ())
+        if not members:
+            yield Piece(number, Range(0, path.stat().st_size), "whole")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        loads(line.removeprefix(_MARK))
+    except JsonProblem:
+        return False
+    return True
+
+
+def _elements(path: Path, piece: Piece) -> Iterator[Element]:
+    """Yield the records of a part of a file."""
+    if piece.layout == "list":
+        yield from iter_list(path, piece.range)
+        return
+    if piece.layout == "whole":
+        yield _element(0, read_regular(path).removeprefix(_MARK))
+        return
+    for line in iter_lines(path, piece.range.start, piece.range.end, piece.range.first_line):
+        if not line.data.isspace() and line.data:
+            yield _element(line.number - 1, line.data)
+
+
+def _element(ordinal: int, text: bytes) -> Element:
+    try:
+        return Element(ordinal, ordinal + 1, loads(text))
+    except JsonProblem as problem:
+        return Element(ordinal, ordinal + 1, problem=str(problem))

@@ -1,0 +1,200 @@
+"""The sample that the spans of one trace, or of one session, are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from msgspec.structs import force_setattr
+
+from gradestack import Fault, Sample, Source, Status, ToolCall, replace
+from gradestack.jsonio import as_map, as_number, compact, dumps
+from gradestack_plugins.otel.dialects import SESSION, Answer, Execution, answer_of, execution_of, kind_of
+from gradestack_plugins.otel.spans import Event, Log, Span
+from gradestack_plugins.readers.chat import parse_arguments
+from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
+from gradestack_plugins.readers.chat.identity import Identity
+from gradestack_plugins.readers.chat.logs import log_sample
+from gradestack_plugins.readers.chat.results import error_form, plain
+from gradestack_plugins.readers.chat.usage import added
+
+Place = tuple[str, str]
+"""A trace, and the id of a span in it."""
+_EVALUATION: Final = "gen_ai.evaluation.result"
+
+
+def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
+    """Return the sample of a trace or session: its spans and log records, in the order of the files."""
+    given = list(records)
+    spans = sorted((each for each in given if isinstance(each, Span)), key=lambda span: span.start)
+    logs: dict[Place, list[Event]] = {}
+    for each in given:
+        if isinstance(each, Log):
+            logs.setdefault((each.trace, each.span), []).append(each.event)
+    known = {(span.trace, span.id): span for span in spans}
+    remarks: dict[str, int] = {}
+    roots = [span for span in spans if (span.trace, span.parent) not in known]
+    if roots and all(span.parent for span in roots):
+        remarks["trace_without_root"] = 1
+    answers = _answers(spans, known, logs)
+    talk = Conversation()
+    _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
+    for span in spans:
+        if kind_of(span) == "tool":
+            _execute(talk, execution_of(span), span, _agent(span, known))
+    recorded = _recorded(
+        [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
+    )
+    session = next((found for span in spans if (found := session_of(span)) is not None), None)
+    trace = {"trace_id": spans[0].trace if spans else name}
+    if roots:
+        trace["span_id"] = roots[0].id
+    if session is not None:
+        trace["session_id"] = session
+    facets = {"service": spans[0].service} if spans and spans[0].service is not None else {}
+    seconds = (max(span.end for span in spans) - spans[0].start) / 1e9 if spans else None
+    usage = added(answer.usage for _, answer in answers)
+    more: dict[str, Any] = {
+        "model": next((answer.model for _, answer in reversed(answers) if answer.model), None),
+        "tools": next((answer.tools for _, answer in answers if answer.tools is not None), None),
+        "usage": replace(usage, seconds=seconds) if usage is not None and seconds and seconds > 0 else usage,
+        "recorded": recorded,
+    }
+    broken = next((span for span in roots if span.error is not None), None)
+    if broken is not None:
+        kind = text_or_none(broken.attributes.get("error.type")) or ""
+        message = broken.error or kind or f"the span {broken.name!r} ended in an error"
+        fault = Fault(category="target", code="target_error", message=message, type=kind)
+        more |= {"status": Status.FAILED, "error": fault, "ended": "error"}
+    return log_sample(Identity(name, None, session, trace, facets, remarks), talk, source, **more)
+
+
+def session_of(span: Span) -> str | None:
+    """Return the id of the session that a span names."""
+    return next((found for key in SESSION if (found := text_or_none(span.attributes.get(key))) is not None), None)
+
+
+def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
+    """Yield the spans above one, nearest first; a circle ends."""
+    seen = {span.id}
+    while (parent := known.get((span.trace, span.parent))) is not None and parent.id not in seen:
+        seen.add(parent.id)
+        yield parent
+        span = parent
+
+
+def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
+    names = (text_or_none(each.attributes.get("gen_ai.agent.name")) for each in (span, *_above(span, known)))
+    return next(filter(None, names), None)
+
+
+def _answers(
+    spans: Sequence[Span], known: Mapping[Place, Span], logs: Mapping[Place, Sequence[Event]]
+) -> list[tuple[Span, Answer]]:
+    """Return the answers, in order. One that stands on two spans, one below the other, is one."""
+    found: dict[Place, tuple[Span, Answer]] = {}
+    for span in spans:
+        if kind_of(span) == "answer":
+            place = (span.trace, span.id)
+            found[place] = (span, answer_of(span, logs.get(place, ())))
+    for span, answer in list(found.values()):
+        outer = next((each for each in _above(span, known) if (each.trace, each.id) in found), None)
+        if outer is None:
+            continue
+        of_outer = found[outer.trace, outer.id][1]
+        if not of_outer.said:
+            of_outer.history, of_outer.said = answer.history or of_outer.history, answer.said
+        of_outer.usage = answer.usage or of_outer.usage
+        of_outer.tools = answer.tools if of_outer.tools is None else of_outer.tools
+        of_outer.model = of_outer.model or answer.model
+        del found[span.trace, span.id]
+    return list(found.values())
+
+
+def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | None]) -> None:
+    """Read what answers say, and of the messages that each was asked with those that are new.
+
+    Calls count in an answer's own messages; in those it was asked with only where no answer is recorded.
+    """
+    several, anything = len(set(agents)) > 1, any(answer.said for answer in answers)
+    read: list[Any] = []
+    for answer, agent in zip(answers, agents, strict=True):
+        same = 0
+        while same < min(len(read), len(answer.history)) and _told(read[same]) == _told(answer.history[same]):
+            same += 1
+        new = [each for each in answer.history[same:] if not _is_answer(each) or not anything]
+        if same < len(read):  # another conversation, or one that was shortened: what was said before is known
+            told = set(map(_told, read))
+            new = [each for each in new if _told(each) not in told]
+        said = [{**each, "author": agent} if several and isinstance(each, dict) else each for each in answer.said]
+        talk.read([*new, *said])
+        read = [*answer.history, *answer.said] if same == len(read) else [*read, *new, *answer.said]
+
+
+def _is_answer(message: Any) -> bool:
+    return as_map(message).get("role") == "assistant"
+
+
+def _told(message: Any) -> str:
+    """Return what tells one message from another: role, text, calls and the call it answers."""
+    known = as_map(message)
+    content = plain(known.get("content"))
+    calls = [
+        [call.get("id"), as_map(call.get("function", call)).get("name")]
+        for call in map(as_map, known.get("tool_calls") or ())
+    ]
+    return dumps([known.get("role"), content or "", calls, known.get("tool_call_id")])
+
+
+def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:
+    """Hand the execution of a call to the call it is of; one that no answer made is a call of its own."""
+    call = _call_of(talk, made)
+    if call is None:
+        talk.step = max(talk.step, 0)
+        call = talk.made("function", made.id, made.name, parse_arguments(made.arguments), author=agent)
+        if not talk.turns[-1]:
+            talk.turns[-1] = []
+    if call.status is None and made.recorded:
+        found = error_form(plain(made.result)) if made.error is None else None
+        error = made.error if found is None else found.message
+        result = made.result if made.result is not None else error
+        finish(call, plain(result), error, made.error_type if found is None else found.type)
+    elif call.error is None and made.error is not None:
+        force_setattr(call, "status", "error")
+        force_setattr(call, "error", made.error)
+        force_setattr(call, "error_type", made.error_type)
+    if span.start and span.end >= span.start:
+        force_setattr(call, "seconds", (span.end - span.start) / 1e9)
+        force_setattr(call, "started", datetime.fromtimestamp(span.start / 1e9, UTC).isoformat())
+
+
+def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
+    """Return the call of its id, else the first of its name, that no execution has been found for."""
+    free = [call for call in talk.calls if call.started is None]
+    named = next((call for call in free if made.id is not None and call.id == made.id), None)
+    if named is not None:
+        return named
+    known = made.id is not None and any(call.id is not None for call in free)
+    return next((call for call in free if call.name == made.name and (not known or call.id is None)), None)
+
+
+def _recorded(events: Iterable[Event]) -> dict[str, Any]:
+    """Return the grades that stand in a trace, by name, and what evaluators say of them."""
+    found: dict[str, Any] = {}
+    grades: dict[str, Any] = {}
+    for event in events:
+        known = {**as_map(event.body), **event.attributes}
+        name, score = known.get("gen_ai.evaluation.name"), as_number(known.get("gen_ai.evaluation.score.value"))
+        if event.name != _EVALUATION or not isinstance(name, str):
+            continue
+        label, said = known.get("gen_ai.evaluation.score.label"), known.get("gen_ai.evaluation.explanation")
+        if score is None and label is None:
+            continue
+        found[name] = label if score is None else score
+        if score is not None:
+            grades[name] = {
+                "score": score,
+                "rationale": said if isinstance(said, str) else "" if said is None else compact(said),
+            }
+    return {**found, "grades": grades} if any(each["rationale"] for each in grades.values()) else found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 from statistics import median, quantiles
 from typing import Any
@@ -187,7 +188,7 @@ def took_of(index: RowIndex) -> list[Shape]:
                     model=name_of(model),
                     cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
                     success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
-                    tokens=number(round(sum(tokens) / len(tokens))) if tokens else "",
+                    tokens=number(round(Fraction(sum(tokens), len(tokens)))) if tokens else "",  # beyond any float, too
                     seconds=f"{_figures(median(seconds))} / {_figures(_p95(seconds))} s" if seconds else "",
                 )
             )

@@ -31,7 +31,7 @@ def taken(grade, *, metric=None, profile="documented"):
 def test_grader_keeps_the_contract(letta, profile):
     odd = [
         sample(grade=value, grades={"a": value})
-        for value in (None, 3, "x", [], {}, {"score": "1"}, {"score": None}, {"score": float("nan")}, {"state": "?"})
+        for value in (None, 1, "x", [], {}, {"score": "1"}, {"score": None}, {"score": float("nan")}, {"state": "?"})
     ]
     odd += [
         sample(grade={"state": "graded", "score": 1.0, "metadata": 3}),

@@ -26,7 +26,7 @@ _SESSIONS: Final = (
 )
 """Ids that may be those of a conversation, whose records ask different questions."""
 _TABLE: Final = """
-messages: messages conversation conversations history transcript trajectory items new_items chat dialog
+messages: messages conversation conversations history transcript trajectory items new_items chat dialog contents events
   $.outputs.messages $.inputs.messages $.values.messages $.state.messages $.outputs.history $.inputs.history
 input: input prompt question query user_message user_query utterance
 text: text response completion prediction output model_output actual_output final_output final_answer answer

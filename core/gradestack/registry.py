@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Sequence
 from operator import eq, ge, gt, le, lt, ne
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pluggy
@@ -182,9 +183,6 @@ class Registry:
         return target
 
 
-_NOT_OURS = {"panel": "the contract of panels"}
-
-
 def flaw(target: Any, kind: Kind) -> str | None:
     """Return why something is not what a component of a kind names: a class of its contract, or a stack's function.
 
@@ -197,7 +195,8 @@ def flaw(target: Any, kind: Kind) -> str | None:
     from gradestack.api import Contract, misdeclared  # noqa: PLC0415
 
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
-        return "is not a class derived from " + (_NOT_OURS.get(kind) or f"gradestack.{kind.capitalize()}")
+        base = "the contract of panels" if kind == "panel" else f"gradestack.{kind.capitalize()}"
+        return f"is not a class derived from {base}"
     if kind == "aggregator" and (wrong := misdeclared(target)):
         return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
@@ -240,6 +239,15 @@ def _imported(target: str) -> Any:
     return functools.reduce(getattr, filter(None, names.split(".")), importlib.import_module(module))
 
 
+def _hooks_of(plugin: Any) -> Any:
+    """Return the hooks of a module without the rest of it, which takes pluggy most of its time to look through."""
+    if not isinstance(plugin, ModuleType):
+        return plugin
+    vars(alone := ModuleType(NAME)).clear()
+    vars(alone).update({name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")})
+    return alone
+
+
 def _load(
     manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object, requires: str = ""
 ) -> Plugin:
@@ -247,7 +255,7 @@ def _load(
     if lacking := unmet(requires):
         return found._replace(error=f"needs gradestack {lacking}, this is {__version__}")
     try:
-        manager.register(_imported(plugin) if isinstance(plugin, str) else plugin, key)
+        manager.register(_hooks_of(_imported(plugin)) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
         return found._replace(components=components, error=problem)

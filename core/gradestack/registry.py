@@ -241,11 +241,9 @@ def _imported(target: str) -> Any:
 
 def _hooks_of(plugin: Any) -> Any:
     """Return the hooks of a module without the rest of it, which takes pluggy most of its time to look through."""
-    if not isinstance(plugin, ModuleType):
-        return plugin
     vars(alone := ModuleType(NAME)).clear()
     vars(alone).update({name: each for name, each in vars(plugin).items() if hasattr(each, f"{NAME}_impl")})
-    return alone
+    return alone if isinstance(plugin, ModuleType) else plugin
 
 
 def _load(
@@ -339,11 +337,8 @@ def _entry_points() -> list[list[str]]:
         for each in dists
         if each is not None
     }
-    found = []
-    for entry in entries:
-        dist, version, requires = map(str, of.get(entry.dist, ("unknown", "0", "")))
-        found.append([entry.name, dist, version, entry.value, requires])
-    found.sort()
+    rows = ((entry, *map(str, of.get(entry.dist, ("unknown", "0", "")))) for entry in entries)
+    found = sorted([entry.name, dist, version, entry.value, requires] for entry, dist, version, requires in rows)
     if usable:
         with contextlib.suppress(OSError):
             os.makedirs(folder, exist_ok=True)

@@ -79,4 +79,4 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     said = f"{done.out}{done.err}"
     assert "Traceback" not in said
     assert done.code == 4, said
-    assert any(way["kit"] in line for line in said.splitlines() if " ... FAILED: " in line), said
+    assert any(way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line), said

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs
-from gradestack.errors import ConfigError, GradestackError
+from gradestack.errors import ConfigError, GradestackError, PluginError
 from gradestack.hooks import Component
 from gradestack.interpreter import ticking
 from gradestack.model import Sample
@@ -126,6 +126,7 @@ def checks(
 
     Raises:
         ConfigError: There is nothing to check, a component has required options and no example, or a name is unknown.
+        PluginError: It cannot be loaded.
     """
     file = Path(package).resolve() if str(package).endswith(".py") else None
     registry = with_files(discover(), [str(package)] if file else [], allow_code=True)
@@ -133,9 +134,9 @@ def checks(
     plugins = [registry.plugins[-1]] if file else list(owned)
     given = dict(examples or {})
     files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
-    found: dict[str, Callable[[Path], object]] = {
-        f"plugin {each.name}: is sound": partial(_sound, each.error) for each in plugins if each.error
-    }
+    if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
+        raise PluginError("; ".join(broken))
+    found: dict[str, Callable[[Path], object]] = {}
     own: dict[tuple[str, str], Any] = {}
     samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
     for component, plugin in [(component, each) for each in plugins for component in each.components]:
@@ -157,10 +158,6 @@ def checks(
         what = f"nothing that is called {wrong}" if wrong else "nothing, or is not installed"
         raise ConfigError(f"{package} offers {what}: there is nothing to check")
     return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
-
-
-def _sound(error: str | None, _: Path) -> None:
-    assert error is None, error
 
 
 def _made(component: Component, plugin: Plugin, examples: Sequence[Any] | None) -> list[Any]:

@@ -337,8 +337,8 @@ def _entry_points() -> list[list[str]]:
         for each in dists
         if each is not None
     }
-    rows = ((entry, *map(str, of.get(entry.dist, ("unknown", "0", "")))) for entry in entries)
-    found = sorted([entry.name, dist, version, entry.value, requires] for entry, dist, version, requires in rows)
+    rows = [(entry, list(map(str, of.get(entry.dist, ("unknown", "0", ""))))) for entry in entries]
+    found = sorted([entry.name, *whose[:2], entry.value, whose[2]] for entry, whose in rows)
     if usable:
         with contextlib.suppress(OSError):
             os.makedirs(folder, exist_ok=True)

@@ -15,7 +15,6 @@ from typing import IO, BinaryIO
 import msgspec
 
 from gradestack.errors import DataError
-from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.values import TooLong, exceeds_limit
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -151,7 +150,7 @@ def _skip(file: IO[bytes]) -> bool:
 
 
 def whole_line(file: IO[bytes]) -> bytes:
-    """Return the next line, b"" at the end of the file.
+    """Return the next line, b"" at the end of the file, what :func:`.loads` refuses for one above the limit.
 
     Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into: so
     the end of a long line is looked for first.
@@ -159,9 +158,11 @@ def whole_line(file: IO[bytes]) -> bytes:
     data = file.readline(_LONG)
     if len(data) == _LONG and data[-1:] != b"\n":
         start = file.tell() - _LONG
-        del data
         _skip(file)
         size = file.tell() - start
+        if exceeds_limit(size):
+            return TooLong(data, size)
+        del data
         file.seek(start)
         data = file.read(size)
     return data
@@ -179,7 +180,6 @@ def line_blocks(
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
     """
-    most = IN_FORCE.get().limits.record_bytes
     number, position = first_line, start
     last = sys.maxsize if end is None else end
     with path.open("rb", buffering=_PIECE) as file:
@@ -197,7 +197,7 @@ def line_blocks(
                 position = file.tell()
                 size = position - begin - ended
                 file.seek(begin)
-                rest = TooLong(rest, size) if most is not None and size > most else file.read(size)
+                rest = TooLong(rest, size) if exceeds_limit(size) else file.read(size)
                 file.seek(position)
             if rest:
                 lines.append(rest)

@@ -28,7 +28,7 @@ from gradestack import (
     Shard,
     Source,
 )
-from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads
+from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads, whole_line
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import (
     RECORD_KEYS,
@@ -142,11 +142,11 @@ def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
     """Yield every line that is not blank, with its place."""
     offset = 0
     with path.open("rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):
             data = _without_mark(number, raw)
             if data.strip():
                 yield Place(offset, number), data
-            offset += len(raw)
+            offset = file.tell()
 
 
 def _without_mark(line: int, data: bytes) -> bytes:
@@ -308,7 +308,7 @@ class DeepFabricReader(RecordReader):
         for place in places:
             file.seek(place.offset)
             try:
-                replied = with_reply(entry, loads(_without_mark(place.line, file.readline())))
+                replied = with_reply(entry, loads(_without_mark(place.line, whole_line(file))))
             except JsonProblem as error:
                 replied = entry._replace(reply={"kind": "exception", "message": f"the recorded reply is {error}"})
             yield self._build(replied, at_row, _source(shard.input, place.line), model)

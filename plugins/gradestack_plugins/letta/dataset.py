@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,7 +24,7 @@ from gradestack import (
     Source,
     replace,
 )
-from gradestack.jsonio import JsonProblem, Layout, Range, compact, loads
+from gradestack.jsonio import JsonProblem, Layout, Range, compact, loads, whole_line
 from gradestack_plugins.letta.records import VARIABLES, expectation, facets_of, input_of, truth_of
 
 KEYS = frozenset(
@@ -274,7 +275,7 @@ def _resembles(line: bytes) -> bool:
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
     with path.open("rb") as file:
-        for number, data in enumerate(file, 1):
+        for number, data in enumerate(iter(partial(whole_line, file), b""), 1):
             line = data.removeprefix(b"\xef\xbb\xbf") if number == 1 else data
             if not line.strip():
                 yield number, ValueError("a blank line; every line holds one row")

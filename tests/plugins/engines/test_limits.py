@@ -14,20 +14,14 @@ from tests.conftest import until
 
 ENGINES = ["serial", "processes", pytest.param("dask", marks=pytest.mark.faults)]
 MIB = 1024 * 1024
+EXAMPLES = Path(__file__).parents[3] / "examples"
 GOOD = {"predicted": "x", "expected": "x"}
 
 
 def grade(place, *arguments, memory=None):
     """Run the command; ``memory``: bytes of address space it has."""
-    command = [
-        str(Path(sys.executable).with_name("gradestack")),
-        "grade",
-        *arguments,
-        "-o",
-        "out",
-        "--set",
-        "reports=[]",
-    ]
+    program = str(Path(sys.executable).with_name("gradestack"))
+    command = [program, "grade", *map(str, arguments), "-o", "out", "--set", "reports=[]"]
     limit = None if memory is None else lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     return subprocess.run(command, cwd=place, capture_output=True, text=True, preexec_fn=limit, check=False)
 
@@ -86,6 +80,21 @@ def test_one_document_above_the_limit(tmp_path):
     assert found.returncode == 3
     assert "log.json:1: 2,097,2" in found.stderr
     assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [("deepfabric/replies.jsonl", 0), ("letta/recorded", 3), ("when2call/judge_decisions.jsonl", 0)],
+)
+def test_a_row_of_a_dataset_above_the_limit(tmp_path, answers, code):
+    """It was decoded all the same, and where memory was short the reader was called broken."""
+    given = EXAMPLES / answers
+    rows = (given.parent / "dataset.jsonl").read_text().splitlines()
+    rows[1] = json.dumps({**json.loads(rows[1]), "more": "x" * 2 * MIB})
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    found = grade(tmp_path, given, "--dataset", "rows.jsonl", "--set", "limits.record_bytes=1048576")
+    assert found.returncode == code, found.stderr
+    assert "rows.jsonl:2: 2,09" in found.stdout + found.stderr
 
 
 PATHS = {

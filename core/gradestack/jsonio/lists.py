@@ -22,7 +22,7 @@ import msgspec
 from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.files import SHARD_BYTES, require_text
-from gradestack.jsonio.values import MARKS, JsonProblem, decoded_at, loads, too_long
+from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, decoded_at, exceeds_limit, loads, too_long
 
 _PIECE = 1024 * 1024
 """Bytes read at once, at least."""
@@ -364,10 +364,11 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     """Of a list, its elements in ranges for :func:`.iter_list`, none of an empty one; None of what is no list."""
 
     def read(self, path: Path) -> bytes:
-        """Return the text of its value."""
+        """Return the text of its value; what :func:`.loads` refuses for one above the limit."""
         with path.open("rb") as file:
+            size = (file.seek(0, os.SEEK_END) if self.end is None else self.end) - self.start
             file.seek(self.start)
-            return file.read() if self.end is None else file.read(self.end - self.start)
+            return TooLong(file.read(1), size) if exceeds_limit(size) else file.read(size)
 
 
 def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:

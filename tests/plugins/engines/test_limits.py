@@ -82,19 +82,14 @@ def test_one_document_above_the_limit(tmp_path):
     assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
 
 
-@pytest.mark.parametrize(
-    ("answers", "code"),
-    [("deepfabric/replies.jsonl", 0), ("letta/recorded", 3), ("when2call/judge_decisions.jsonl", 0)],
-)
-def test_a_row_of_a_dataset_above_the_limit(tmp_path, answers, code):
-    """It was decoded all the same, and where memory was short the reader was called broken."""
-    given = EXAMPLES / answers
-    rows = (given.parent / "dataset.jsonl").read_text().splitlines()
-    rows[1] = json.dumps({**json.loads(rows[1]), "more": "x" * 2 * MIB})
-    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
-    found = grade(tmp_path, given, "--dataset", "rows.jsonl", "--set", "limits.record_bytes=1048576")
-    assert found.returncode == code, found.stderr
-    assert "rows.jsonl:2: 2,09" in found.stdout + found.stderr
+def test_parts_beside_the_records_above_the_limit(tmp_path):
+    """They were decoded all the same, which ended the process where memory was short: each is an error now."""
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"input": "x" * 2 * MIB, "ground_truth": "x"}))
+    (tmp_path / "results.json").write_text(json.dumps({"info": {}, "tasks": ["x" * 2 * MIB]}))
+    for given in ((EXAMPLES / "letta/recorded", "--dataset", "rows.jsonl"), ("results.json", "--reader", "tau2")):
+        found = grade(tmp_path, *given, "--set", "limits.record_bytes=1048576")
+        assert (found.returncode, ":1: " in found.stderr) == (3, True), found.stderr
+        assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
 
 
 PATHS = {

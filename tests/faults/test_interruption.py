@@ -66,19 +66,13 @@ def close(self, *arguments, close=SpecCluster.close, **options):
 SpecCluster.close = close
 commands.main(sys.argv[1:])
 """
-GRADER = """
-import os, signal
-
-def grade(sample):
-    os.kill(os.getppid(), signal.SIGINT)
-    return 1.0
-"""
 
 
 def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
     """The system hands it to one of dask's threads; the cluster was left half closed and told about it later."""
     pytest.importorskip("distributed")
-    (tmp_path / "own.py").write_text(GRADER)
+    grader = "import os, signal\n\ndef grade(sample):\n    os.kill(os.getppid(), signal.SIGINT)\n    return 1.0\n"
+    (tmp_path / "own.py").write_text(grader)
     (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
     options = ["--allow-code", "--grader", "own.py:grade", "--engine", "dask", "-o", "out", "--set", "reports=[]", "-q"]
     command = [sys.executable, "-c", SECOND, "grade", "runs.jsonl", *options]

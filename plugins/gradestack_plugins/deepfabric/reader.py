@@ -143,8 +143,7 @@ def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
     offset = 0
     with path.open("rb") as file:
         for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):
-            data = _without_mark(number, raw)
-            if data.strip():
+            if (data := _without_mark(number, raw)).strip():
                 yield Place(offset, number), data
             offset = file.tell()
 

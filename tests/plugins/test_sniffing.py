@@ -60,6 +60,7 @@ def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp
 PUBLISHED = {
     "bfcl": "bfcl",
     "formats/adk": "adk",
+    "formats/atif": "atif",
     "formats/anthropic": "anthropic",
     "formats/bfcl": "bfcl",
     "formats/openai": "openai",

@@ -1,4 +1,4 @@
-"""Result files of other evaluation tools: Google's ADK, promptfoo, deepeval."""
+"""Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from gradestack import Component, Kind, hookimpl
 _HERE = "gradestack_plugins.archives"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "adk", ".adk:Adk", "Google ADK eval sets (as a data set), their results, and the legacy list of turns"),
+    ("reader", "atif", ".atif:Atif", "ATIF trajectories, versions 1.0 to 1.8, with their sub-agents"),
     ("reader", "deepeval", ".tools:DeepEval", "deepeval test runs and data sets: toolsCalled, expectedTools, metrics"),
     ("reader", "promptfoo", ".tools:Promptfoo", "promptfoo results: answers, calls, and the recorded verdict"),
 )

@@ -115,15 +115,15 @@ class DocumentReader(RecordReader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                made = stem if whole else f"{stem}:{found.ordinal}"
-                yield from self._of_value(found.value, source, made, whole=whole)
+                yield from self._of_value(found.value, source, stem, whole=whole)
 
-    def _of_value(self, value: Any, source: Source, made: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
+    def _of_value(self, value: Any, source: Source, stem: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a document, or of a record that stands alone."""
-        records = self.records_in(value)
+        records, alone = self.records_in(value), f"{stem}:{source.ordinal}"
         if records is None:
-            yield from self.guarded(self.with_ids(partial(self._checked, made)), value, source)
+            yield from self.guarded(self.with_ids(partial(self._checked, alone)), value, source)
             return
+        made = stem if whole else alone
         for number, record in enumerate(records):
             place = replace(source, ordinal=number) if whole else source
             yield from self.guarded(self.with_ids(partial(self._checked, f"{made}:{number}")), record, place)

@@ -9,7 +9,7 @@ from tests.plugins.described_samples import agrees, described
 from tests.plugins.test_published_forms import samples_of
 
 
-@pytest.mark.parametrize("folder", ["adk"])
+@pytest.mark.parametrize("folder", ["adk", "atif"])
 def test_a_published_file_gives_its_samples(folder):
     """Every field of expected.json; of a data set only what it expects."""
     place = reference("formats") / folder

@@ -1,0 +1,137 @@
+"""Reader ``atif``: trajectories in the Agent Trajectory Interchange Format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Message, Sample, Source, Usage, replace
+from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.archives.documents import DocumentReader, named, number_or_none
+from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.logs import log_sample
+from gradestack_plugins.readers.chat.usage import added, usage_of
+
+_VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
+_ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
+
+
+@attrs.frozen(kw_only=True)
+class Atif(DocumentReader):
+    """Reads ATIF 1.0 to 1.8: a trajectory as a document, a list of them, or one a line.
+
+    The id is ``trajectory_id``, else ``session_id``. A user step begins a turn; results are handed to their calls by
+    ``source_call_id``, others are messages that belong to no call. Steps of copied context are messages whose calls,
+    questions and tokens do not count. Usage is ``final_metrics``, else the sum over steps; where both are recorded and
+    differ, that is counted. Embedded sub-agents are samples of their own, children of the first and of its cluster.
+    References to other files (continuations, ``trajectory_path``) are not followed, but counted.
+    """
+
+    version: ClassVar[str] = "1"
+    marks = (("schema_version", "steps", "agent"),)
+
+    @classmethod
+    @override
+    def records_in(cls, value: Any) -> list[Any] | None:
+        return None
+
+    @classmethod
+    @override
+    def is_record(cls, value: Mapping[str, Any]) -> bool:
+        version = value.get("schema_version")
+        return isinstance(version, str) and bool(_VERSION.fullmatch(version)) and isinstance(value.get("steps"), list)
+
+    @override
+    def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterator[Sample]:
+        if not self.is_record(record):
+            raise ValueError("expected schema_version ATIF-v1.0 to ATIF-v1.8, and a list of steps")
+        yield from _samples(record, source, made, None)
+
+
+def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample | None) -> Iterator[Sample]:
+    """Yield the sample of a trajectory, and behind it those of its sub-agents."""
+    talk, agent = Conversation(), as_map(record.get("agent"))
+    for step in as_list(record.get("steps")):
+        _take(as_map(step), talk)
+    facets = {f"agent_{key}": agent[key] for key in ("name", "version") if isinstance(agent.get(key), str)}
+    session = record.get("session_id")
+    known = named(
+        record.get("trajectory_id") or session,
+        made,
+        cluster=None if parent is None else parent.cluster or parent.id,
+        trace={"session_id": session} if isinstance(session, str) else {},
+        facets=facets if parent is None else {**facets, "subagent_of": parent.id},
+    )
+    if record.get("continued_trajectory_ref"):
+        talk.remark("continued_trajectory_ref")
+    inner = [each for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
+    names = [f"{known.id}/{number}" for number in range(len(inner))]
+    offered, model = agent.get("tool_definitions"), agent.get("model_name")
+    sample = log_sample(
+        known,
+        talk,
+        source,
+        model=model if isinstance(model, str) else None,
+        tools=tuple(filter(None, map(tool_spec, offered))) if isinstance(offered, list) else None,
+        usage=_total(record.get("final_metrics"), talk),
+        agent_usage=record.get("final_metrics") or talk.usages or None,
+        children=tuple(named(each.get("trajectory_id"), name).id for each, name in zip(inner, names, strict=True)),
+    )
+    yield sample
+    for each, name in zip(inner, names, strict=True):
+        yield from _samples({**each, "session_id": each.get("trajectory_id")}, source, name, sample)
+
+
+def _take(step: Mapping[str, Any], talk: Conversation) -> None:
+    """Take one step into account."""
+    role, said = _ROLES.get(str(step.get("source"))), step.get("message")
+    if role is None:
+        talk.remark("step_without_source")
+        return
+    results = [each for each in as_list(as_map(step.get("observation")).get("results")) if isinstance(each, dict)]
+    if step.get("is_copied_context") is True:
+        talk.remark("copied_step")
+        talk.turns[-1] += [
+            Message(role=role, content=said),
+            *(Message(role="tool", content=r.get("content")) for r in results),
+        ]
+        return
+    calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
+    entry: dict[str, Any] = {"role": role, "content": said or None if calls else said}
+    if role == "assistant":
+        made = ({"name": each.get("function_name"), "arguments": each.get("arguments")} for each in calls)
+        ids = (each.get("tool_call_id") for each in calls)
+        entry["tool_calls"] = [{"id": name, "function": call} for name, call in zip(ids, made, strict=True)]
+        entry |= {"reasoning_content": step.get("reasoning_content"), "model": step.get("model_name")}
+        entry["usage"] = step.get("metrics")
+    talk.read([entry])
+    for each in results:
+        identifier, content = each.get("source_call_id"), each.get("content")
+        refs = as_list(each.get("subagent_trajectory_ref"))
+        for _ in (ref for ref in refs if as_map(ref).get("trajectory_path")):
+            talk.remark("trajectory_path")
+        if isinstance(identifier, str):
+            talk.read([{"role": "tool", "tool_call_id": identifier, "content": refs if content is None else content}])
+        else:
+            talk.add(Message(role="tool", content=content))
+
+
+def _usage(metrics: Any, prefix: str = "") -> Usage | None:
+    held = {key.removeprefix(prefix): each for key, each in as_map(metrics).items() if key.startswith(prefix)}
+    found, cost = usage_of(held), number_or_none(held.get("cost_usd"))
+    return replace(found or Usage(), cost_usd=cost) if found is not None or cost is not None else None
+
+
+def _total(final: Any, talk: Conversation) -> Usage | None:
+    """Return the usage of a run: what was recorded for the whole, else what its steps come to."""
+    whole, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
+    if whole is None or steps is None:
+        return steps if whole is None else replace(whole, requests=None)
+    if (whole.input_tokens, whole.output_tokens) != (steps.input_tokens, steps.output_tokens):
+        talk.remark("final_metrics_differ_from_steps")
+    return replace(whole, requests=steps.requests)

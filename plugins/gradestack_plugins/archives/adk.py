@@ -8,15 +8,13 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Expectation, ExpectedCall, Inputs, RecordFile, Sample, Source, ToolSpec, replace
-from gradestack.jsonio import Range, as_list, as_map, compact, first_records
+from gradestack import Expectation, ExpectedCall, Sample, Source, ToolSpec, replace
+from gradestack.jsonio import as_list, as_map, first_records
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.chat.logs import log_sample
 
-_LEGACY: Final = frozenset({"expected_tool_use", "reference"})
-_HEAD: Final = 64 * 1024
 _STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
 
 
@@ -40,61 +38,55 @@ class Adk(DocumentReader):
     version: ClassVar[str] = "1"
     marks = (("eval_cases", "eval_set_id"), ("evalCases",), ("eval_case_results",), ("evalCaseResults",))
 
+    @classmethod
     @override
-    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        for each in super().files(inputs, index):
-            with each.input.path.open("rb") as file:
-                first = next(first_records(file.read(_HEAD), 1, "list"), None)
-            turns = first is not None and isinstance(first[0].value, dict) and "query" in first[0].value
-            yield attrs.evolve(each, ranges=(Range(),), extra=[each.extra[0], True]) if turns else each
+    def is_whole(cls, head: bytes) -> bool:
+        first = next(first_records(head, 1, "list"), None)
+        return super().is_whole(head) or (first is not None and _are_legacy([first[0].value]))
 
     @classmethod
     @override
     def records_in(cls, value: Any) -> list[Any] | None:
-        if isinstance(value, list):
-            first = [each for each in value[: cls.sniffed] if isinstance(each, dict) and "data" not in each]
-            return [{"name": None, "data": value}] if first and all(map(cls.is_record, first)) else None
+        if _are_legacy(value):
+            return [{"conversation": value}]
         found = at(value, "eval_cases", "eval_case_results")
         return found if isinstance(found, list) else None
 
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        data = value.get("data")
-        turns = data if isinstance(data, list) and "name" in value else [value]
-        legacy = (isinstance(each, dict) and "query" in each and _LEGACY & each.keys() for each in turns)
-        return bool(turns) and all(legacy)
+        return "name" in value and _are_legacy(value.get("data"))
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
         if at(record, "eval_metric_result_per_invocation") is not None or "final_eval_status" in record:
             return [_result(record, source, made)]
-        if isinstance(record.get("data"), list):
-            return [_case(record.get("name"), list(map(_of_legacy, record["data"])), record, source, made)]
-        if self.is_record(record):
-            return [_case(None, [_of_legacy(record)], record, source, made)]
-        turns = record.get("conversation")
+        turns = record.get("conversation", record.get("data"))
         if not isinstance(turns, list):
             what = "neither conversation nor eval_metric_result_per_invocation"
             raise ValueError(f"{what}: an eval case, or its result, is expected")  # noqa: TRY004 - what makes a bad record
-        return [_case(at(record, "eval_id"), turns, record, source, made)]
+        return [_case(at(record, "eval_id", "name"), list(map(_invocation, turns)), record, source, made)]
 
 
-def _of_legacy(turn: Any) -> dict[str, Any]:
-    """Return a turn of the legacy list as an invocation."""
+def _are_legacy(turns: Any) -> bool:
+    """Return whether something is a list of turns of older releases."""
+    first = [each for each in as_list(turns)[:10] if isinstance(each, dict)]
+    return bool(first) and all("query" in each for each in first) and any("expected_tool_use" in each for each in first)
+
+
+def _invocation(turn: Any) -> Any:
+    """Return a turn as an invocation, also one of the legacy list."""
     if not isinstance(turn, dict) or "query" not in turn:
-        raise ValueError(f"expected a turn with a query, found {compact(turn)[:60]}")
+        return turn
     uses = [
-        {"name": each.get("tool_name"), "args": each.get("tool_input")}
-        for each in as_list(turn.get("expected_tool_use"))
-        if isinstance(each, dict)
+        {"name": at(each, "tool_name"), "args": at(each, "tool_input")}
+        for each in as_list(at(turn, "expected_tool_use"))
     ]
-    found: dict[str, Any] = {"user_content": {"role": "user", "parts": [{"text": turn.get("query")}]}}
-    if isinstance(turn.get("reference"), str) and turn["reference"]:
-        found["final_response"] = {"role": "model", "parts": [{"text": turn["reference"]}]}
-    if "expected_tool_use" in turn:
-        found["intermediate_data"] = {"tool_uses": uses}
-    return found
+    return {
+        "user_content": {"parts": [{"text": turn["query"]}]},
+        "final_response": {"parts": [{"text": turn["reference"]}]} if turn.get("reference") else None,
+        "intermediate_data": {"tool_uses": uses} if "expected_tool_use" in turn else None,
+    }
 
 
 def _content(value: Any) -> dict[str, Any] | None:
@@ -131,13 +123,7 @@ def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
 
 
 def _talk(invocations: Iterable[Any]) -> Conversation:
-    talk = Conversation()
-    talk.given_turns = True
-    for number, invocation in enumerate(invocations):
-        if number:
-            talk.turns.append([])
-        talk.read(_entries(invocation))
-    return talk
+    return conversation_of(None, turns=[list(_entries(each)) for each in invocations])
 
 
 def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectation:
@@ -151,8 +137,7 @@ def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectati
 
 def _case(identifier: Any, turns: list[Any], record: Mapping[str, Any], source: Source, made: str) -> Sample:
     asked = _talk({"user_content": at(each, "user_content")} for each in turns)
-    known = named(identifier, made)
-    sample = log_sample(known, asked, source, expected=_expectation(turns, record))
+    sample = log_sample(named(identifier, made), asked, source, expected=_expectation(turns, record))
     return replace(sample, remarks={kind: n for kind, n in sample.remarks.items() if kind != "question_without_answer"})
 
 

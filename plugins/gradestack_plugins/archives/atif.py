@@ -10,8 +10,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Message, Sample, Source, Usage, replace
-from gradestack.jsonio import as_list, as_map
-from gradestack_plugins.archives.documents import DocumentReader, named, number_or_none
+from gradestack.jsonio import as_list, as_map, as_number
+from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.logs import log_sample
@@ -34,11 +34,6 @@ class Atif(DocumentReader):
 
     version: ClassVar[str] = "1"
     marks = (("schema_version", "steps", "agent"),)
-
-    @classmethod
-    @override
-    def records_in(cls, value: Any) -> list[Any] | None:
-        return None
 
     @classmethod
     @override
@@ -69,8 +64,11 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
     )
     if record.get("continued_trajectory_ref"):
         talk.remark("continued_trajectory_ref")
-    inner = [each for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
-    names = [f"{known.id}/{number}" for number in range(len(inner))]
+    held = [each for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
+    made_up = (f"{known.id}/{number}" for number in range(len(held)))
+    inner = [
+        {**each, "trajectory_id": each.get("trajectory_id") or name} for each, name in zip(held, made_up, strict=True)
+    ]
     offered, model = agent.get("tool_definitions"), agent.get("model_name")
     sample = log_sample(
         known,
@@ -80,11 +78,11 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
         tools=tuple(filter(None, map(tool_spec, offered))) if isinstance(offered, list) else None,
         usage=_total(record.get("final_metrics"), talk),
         agent_usage=record.get("final_metrics") or talk.usages or None,
-        children=tuple(named(each.get("trajectory_id"), name).id for each, name in zip(inner, names, strict=True)),
+        children=tuple(str(each["trajectory_id"]) for each in inner),
     )
     yield sample
-    for each, name in zip(inner, names, strict=True):
-        yield from _samples({**each, "session_id": each.get("trajectory_id")}, source, name, sample)
+    for each in inner:
+        yield from _samples(each, source, made, sample)
 
 
 def _take(step: Mapping[str, Any], talk: Conversation) -> None:
@@ -96,19 +94,16 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
     results = [each for each in as_list(as_map(step.get("observation")).get("results")) if isinstance(each, dict)]
     if step.get("is_copied_context") is True:
         talk.remark("copied_step")
-        talk.turns[-1] += [
-            Message(role=role, content=said),
-            *(Message(role="tool", content=r.get("content")) for r in results),
-        ]
+        for each in ({"role": role, "content": said}, *({**result, "role": "tool"} for result in results)):
+            talk.add(Message(role=each["role"], content=each.get("content")))
         return
     calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
-    entry: dict[str, Any] = {"role": role, "content": said or None if calls else said}
+    entry = {"role": role, "content": said or None if calls else said, "usage": step.get("metrics")}
     if role == "assistant":
         made = ({"name": each.get("function_name"), "arguments": each.get("arguments")} for each in calls)
         ids = (each.get("tool_call_id") for each in calls)
         entry["tool_calls"] = [{"id": name, "function": call} for name, call in zip(ids, made, strict=True)]
         entry |= {"reasoning_content": step.get("reasoning_content"), "model": step.get("model_name")}
-        entry["usage"] = step.get("metrics")
     talk.read([entry])
     for each in results:
         identifier, content = each.get("source_call_id"), each.get("content")
@@ -123,7 +118,7 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:
     held = {key.removeprefix(prefix): each for key, each in as_map(metrics).items() if key.startswith(prefix)}
-    found, cost = usage_of(held), number_or_none(held.get("cost_usd"))
+    found, cost = usage_of(held), as_number(held.get("cost_usd"))
     return replace(found or Usage(), cost_usd=cost) if found is not None or cost is not None else None
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
-from gradestack.jsonio import Element, JsonProblem, Range, compact, loads, read_regular
+from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, read_regular
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 
@@ -20,19 +20,6 @@ _FAR: Final = 1024 * 1024
 """What is read of a document to recognise it, whose first members are long: prompts and configurations stand there."""
 _BOM: Final = b"\xef\xbb\xbf"
 SURE: Final = 0.92
-
-
-def _is_document(head: bytes) -> bool:
-    """Return whether a file with this beginning holds one object over several lines."""
-    text = head.removeprefix(_BOM).lstrip()
-    lines = [line for line in text.split(b"\n", 200) if line.strip()][:2]
-    if not text.startswith(b"{") or len(lines) < 2:
-        return False
-    for line in lines:
-        with suppress(JsonProblem):
-            if isinstance(loads(line), dict):
-                return False
-    return True
 
 
 class DocumentReader(RecordReader):
@@ -53,7 +40,7 @@ class DocumentReader(RecordReader):
     @classmethod
     def records_in(cls, value: Any) -> list[Any] | None:
         """Return the records of a document; None of what is no document of the format."""
-        raise NotImplementedError
+        return None
 
     @classmethod
     def is_record(cls, value: Mapping[str, Any]) -> bool:
@@ -67,6 +54,13 @@ class DocumentReader(RecordReader):
             ValueError: There is none; the message becomes the reason of a bad record.
         """
         raise NotImplementedError
+
+    @classmethod
+    def is_whole(cls, head: bytes) -> bool:
+        """Return whether a file with this beginning is read as one document: an object over several lines."""
+        first = [element.value for element, _ in first_records(head, 2, "lines")]
+        begins = head.removeprefix(_BOM).lstrip().startswith(b"{")
+        return begins and len(first) > 1 and not any(isinstance(each, dict) for each in first)
 
     @classmethod
     @override
@@ -84,13 +78,12 @@ class DocumentReader(RecordReader):
     @classmethod
     @override
     def recognised(cls, path: Path, head: bytes) -> float | None:
-        if not _is_document(head):
+        if not cls.is_whole(head):
             return super().recognised(path, head)
         text = head
         if len(head) >= _HEAD:
             with suppress(OSError), path.open("rb") as file:  # reading it will say so
                 text = file.read(_FAR)
-            return cls.begins_like(text)
         try:
             return cls.looks_like(loads(text.removeprefix(_BOM)))
         except JsonProblem:
@@ -99,11 +92,9 @@ class DocumentReader(RecordReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
-            if not given.path.is_file():
-                what = "is a directory" if given.path.is_dir() else "no such file"
-                raise DataError(f"{given.shown}: {what}; a file is expected")
-            with given.path.open("rb") as file:
-                whole = _is_document(file.read(_HEAD))
+            whole = False
+            with suppress(OSError), given.path.open("rb") as file:  # planning will say so
+                whole = self.is_whole(file.read(_HEAD))
             yield RecordFile(input=given, ranges=(Range(),) if whole else None, extra=[stem, whole])
 
     @override
@@ -152,12 +143,6 @@ def named(value: Any, made: str, **more: Any) -> Identity:
         remarks["id_made"] = 1
     given = {"run": None, "cluster": None, "trace": NOTHING, **more}
     return Identity(id=str(value) if usable else made, facets=facets, remarks=remarks, **given)
-
-
-def number_or_none(value: Any) -> float | None:
-    """Return a number of at least 0; None of anything else."""
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-    return value if usable else None
 
 
 def at(value: Any, *keys: str) -> Any:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
-from gradestack.jsonio import JsonProblem, as_list, as_map, compact, loads
-from gradestack_plugins.archives.documents import DocumentReader, at, named, number_or_none
+from gradestack import Message, Sample, Source, Usage, replace
+from gradestack.jsonio import as_list, as_map, as_number, compact
+from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish
-from gradestack_plugins.readers.chat.logs import log_sample
-from gradestack_plugins.readers.chat.names import decoded
+from gradestack_plugins.readers.chat.logs import log_sample, type_of
+from gradestack_plugins.readers.chat.names import calls_of, decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.jsonl_expected import expectation
 
 _SCALARS: Final = (str, int, float)
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
@@ -91,56 +91,39 @@ def _asked(record: Mapping[str, Any]) -> list[Any]:
 
 
 def _answer(output: Any) -> list[Any]:
-    """Return the messages and items of an answer."""
-    if isinstance(output, str):
-        return _in_text(output)
-    if isinstance(output, dict):
-        if isinstance(output.get("tool_calls"), list) or isinstance(output.get("function_call"), dict):
-            return [{**output, "role": "assistant"}]
-        block = output.get("type") == "tool_use"
-        return [{"role": "assistant", "content": [output]} if block else _said(compact(output))]
-    if not isinstance(output, list):
-        return [] if output is None else [_said(compact(output))]
-    if output and all(isinstance(each, dict) and ("function" in each or "name" in each) for each in output):
-        return [{"role": "assistant", "content": None, "tool_calls": output}]
-    return output if dialect.of_entries(output) is not None else [_said(compact(output))]
-
-
-def _in_text(output: str) -> list[Any]:
-    """Return an answer with the calls that providers write into its text as JSON, one a line, or as the whole of it."""
-    if not output.lstrip().startswith(("{", "[")) and '\n{"' not in output:
-        return [_said(output)]
-    blocks: list[Any] = []
-    for text in [output] if isinstance(decoded(output), dict | list) else output.splitlines():
-        found: Any = None
-        with suppress(JsonProblem):
-            found = loads(text) if text.lstrip().startswith(("{", "[")) else None
-        held = found if isinstance(found, list) else [found]
-        for each in held:
-            kind = each.get("type") if isinstance(each, dict) else None
-            if kind == "function" and isinstance(each.get("function"), dict):
-                function = each["function"]
-                call = {"name": function.get("name"), "input": function.get("arguments")}
-                blocks.append({"type": "tool_use", "id": each.get("id"), **call})
-            elif kind in ("tool_use", "function_call"):
-                blocks.append(each)
-            elif found is None and text.strip():
-                blocks.append({"type": "text", "text": text})
-            elif found is not None:
-                return [_said(output)]
+    """Return the messages and items of an answer; providers write calls into its text as JSON, too, one a line."""
+    if isinstance(output, dict) and ("tool_calls" in output or "function_call" in output):
+        return [{**output, "role": "assistant"}]
+    if isinstance(output, list) and dialect.of_entries(output) is not None:
+        return output
+    if output is None:
+        return []
+    text, blocks = output if isinstance(output, str) else compact(output), list[Any]()
+    for line in [text] if isinstance(decoded(text), dict | list) else text.splitlines():
+        held = decoded(line)
+        found = [_call(each) for each in (held if isinstance(held, list) else [held])]
+        blocks += found if all(found) else [{"type": "text", "text": line}]
     calls = any(block["type"] != "text" for block in blocks)
-    return [{"role": "assistant", "content": blocks}] if calls else [_said(output)]
+    return [{"role": "assistant", "content": blocks if calls else text}]
 
 
-def _said(text: str) -> dict[str, Any]:
-    return {"role": "assistant", "content": text}
+def _call(block: Any) -> dict[str, Any] | None:
+    """Return the block of a call; None of anything else."""
+    function = at(block, "function")
+    if isinstance(function, dict):
+        return {
+            "type": "tool_use",
+            "id": at(block, "id"),
+            "name": at(function, "name"),
+            "input": at(function, "arguments"),
+        }
+    return block if type_of(block) in ("tool_use", "function_call") else None
 
 
 def _usage(record: Mapping[str, Any], response: Any) -> Usage | None:
     """Return tokens, cost and time of the request; of an answer out of promptfoo's own cache only what it says."""
-    tokens, cost = at(response, "token_usage"), number_or_none(at(record, "cost"))
-    milliseconds = number_or_none(at(record, "latency_ms"))
-    found = usage_of({key: each for key, each in as_map(tokens).items() if key != "cached"})
+    tokens = {key: each for key, each in as_map(at(response, "token_usage")).items() if key != "cached"}
+    found, cost, milliseconds = usage_of(tokens), as_number(at(record, "cost")), as_number(at(record, "latency_ms"))
     seconds = None if milliseconds is None else milliseconds / 1000
     return replace(found or Usage(), cost_usd=cost, seconds=seconds) if found or cost or seconds else None
 
@@ -174,56 +157,45 @@ class DeepEval(DocumentReader):
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        asked = at(value, "input") is not None and "messages" not in value
-        tools = {"toolsCalled", "tools_called", "expectedTools", "expected_tools"} & value.keys()
-        own = {"metricsData", "metrics_data", "retrievalContext", "retrieval_context"} & value.keys()
-        output = {"actualOutput", "actual_output"} & value.keys()
-        if not asked:
-            return isinstance(value.get("turns"), list) and bool(own)
-        return bool(output) and (bool(own) or any(_is_tools(value[key]) for key in tools))
+        own = any(
+            at(value, key) is not None
+            for key in ("metrics_data", "retrieval_context", "tools_called", "expected_tools")
+        )
+        if at(value, "input") is None:
+            return isinstance(value.get("turns"), list) and at(value, "metrics_data") is not None
+        return own and bool({"actualOutput", "actual_output"} & value.keys()) and "messages" not in value
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
         talk = Conversation()
-        turns = record.get("turns")
-        for turn in turns if isinstance(turns, list) else _turns_of(record):
+        said = {"content": at(record, "actual_output"), "tools_called": at(record, "tools_called")}
+        turns = [{"role": "user", "content": at(record, "input")}, {"role": "assistant", **said}]
+        for turn in as_list(record.get("turns")) or turns:
             _take(turn, talk)
         scores = {
             at(each, "name"): at(each, "score")
             for each in as_list(at(record, "metrics_data"))
-            if isinstance(at(each, "name"), str) and number_or_none(at(each, "score")) is not None
+            if isinstance(at(each, "name"), str) and as_number(at(each, "score")) is not None
         }
         if isinstance(record.get("success"), bool):
             scores["success"] = record["success"]
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
-        cost, seconds = number_or_none(at(record, "token_cost")), number_or_none(at(record, "completion_time"))
+        cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
         usage = Usage(cost_usd=cost, seconds=seconds) if cost is not None or seconds is not None else None
         text = at(record, "expected_output")
-        calls = _expected(at(record, "expected_tools"))
-        expected = Expectation(calls=calls, text=text if isinstance(text, str) else None)
+        tools = at(record, "expected_tools")
+        due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
+        expected = expectation({**due, "text": text if isinstance(text, str) else None}, 2)
         known = named(record.get("name"), made, facets=facets)
         return [log_sample(known, talk, source, usage=usage, recorded=scores, expected=expected)]
 
 
-def _is_tools(value: Any) -> bool:
-    """Return whether calls are deepeval's: objects with a name and, if any, ``inputParameters``."""
-    own = ("inputParameters", "input_parameters")
-    return any(isinstance(each, dict) and any(key in each for key in own) for each in as_list(value))
-
-
-def _turns_of(record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if (asked := at(record, "input")) is not None:
-        yield {"role": "user", "content": asked}
-    said, tools = at(record, "actual_output"), at(record, "tools_called")
-    if said is not None or tools is not None:
-        yield {"role": "assistant", "content": said, "toolsCalled": tools}
-
-
 def _take(turn: Any, talk: Conversation) -> None:
     """Take one turn of a conversation into account: calls first, then what is said."""
-    tools = [each for each in as_list(at(turn, "tools_called")) if isinstance(each, dict)]
-    if tools:
+    made, content = at(turn, "tools_called"), at(turn, "content")
+    tools = [each for each in as_list(made) if isinstance(each, dict)]
+    if tools or (made == [] and content is None):
         talk.step += 1
         talk.text = None
         calls = []
@@ -235,19 +207,5 @@ def _take(turn: Any, talk: Conversation) -> None:
             calls.append(call)
         talk.add(Message(role="assistant", tool_calls=tuple(calls)))
         talk.turns[-1] += [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]
-    if at(turn, "content") is not None or not tools:
-        talk.read([{"role": at(turn, "role"), "content": at(turn, "content")}])
-
-
-def _expected(tools: Any) -> tuple[ExpectedCall, ...] | None:
-    if not isinstance(tools, list):
-        return None
-    found = []
-    for each in tools:
-        name = each.get("name") if isinstance(each, dict) else None
-        if not isinstance(name, str):
-            raise ValueError(f"expectedTools: expected an object with a name, found {compact(each)[:60]}")  # noqa: TRY004 - what makes a bad record
-        given = at(each, "input_parameters")
-        arguments, raw = (None, None) if given is None else parse_arguments(given)
-        found.append(ExpectedCall(name=name, arguments=arguments, raw_arguments=raw if arguments is None else None))
-    return tuple(found)
+    if content is not None:
+        talk.read([{"role": at(turn, "role"), "content": content}])

@@ -66,7 +66,7 @@ def files(tmp_path):
         "anthropic": ("claude.jsonl", {"messages": BLOCKS}),
         "records": ("rows.jsonl", {"id": "a", "messages": TALK, "state": {"x": 1}}),
         "adk": ("desk.evalset.json", {"eval_set_id": "e", "eval_cases": [{"eval_id": "a", "conversation": []}]}),
-        "atif": ("t.json", {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "agent", "message": "x"}]}),
+        "atif": ("t.json", {"schema_version": "ATIF-v1.7", "agent": {}, "steps": [{"source": "agent"}]}),
         "deepeval": ("run.json", {"testFile": "t", "testCases": [{"name": "a", "input": "hi", "actualOutput": "ho"}]}),
         "promptfoo": ("eval.json", {"evalId": "e", "results": [{"testIdx": 0, "promptIdx": 0, "success": True}]}),
         "tau2": (

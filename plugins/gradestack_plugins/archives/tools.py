@@ -8,16 +8,16 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Message, Sample, Source, Usage, replace
+from gradestack import BadRecord, Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
+from gradestack_plugins.readers.chat.mapping import form_sample
 from gradestack_plugins.readers.chat.names import calls_of, decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
-from gradestack_plugins.readers.jsonl_expected import expectation
 
 _SCALARS: Final = (str, int, float)
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
@@ -157,10 +157,7 @@ class DeepEval(DocumentReader):
     @classmethod
     @override
     def is_record(cls, value: Mapping[str, Any]) -> bool:
-        own = any(
-            at(value, key) is not None
-            for key in ("metrics_data", "retrieval_context", "tools_called", "expected_tools")
-        )
+        own = at(value, "metrics_data", "retrieval_context", "tools_called", "expected_tools") is not None
         if at(value, "input") is None:
             return isinstance(value.get("turns"), list) and at(value, "metrics_data") is not None
         return own and bool({"actualOutput", "actual_output"} & value.keys()) and "messages" not in value
@@ -183,12 +180,13 @@ class DeepEval(DocumentReader):
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
         usage = Usage(cost_usd=cost, seconds=seconds) if cost is not None or seconds is not None else None
-        text = at(record, "expected_output")
         tools = at(record, "expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
-        expected = expectation({**due, "text": text if isinstance(text, str) else None}, 2)
+        form = form_sample({"id": made, "expected": {**due, "text": at(record, "expected_output")}}, source)
+        if isinstance(form, BadRecord):
+            raise ValueError(form.reason)  # noqa: TRY004 - what makes a bad record
         known = named(record.get("name"), made, facets=facets)
-        return [log_sample(known, talk, source, usage=usage, recorded=scores, expected=expected)]
+        return [log_sample(known, talk, source, usage=usage, recorded=scores, expected=form.expected)]
 
 
 def _take(turn: Any, talk: Conversation) -> None:

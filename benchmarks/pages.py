@@ -128,6 +128,8 @@ def opened(tab: Tab, run: Path) -> Found:
     elements = tab.run("document.querySelectorAll('*').length")
     loaded = tab.run("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     ready, heaps = tab.run("readyAt"), [_heap(tab)]
+    tab.run("location.hash = '#samples'")
+    tab.wait("document.querySelector('.line') !== null")
     chip = "[...document.querySelectorAll('input[name=verdict]')].at(-1)"
     filters = [_change(tab, chip, "one.checked = !one.checked") for _ in range(2)]
     filters += [_search(tab, text) for text in ("argument", "task-0", name)]

@@ -64,7 +64,7 @@ class Chunks:
 
     def add_texts(self, report: Report, count: int) -> None:
         """Add what the search looks at beside names and reasons, a line a row, and keep which tools each row called."""
-        tools, sets, rows = _Numbers(), dict[tuple[int, ...], int](), list[int]()
+        tools, sets, rows, held = _Numbers(), dict[tuple[int, ...], int](), list[int](), list[str]()
 
         def lines() -> Iterator[bytes]:
             longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
@@ -77,7 +77,11 @@ class Chunks:
                 )
                 numbers = tuple(tools[name] for name in called if name in tools or len(tools) < MOST_NAMES)
                 rows.append(sets.setdefault(numbers, len(sets)))
-                yield (b"\n" if len(rows) > 1 else b"") + row.text(longest).encode(errors="replace")
+                held.append(row.text(longest))
+                if len(held) == _HELD:  # packed one by one they take as long again
+                    yield "\n".join([*held, ""]).encode(errors="replace")
+                    held.clear()
+            yield "\n".join(held).encode(errors="replace")
 
         self._add(lines(), name="text")
         self.text = self.sums.pop()
@@ -186,7 +190,8 @@ VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 _LONGEST = 80
 
 
-_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 20_000_000
+_HELD = 1000
+_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 2_500_000
 """Characters of an input, an answer and arguments that are searched: most of one, and of all of a run."""
 
 
@@ -220,10 +225,20 @@ class _Searched(msgspec.Struct, gc=False):
     def text(self, longest: int) -> str:
         """Return it on one line in lower case; labels stand between control characters, to be found whole."""
         calls = self.predicted.calls or () if self.predicted is not None else ()
-        values = (self.sample.input, self.submission, *(each.arguments for each in calls), self.facets)
-        text = " ".join([_plain(value, longest) for value in values if value != b"null"])
-        labels = f"\1{self.grade.gold}\2{self.grade.label}\1" if self.grade.gold and self.grade.label else ""
-        return f"{labels}{text}".lower()
+        values = (self.sample.input, self.submission, *[each.arguments for each in calls], self.facets)
+        text = b" ".join([_cut(bytes(value), longest) for value in values]).decode(errors="ignore")
+        if "\\" in text:
+            text = text.replace("\\n", " ").replace('\\"', '"')
+        if self.grade.gold and self.grade.label:
+            text = f"\1{self.grade.gold}\2{self.grade.label}\1{text}"
+        return text.lower()
+
+
+def _cut(value: bytes, longest: int) -> bytes:
+    """Return the first characters of a value as it is written, without the quote a text begins with."""
+    if not value.isascii():
+        value = value[: 4 * longest + 1].decode(errors="ignore")[: longest + 1].encode()
+    return value[1 : longest + 1] if value[:1] == b'"' else value[:longest]
 
 
 _decoded = msgspec.json.Decoder(_Searched).decode
@@ -236,17 +251,6 @@ def _searched(report: Report, number: int, line: bytes) -> _Searched:
         row = report.row(number, line)
         submission, facets = (msgspec.Raw(json.dumps(row.get(name)).encode()) for name in ("submission", "facets"))
         return _Searched(submission=submission, facets=facets)
-
-
-def _plain(value: msgspec.Raw, longest: int) -> str:
-    """Return the beginning of a value: of a text itself, else as it is written."""
-    text = bytes(value)
-    if text.startswith(b'"'):
-        text = text[1 : 8 * longest]
-        found = text.decode(errors="ignore").replace("\\n", " ").replace('\\"', '"').removesuffix('"')
-    else:
-        found = text[: 4 * longest].decode(errors="ignore").replace('","', " ")
-    return found[:longest]
 
 
 class _Numbers(dict[str, int]):

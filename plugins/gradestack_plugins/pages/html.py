@@ -30,7 +30,7 @@ from gradestack_plugins.pages.environment import (
 )
 from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
-from gradestack_plugins.pages.losses import Losses, facets_of, main_causes, took_of
+from gradestack_plugins.pages.losses import Losses, facets_of, took_of
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels_of
 from gradestack_plugins.pages.rows import pieces_of, rows_at
@@ -222,9 +222,8 @@ class HtmlReporter(Reporter):
 
     def _listing(self, page: Page, chunks: Chunks) -> Markup:
         """Return the list of samples; empty where it is too long for the page and stands beside it."""
-        main = main_causes(page.index, page.folded)
         more = {"chunks": chunks.listed(), "longest": self.max_text, **chunks.called}
-        found = listing(page.index, page.view.words, main, more)
+        found = listing(page.index, page.view.words, page.losses.main, more)
         if chunks.beside and len(found) > _LONGEST_LIST:
             chunks.write("index", [found])
             return Markup()

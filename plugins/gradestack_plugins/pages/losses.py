@@ -84,6 +84,8 @@ class Losses(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...] = ()
     others: tuple[tuple[str, str, int], ...] = ()
     """State, reason and samples, the most first."""
+    main: Mapping[tuple[int, ...], int] = {}
+    """Numbers of the reasons of lost samples -> that of their main cause."""
 
 
 def is_lost(entry: RowEntry) -> bool:
@@ -140,7 +142,7 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
             others[state or "skipped", kinds[numbers[0]][1] if numbers else ""] += count
     tree = _causes((), found, passed, lost)
     rest = [(state, brief(code, _LONGEST), count) for (state, code), count in others.items()]
-    return Losses(lost, explained, tree, tuple(sorted(rest, key=lambda each: (-each[2], each[:2]))))
+    return Losses(lost, explained, tree, tuple(sorted(rest, key=lambda each: (-each[2], each[:2]))), main)
 
 
 def _prefixes(kind: Kind) -> list[tuple[str, ...]]:

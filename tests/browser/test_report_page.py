@@ -246,6 +246,8 @@ def test_it_works_without_scripts(tab, page):
     for name in ("filter", "theme", "list", "task-view"):
         assert tab.run(f"document.getElementById('{name}').offsetParent") is None
     assert tab.run("document.querySelectorAll('noscript tr .what').length") == 24
+    seen = tab.run("[...document.querySelectorAll('.view')].map(one => one.checkVisibility() && one.dataset.view)")
+    assert list(dict.fromkeys(seen)) == ["overview", "failures", "samples", "compare", "figures"]
     assert tab.run("document.getElementById('s1').checkVisibility()")
     assert tab.run("document.documentElement.scrollWidth") <= 1280
     tab.emulate()

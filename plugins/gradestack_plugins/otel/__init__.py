@@ -7,13 +7,19 @@ from gradestack import Component, hookimpl
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
-    """Return reader and exporter."""
+    """Return readers and exporter."""
     return (
         Component(
             kind="reader",
             name="otel",
             target="gradestack_plugins.otel.reader:Traces",
             summary="OpenTelemetry traces: OTLP JSON, Tempo, Jaeger; GenAI, OpenInference, Traceloop, ADK",
+        ),
+        Component(
+            kind="reader",
+            name="mlflow",
+            target="gradestack_plugins.otel.mlflow:MlflowTraces",
+            summary="MLflow traces, with their feedback and expectations",
         ),
         Component(
             kind="exporter",

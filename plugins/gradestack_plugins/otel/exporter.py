@@ -11,9 +11,9 @@ import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, __version__
+from gradestack_plugins.otel.trace import EVALUATION
 
 FILE: Final = "otel_evaluation.jsonl"
-EVENT: Final = "gen_ai.evaluation.result"
 _TRACE_ID: Final = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _SPAN_ID: Final = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
@@ -80,7 +80,7 @@ def _grade(key: str, grade: Grade) -> Iterable[dict[str, Any]]:
 
 def _about(sample: Sample) -> dict[str, Any]:
     """Return what all events of a sample have: the span they belong to, and attributes that name the sample."""
-    trace, event = sample.trace, {"eventName": EVENT}
+    trace, event = sample.trace, {"eventName": EVALUATION}
     if _TRACE_ID.fullmatch(trace_id := trace.get("trace_id", "").lower()):
         event["traceId"] = trace_id
         if _SPAN_ID.fullmatch(span_id := trace.get("span_id", "").lower()):

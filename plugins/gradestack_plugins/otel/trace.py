@@ -21,7 +21,7 @@ from gradestack_plugins.readers.chat.usage import added
 
 Place = tuple[str, str]
 """A trace, and the id of a span in it."""
-_EVALUATION: Final = "gen_ai.evaluation.result"
+EVALUATION: Final = "gen_ai.evaluation.result"
 
 
 def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
@@ -186,7 +186,7 @@ def _recorded(events: Iterable[Event]) -> dict[str, Any]:
     for event in events:
         known = {**as_map(event.body), **event.attributes}
         name, score = known.get("gen_ai.evaluation.name"), as_number(known.get("gen_ai.evaluation.score.value"))
-        if event.name != _EVALUATION or not isinstance(name, str):
+        if event.name != EVALUATION or not isinstance(name, str):
             continue
         label, said = known.get("gen_ai.evaluation.score.label"), known.get("gen_ai.evaluation.explanation")
         if score is None and label is None:

@@ -1,0 +1,267 @@
+"""Reader ``mlflow``: traces of MLflow, as ``Trace.to_json`` and its lists write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+import attrs
+from typing_extensions import override
+
+from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
+from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, compact, loads
+from gradestack_plugins.otel.spans import Event, Span, hex_id
+from gradestack_plugins.otel.trace import EVALUATION, sample_of
+from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
+from gradestack_plugins.readers.chat.forms import form_read
+
+_ANSWERS: Final = frozenset({"CHAT_MODEL", "LLM"})
+_TOKENS: Final = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cache_creation_input_tokens": "gen_ai.usage.cache_creation.input_tokens",
+}
+_COPY: Final = re.compile(r"_\d+\Z")
+"""What releases before 3 put behind the name of a span that a trace has already."""
+_FAILED: Final = frozenset({"ERROR", "STATUS_CODE_ERROR"})
+_VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
+
+
+@attrs.frozen(kw_only=True)
+class MlflowTraces(RecordReader):
+    """Reads traces of MLflow 2 and 3: JSON Lines of ``Trace.to_json``, or a list of traces.
+
+    One sample per trace: ``id`` the trace's. Answers are the spans of type ``CHAT_MODEL`` or ``LLM``, without any the
+    root; calls those in their outputs, executed by the spans of type ``TOOL``, matched in order by name. ``recorded``
+    holds feedback by its name (true and ``yes`` are 1, false and ``no`` 0), the latest of several that is still valid,
+    ``grades`` what it says; ``expected`` the expectations ``expected_tool_calls`` and ``expected_response``; other
+    expectations are remarked. The session of a trace is its cluster; tags of the user and the trace's name are facets.
+    """
+
+    version: ClassVar[str] = "1"
+    keys: ClassVar[frozenset[str]] = frozenset({"info", "data"})
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {"model", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
+        | {"usage", "facets", "remarks", "source", "trace", "cluster"}
+    )
+    stack: ClassVar[str | None] = "scores"
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        info = as_map(as_map(record).get("info"))
+        spans = as_map(as_map(record).get("data")).get("spans")
+        return 0.95 if isinstance(spans, list) and {"trace_id", "request_id"} & info.keys() else 0.0
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        return 0.6 if b'"info"' in text and b'"mlflow.' in text else 0.0
+
+    @override
+    def sample_of(self, record: dict[str, Any], source: Source) -> Sample:
+        info, raws = as_map(record["info"]), as_map(record["data"]).get("spans")
+        name = info.get("trace_id", info.get("request_id"))
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"info.trace_id: expected text, found {compact(name)[:60]}")
+        if not isinstance(raws, list):
+            raise ValueError(f"data.spans: expected a list, found {compact(raws)[:60]}")  # noqa: TRY004 - what makes a bad record
+        spans = _spans([each for each in raws if isinstance(each, dict)], info)
+        found = sample_of(name, spans, source)
+        tags = {key: each for key, each in as_map(info.get("tags")).items() if not key.startswith("mlflow.")}
+        called = text_or_none(as_map(info.get("tags")).get("mlflow.traceName"))
+        facets = {**({"trace_name": called} if called else {}), **tags}
+        expected, remarks = _expected(_assessments(info), found.remarks)
+        return replace(found, facets=facets, expected=expected, remarks=remarks)
+
+
+def _decoded(value: Any) -> Any:
+    """Return an attribute, which is text of JSON; any other text as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return loads(value)
+    except JsonProblem:
+        return value
+
+
+def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
+    """Return the spans of a trace with the attributes of OpenTelemetry's conventions."""
+    read = [({key: _decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
+    kinds = [known.get("mlflow.spanType") for known, _ in read]
+    names = {as_text(raw.get("name")) for raw in raws}
+    answered = any(kind in _ANSWERS for kind in kinds)
+    found = []
+    for (known, raw), kind in zip(read, kinds, strict=True):
+        of_root = raw.get("parent_span_id", raw.get("parent_id")) in (None, "")
+        attributes: dict[str, Any] = {}
+        if kind in _ANSWERS or (of_root and not answered):
+            attributes = _answer(known)
+        elif kind == "TOOL":
+            attributes = _tool(known, as_text(raw.get("name")), names)
+        events = [_event(each) for each in map(as_map, as_list(raw.get("events")))]
+        if of_root:
+            session = as_map(info.get("trace_metadata", info.get("request_metadata"))).get("mlflow.trace.session")
+            attributes |= {} if session is None else {"session.id": session}
+            events += [Event(EVALUATION, each) for each in _feedback(_assessments(info))]
+        found.append(_span(raw, attributes, events))
+    return found
+
+
+def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event]) -> Span:
+    status, context = as_map(raw.get("status")), as_map(raw.get("context"))
+    problem: Mapping[str, Any] = next((event.attributes for event in events if event.name == "exception"), {})
+    failed = _FAILED & {status.get("code"), raw.get("status_code")}
+    if failed and "exception.type" in problem:
+        attributes["error.type"] = problem["exception.type"]
+    said = status.get("message") or raw.get("status_message") or problem.get("exception.message")
+    made = Span(
+        trace=_id(context.get("trace_id", raw.get("trace_id"))),
+        id=_id(context.get("span_id", raw.get("span_id"))),
+        parent=_id(raw.get("parent_span_id", raw.get("parent_id"))),
+        name=as_text(raw.get("name")),
+        scope="mlflow",
+        start=_nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
+        end=_nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
+        listed=attributes,
+        raw_events=[],
+        error=as_text(said) if failed else None,
+    )
+    made.events = events
+    return made
+
+
+def _id(value: Any) -> str:
+    return hex_id(value.removeprefix("0x") if isinstance(value, str) else value)
+
+
+def _nanoseconds(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else 0
+
+
+def _event(raw: Mapping[str, Any]) -> Event:
+    return Event(as_text(raw.get("name")), as_map(raw.get("attributes")))
+
+
+def _tool(known: Mapping[str, Any], name: str, names: set[str]) -> dict[str, Any]:
+    plain = _COPY.sub("", name)
+    called = text_or_none(known.get("mlflow.spanFunctionName")) or (plain if plain in names else name)
+    found = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called}
+    given = {
+        "gen_ai.tool.call.arguments": known.get("mlflow.spanInputs"),
+        "gen_ai.tool.call.result": known.get("mlflow.spanOutputs"),
+    }
+    return {**found, **{key: each for key, each in given.items() if each is not None}}
+
+
+def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of an answer, whatever the library that was traced calls its messages."""
+    asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
+    used = as_map(known.get("mlflow.chat.tokenUsage"))
+    models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
+    system = as_map(asked).get("system")
+    told = [{"role": "system", "content": system}] if isinstance(system, str) else []
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": [*told, *(entry for each in _asked(asked) for entry in form_read(each))],
+        "gen_ai.output.messages": [entry for each in _said(said) for entry in form_read(each)],
+        "gen_ai.tool.definitions": known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
+        "gen_ai.response.model": next(filter(text_or_none, models), None),
+        **{key: used[name] for name, key in _TOKENS.items() if name in used},
+    }
+
+
+def _asked(value: Any) -> list[Any]:
+    """Return the messages that an answer was asked with: those of an API, of LangChain, or a text."""
+    for key in ("messages", "input", "contents", "prompt"):
+        if as_map(value).get(key):
+            return _asked(value[key])
+    if isinstance(value, list):
+        return _asked(value[0]) if len(value) == 1 and isinstance(value[0], list) else value
+    texts = [each for each in value.values() if isinstance(each, str)] if isinstance(value, dict) else [value]
+    return [{"role": "user", "content": texts[0]}] if len(texts) == 1 and isinstance(texts[0], str) else []
+
+
+def _said(value: Any) -> list[Any]:
+    """Return the messages or items of an answer: of OpenAI, Anthropic, Gemini, LangChain, or a text."""
+    if isinstance(value, str):
+        return [{"role": "assistant", "content": value}]
+    known = as_map(value)
+    for key in ("choices", "candidates", "generations"):
+        first: Any = known.get(key)
+        while isinstance(first, list):
+            first = first[0] if first else None
+        if isinstance(first, dict):
+            return [first.get("message") or first.get("content") or {"role": "assistant", "content": first.get("text")}]
+    if isinstance(known.get("output"), list):
+        return list(known["output"])
+    if "content" in known:
+        return [{key: each for key, each in known.items() if key in {"role", "content", "tool_calls"}}]
+    return list(as_list(known.get("messages"))[-1:])
+
+
+def _assessments(info: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what was assessed of a trace and still holds, the latest last."""
+    given = [as_map(each) for each in as_list(info.get("assessments"))]
+    return sorted((each for each in given if each.get("valid") is not False), key=_created)
+
+
+def _created(assessment: Mapping[str, Any]) -> float:
+    when = assessment.get("create_time", assessment.get("create_time_ms"))
+    try:
+        return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else as_number(when) or 0.0
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _value(held: Mapping[str, Any]) -> JSON:
+    serialized = as_map(held.get("serialized_value"))
+    return _decoded(serialized["value"]) if "value" in serialized else held.get("value")
+
+
+def _feedback(assessments: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield feedback in the names of OpenTelemetry."""
+    for each in assessments:
+        value = _value(as_map(each.get("feedback")))
+        number = _VERDICTS.get(value, as_number(value)) if isinstance(value, str | bool | int | float) else None
+        label = value if number is None and isinstance(value, str) else None
+        said, named = each.get("rationale"), {"gen_ai.evaluation.name": each.get("assessment_name", each.get("name"))}
+        yield {
+            **named,
+            "gen_ai.evaluation.score.value": number,
+            "gen_ai.evaluation.score.label": label,
+            "gen_ai.evaluation.explanation": said,
+        }
+
+
+def _expected(
+    assessments: Iterable[Mapping[str, Any]], known: Mapping[str, int]
+) -> tuple[Expectation, Mapping[str, int]]:
+    """Return what was expected, and remarks with those on expectations that are of no use."""
+    fields: dict[str, Any] = {}
+    remarks = dict(known)
+    for each in assessments:
+        if not isinstance(each.get("expectation"), dict):
+            continue
+        name, value = each.get("assessment_name", each.get("name")), _value(each["expectation"])
+        if name == "expected_response" and isinstance(value, str):
+            fields["text"] = value
+        elif name == "expected_tool_calls" and (calls := _calls(value)) is not None:
+            fields["calls"] = calls
+        else:
+            kind = kind_of("expectation", name)
+            remarks[kind] = remarks.get(kind, 0) + 1
+    return Expectation(**fields), remarks
+
+
+def _calls(value: Any) -> tuple[ExpectedCall, ...] | None:
+    """Return expected calls, None where it is no list of them. Arguments are not compared where none are given."""
+    given = [as_map(each) for each in value] if isinstance(value, list) else [{}]
+    if not all(isinstance(each.get("name"), str) for each in given):
+        return None
+    made = [(each["name"], each.get("arguments", each.get("args"))) for each in given]
+    return tuple(ExpectedCall(name=name, arguments=held if isinstance(held, dict) else None) for name, held in made)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Final
@@ -16,6 +17,7 @@ from gradestack_plugins.otel.spans import Event, Span, hex_id
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import form_read
+from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = frozenset({"CHAT_MODEL", "LLM"})
 _TOKENS: Final = {
@@ -25,7 +27,7 @@ _TOKENS: Final = {
     "cache_creation_input_tokens": "gen_ai.usage.cache_creation.input_tokens",
 }
 _COPY: Final = re.compile(r"_\d+\Z")
-"""What releases before 3 put behind the name of a span that a trace has already."""
+"""What release 2 puts behind the names of spans that would have the same."""
 _FAILED: Final = frozenset({"ERROR", "STATUS_CODE_ERROR"})
 _VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
 
@@ -92,7 +94,7 @@ def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
     """Return the spans of a trace with the attributes of OpenTelemetry's conventions."""
     read = [({key: _decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
     kinds = [known.get("mlflow.spanType") for known, _ in read]
-    names = {as_text(raw.get("name")) for raw in raws}
+    names = Counter(_COPY.sub("", as_text(raw.get("name"))) for raw in raws if "context" in raw)
     answered = any(kind in _ANSWERS for kind in kinds)
     found = []
     for (known, raw), kind in zip(read, kinds, strict=True):
@@ -147,9 +149,9 @@ def _event(raw: Mapping[str, Any]) -> Event:
     return Event(as_text(raw.get("name")), as_map(raw.get("attributes")))
 
 
-def _tool(known: Mapping[str, Any], name: str, names: set[str]) -> dict[str, Any]:
+def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
     plain = _COPY.sub("", name)
-    called = text_or_none(known.get("mlflow.spanFunctionName")) or (plain if plain in names else name)
+    called = text_or_none(known.get("mlflow.spanFunctionName")) or (plain if names.get(plain, 0) > 1 else name)
     found = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": called}
     given = {
         "gen_ai.tool.call.arguments": known.get("mlflow.spanInputs"),
@@ -161,7 +163,7 @@ def _tool(known: Mapping[str, Any], name: str, names: set[str]) -> dict[str, Any
 def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes of an answer, whatever the library that was traced calls its messages."""
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
-    used = as_map(known.get("mlflow.chat.tokenUsage"))
+    used = as_map(known.get("mlflow.chat.tokenUsage")) or _used(as_map(said).get("usage"))
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
     system = as_map(asked).get("system")
     told = [{"role": "system", "content": system}] if isinstance(system, str) else []
@@ -173,6 +175,15 @@ def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
         "gen_ai.response.model": next(filter(text_or_none, models), None),
         **{key: used[name] for name, key in _TOKENS.items() if name in used},
     }
+
+
+def _used(raw: Any) -> dict[str, Any]:
+    """Return the usage that an answer itself holds, which releases before 3 do not repeat, in MLflow's names."""
+    found = usage_of(raw)
+    if found is None:
+        return {}
+    counts = (found.input_tokens, found.output_tokens, found.cached_input_tokens, found.cache_write_tokens)
+    return dict(zip(_TOKENS, counts, strict=True))
 
 
 def _asked(value: Any) -> list[Any]:

@@ -50,6 +50,7 @@ SPAN = {
         {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps(PARTS)}},
     ],
 }
+RECORDED = {"name": "m", "attributes": {"mlflow.spanType": '"LLM"', "mlflow.spanOutputs": '"seven"'}}
 EVALUATED = {"id": "t", "epoch": 1, "messages": TALK, "scores": {"match": {"value": "C"}}}
 
 
@@ -76,6 +77,7 @@ def files(tmp_path):
         "bfcl": ("result/m/BFCL_v4_multiple_result.json", {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]}),
         "orchestrationbench_scenario": ("1.yaml", SCENARIO),
         "otel": ("traces.json", {"resourceSpans": [{"scopeSpans": [{"spans": [SPAN]}]}]}),
+        "mlflow": ("mlflow.json", {"info": {"trace_id": "t"}, "data": {"spans": [RECORDED]}}),
         "inspect": ("inspect.json", {"version": 2, "eval": {"task": "t", "model": "m"}, "samples": [EVALUATED]}),
     }
     found = {

@@ -38,8 +38,7 @@ PAUSE, _REST = 1.0, 4
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
     """Return a shard's result as JSON data; native pieces are named relative to ``base``, rows are not in it."""
     native = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
-    found: dict[str, Any] = msgspec.to_builtins(replace(result, parts=native, tracebacks={}))
-    return found
+    return msgspec.to_builtins(replace(result, parts=native, tracebacks={}))  # type: ignore[no-any-return]
 
 
 def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
@@ -180,5 +179,4 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     head, _, text = line.removesuffix(b"\n").partition(b",")
     if not line.endswith(b"\n") or head + b"," != _HEAD % zlib.crc32(text):
         return None
-    found: dict[str, Any] = json.loads(b"{" + text)
-    return found
+    return json.loads(b"{" + text)  # type: ignore[no-any-return]

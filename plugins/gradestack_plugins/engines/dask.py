@@ -73,14 +73,23 @@ class Dask(Engine):
 
         stack = contextlib.ExitStack()
         try:
-            place = _folder(work) or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
+            place = getattr(
+                getattr(work, "pieces", None), "folder", None
+            )  # of a run's directory, which all machines see
+            if not isinstance(place, Path):
+                place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
             workers = min(self.workers or usable_cores(), len(shards))
             silence = limits_of(work).scheduler_seconds
             cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience, silence))
             yield from _Run(work, shards, cluster, place.absolute()).results()
         finally:
-            with uninterrupted():
-                stack.close()
+            try:
+                with uninterrupted():
+                    stack.close()
+            except KeyboardInterrupt:  # it may have come again before it was held back
+                with uninterrupted():
+                    stack.close()
+                raise
 
 
 class _Run:
@@ -144,12 +153,6 @@ class _Run:
                     return not answer.killed, answer.value
         finally:
             order.remove()
-
-
-def _folder(work: Any) -> Path | None:
-    """Return where work keeps what shards come to, which all machines see; None where it keeps nothing."""
-    found = getattr(getattr(work, "pieces", None), "folder", None)
-    return found if isinstance(found, Path) else None
 
 
 def _absolute(shard: Shard) -> Shard:

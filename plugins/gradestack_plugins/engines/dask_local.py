@@ -79,7 +79,7 @@ class LocalWorkers:
         self.count = count
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stillborn = 0
-        self._directory = directory
+        self._directory, self._log = directory, directory / "log"
         module = "gradestack_plugins.engines.dask_local"
         # -P: Python would import from the working directory first, even its own library
         self._command = [sys.executable, "-P", "-m", module, address, str(self._directory), str(memory or 0)]
@@ -98,10 +98,6 @@ class LocalWorkers:
                 )
         while len(self.processes) < self.count:
             self.processes.append(self._start())
-
-    @property
-    def _log(self) -> Path:
-        return self._directory / "log"
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(dict.fromkeys(each or os.getcwd() for each in sys.path))  # noqa: PTH109 - a text is wanted

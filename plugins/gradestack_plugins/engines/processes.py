@@ -169,6 +169,7 @@ def context() -> Any:
 
 
 _ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+_BLOCK, _SET = getattr(signal, "SIG_BLOCK", 0), getattr(signal, "SIG_SETMASK", 0)
 
 
 @contextlib.contextmanager
@@ -180,18 +181,19 @@ def uninterrupted() -> Iterator[None]:
     """
     late: list[int] = []
     handlers: dict[int, Any] = {}
-    blocked = hasattr(signal, "pthread_sigmask") and signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
-        for number in handlers:
-            signal.signal(number, lambda number, _: late.append(number))
+    mask = getattr(signal, "pthread_sigmask", lambda *_: ())  # not on every system
+    before = mask(_BLOCK, ())
     try:
+        mask(_BLOCK, _ENDING)
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+            for number in handlers:
+                signal.signal(number, lambda number, _: late.append(number))
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        if blocked is not False:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        mask(_SET, before)
         for number in late[:1]:
             signal.raise_signal(number)
 

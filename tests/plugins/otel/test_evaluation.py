@@ -32,3 +32,16 @@ def test_a_grade_is_an_event_of_its_span(tmp_path, monkeypatch):
     ]
     found = [{**{key: each[key] for key in each if key != "attributes"}, **attributes(each)} for each in records]
     assert found == DATA["events"]
+
+
+def test_events_that_are_read_with_their_traces_are_recorded_scores(tmp_path, monkeypatch):
+    """What is written of traces, unasked, gives the same scores again: by name, in the trace it is of."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "traces.jsonl").write_text("".join(json.dumps(each) + "\n" for each in DATA["traces"]))
+    written = gradestack.grade_files("traces.jsonl", output="first")
+    events = "first/native/otel_evaluation.jsonl"
+    again = gradestack.grade_files(["traces.jsonl", events], output="again")
+    for report in (written, again):
+        scores = {row["sample"]["id"]: row["grades"]["tool_success"]["score"] for row in report.rows()}
+        assert scores == DATA["scores"]
+    assert [row["recorded"]["tool_success"] for row in again.rows()] == [*DATA["scores"].values()]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -145,11 +146,15 @@ def named(value: Any, made: str, **more: Any) -> Identity:
     return Identity(id=str(value) if usable else made, facets=facets, remarks=remarks, **given)
 
 
+_camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())
+_spellings: Final = cache(lambda keys: tuple(name for key in keys for name in dict.fromkeys((key, _camel(key)))))
+"""Names in snake and in camel case."""
+
+
 def at(value: Any, *keys: str) -> Any:
     """Return what stands under the first of some names that an object has, in snake or in camel case; None without."""
-    for key in keys:
-        first, *rest = key.split("_")
-        for name in (key, first + "".join(each.title() for each in rest)):
-            if isinstance(value, dict) and value.get(name) is not None:
-                return value[name]
+    if isinstance(value, dict):
+        for name in _spellings(keys):
+            if (found := value.get(name)) is not None:
+                return found
     return None

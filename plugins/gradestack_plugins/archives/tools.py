@@ -169,13 +169,9 @@ class DeepEval(DocumentReader):
         turns = [{"role": "user", "content": at(record, "input")}, {"role": "assistant", **said}]
         for turn in as_list(record.get("turns")) or turns:
             _take(turn, talk)
-        scores = {
-            at(each, "name"): at(each, "score")
-            for each in as_list(at(record, "metrics_data"))
-            if isinstance(at(each, "name"), str) and as_number(at(each, "score")) is not None
-        }
-        if isinstance(record.get("success"), bool):
-            scores["success"] = record["success"]
+        metrics = [(each.get("name"), each.get("score")) for each in map(as_map, as_list(at(record, "metrics_data")))]
+        metrics.append(("success", record.get("success")))
+        scores = {name: score for name, score in metrics if isinstance(name, str) and score is not None}
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
@@ -191,7 +187,7 @@ class DeepEval(DocumentReader):
 
 def _take(turn: Any, talk: Conversation) -> None:
     """Take one turn of a conversation into account: calls first, then what is said."""
-    made, content = at(turn, "tools_called"), at(turn, "content")
+    made, content = at(turn, "tools_called"), as_map(turn).get("content")
     tools = [each for each in as_list(made) if isinstance(each, dict)]
     if tools or (made == [] and content is None):
         talk.step += 1
@@ -206,4 +202,4 @@ def _take(turn: Any, talk: Conversation) -> None:
         talk.add(Message(role="assistant", tool_calls=tuple(calls)))
         talk.turns[-1] += [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]
     if content is not None:
-        talk.read([{"role": at(turn, "role"), "content": content}])
+        talk.read([{"role": turn.get("role"), "content": content}])

@@ -87,7 +87,7 @@ faults: $(VENV)/.installed-dev
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff inspect_ai langchain-core \
-		openai openai-agents anthropic opentelemetry-proto
+		openai openai-agents anthropic opentelemetry-proto google-adk atif
 	$(ORACLES)/bin/pytest -m oracles tests/oracles
 
 # bfcl-eval asks for the clients of every model it knows; its checker of calls needs none of them.

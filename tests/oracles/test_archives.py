@@ -1,0 +1,103 @@
+"""Files written by google-adk and atif themselves hold for our readers what these libraries read back."""
+
+import json
+import time
+
+import pytest
+
+from tests.plugins.chat_files import read
+
+pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
+
+
+def test_results_of_adk_are_adks(tmp_path):
+    """Its own manager writes and reads them: calls, results, answers, scores of every run."""
+    pytest.importorskip("google.adk")
+    from google.adk.evaluation.eval_case import IntermediateData, Invocation
+    from google.adk.evaluation.eval_metrics import EvalMetricResult, EvalMetricResultPerInvocation
+    from google.adk.evaluation.eval_result import EvalCaseResult
+    from google.adk.evaluation.evaluator import EvalStatus
+    from google.adk.evaluation.local_eval_set_results_manager import LocalEvalSetResultsManager
+    from google.genai import types
+
+    def invocation(number):
+        uses = [types.FunctionCall(id=f"f{each}", name="find", args={"n": each}) for each in range(number)]
+        answers = [types.FunctionResponse(id=each.id, name="find", response={"result": each.args}) for each in uses]
+        said = types.Content(role="model", parts=[types.Part(text=f"{number} found")])
+        return Invocation(
+            user_content=types.Content(role="user", parts=[types.Part(text="Find")]),
+            final_response=said,
+            intermediate_data=IntermediateData(tool_uses=uses, tool_responses=answers),
+            creation_timestamp=time.time(),
+        )
+
+    cases = [
+        EvalCaseResult(
+            eval_set_id="desk",
+            eval_id=f"case-{number}",
+            final_eval_status=EvalStatus.PASSED,
+            overall_eval_metric_results=[
+                EvalMetricResult(metric_name="calls", score=number / 4, threshold=0.5, eval_status=EvalStatus.PASSED)
+            ],
+            eval_metric_result_per_invocation=[
+                EvalMetricResultPerInvocation(actual_invocation=invocation(n), expected_invocation=invocation(number))
+                for n in range(number)
+            ],
+            session_id=f"s{number}",
+        )
+        for number in range(1, 4)
+    ]
+    manager = LocalEvalSetResultsManager(str(tmp_path))
+    manager.save_eval_set_result("app", "desk", cases)
+    (name,) = manager.list_eval_set_results("app")
+    known = manager.get_eval_set_result("app", name).eval_case_results
+    found = read("adk", *tmp_path.rglob("*.json"))
+    assert [sample.id for sample in found] == [case.eval_id for case in known]
+    for sample, case in zip(found, known, strict=True):
+        made = [each.actual_invocation for each in case.eval_metric_result_per_invocation]
+        uses = [use for each in made for use in each.intermediate_data.tool_uses]
+        results = [answer.response for each in made for answer in each.intermediate_data.tool_responses]
+        assert [(call.id, call.name, call.arguments) for call in sample.calls] == [(u.id, u.name, u.args) for u in uses]
+        assert [call.result for call in sample.calls] == results
+        assert sample.text == made[-1].final_response.parts[0].text
+        assert dict(sample.recorded) == {each.metric_name: each.score for each in case.overall_eval_metric_results}
+
+
+def test_trajectories_of_atif_are_atifs(tmp_path):
+    """Its own model writes and reads them: calls, results, totals."""
+    atif = pytest.importorskip("atif")
+    calls = [{"tool_call_id": f"c{n}", "function_name": "find", "arguments": {"n": n}} for n in range(3)]
+    results = [{"source_call_id": each["tool_call_id"], "content": str(each["arguments"])} for each in calls[::-1]]
+    document = {
+        "schema_version": "ATIF-v1.7",
+        "session_id": "s",
+        "agent": {"name": "desk", "version": "1", "model_name": "m"},
+        "steps": [
+            {"step_id": 1, "source": "user", "message": "Find"},
+            {
+                "step_id": 2,
+                "source": "agent",
+                "message": "",
+                "tool_calls": calls,
+                "observation": {"results": results},
+                "metrics": {"prompt_tokens": 7, "completion_tokens": 2},
+            },
+            {"step_id": 3, "source": "agent", "message": "Found", "metrics": {"prompt_tokens": 9}},
+        ],
+    }
+    known = atif.Trajectory.model_validate(document)
+    (tmp_path / "trajectory.json").write_text(known.model_dump_json(indent=2), encoding="utf-8")
+    (sample,) = read("atif", tmp_path / "trajectory.json")
+    made = [call for step in known.steps for call in step.tool_calls or ()]
+    assert [(c.id, c.name, c.arguments) for c in sample.calls] == [
+        (c.tool_call_id, c.function_name, c.arguments) for c in made
+    ]
+    said = {
+        each.source_call_id: each.content
+        for step in known.steps
+        if step.observation
+        for each in step.observation.results
+    }
+    assert {call.id: call.result for call in sample.calls} == said
+    assert sample.usage.input_tokens == sum(step.metrics.prompt_tokens for step in known.steps if step.metrics)
+    assert json.loads((tmp_path / "trajectory.json").read_text())["agent"]["model_name"] == sample.model

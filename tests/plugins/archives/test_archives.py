@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from gradestack import testing
 from tests.plugins.chat_files import certainties, reference
 from tests.plugins.described_samples import agrees, described
-from tests.plugins.test_published_forms import samples_of
+from tests.plugins.test_published_forms import REGISTRY, samples_of
 
 
 @pytest.mark.parametrize("folder", ["adk", "atif"])
@@ -29,11 +30,14 @@ def test_a_published_file_gives_its_samples(folder):
     [
         ("formats/adk", "lending.evalset.json", "adk"),
         ("formats/adk", "desk_snake.evalset_result.json", "adk"),
+        ("formats/atif", "trajectories.jsonl", "atif"),
         ("own_data", "promptfoo_results.json", "promptfoo"),
         ("own_data", "deepeval_test_run.json", "deepeval"),
     ],
 )
-def test_a_published_file_is_one_reader_s(folder, name, reader):
+def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
+    """It alone is sure of it, and keeps the laws of readers on it, cut off and garbled."""
+    testing.check_reader(REGISTRY.load("reader", reader)(), reference(folder) / name, scratch=tmp_path)
     found = certainties(reference(folder) / name)
     assert max(found, key=found.__getitem__) == reader
     assert [each for each, sure in found.items() if sure == found[reader]] == [reader]

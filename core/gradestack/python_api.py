@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ import msgspec
 
 from gradestack.api import Grader, Profile
 from gradestack.copies.files import named_as_given, run_name
-from gradestack.errors import ConfigError
+from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.metrics import figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON, BadRecord, Grade, Key, Sample
@@ -242,6 +243,7 @@ def files_suite(
     records: str | None = None,
     guess: bool | None = None,
     no_merge: bool = False,
+    judged: Mapping[str, str | Path | None] | None = None,
     **given: str | Path | None,
 ) -> Suite:
     """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
@@ -275,11 +277,24 @@ def files_suite(
                 raise ConfigError(f"{what}, got {each!r}; gradestack.stream takes objects, too")
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
+    if judged is not None:
+        if graders or "stack" in data:
+            raise ConfigError("a rubric takes the place of graders and stack; add others with --set graders.KEY=NAME")
+        options_of = {key: str(each) for key, each in judged.items() if each is not None}
+        graders = (rubric_name(options_of["rubric"]),)
+        data["graders"] = {graders[0]: {"kind": "judged", **options_of}}
     if graders and "stack" in data:
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
     return resolve(Document(data=data, origin="command line"), options)
+
+
+def rubric_name(rubric: str) -> str:
+    """Return the grader key that a rubric's file gives itself; its grader says what else is wrong with it."""
+    with suppress(GradestackError):
+        return str(read_yaml(_local(rubric)).data.get("name") or "judged")
+    return "judged"
 
 
 def grade(

@@ -54,6 +54,7 @@ LAYERS = [
     "runner",
     "python_api",
     "python_compare",
+    "judging",
     "testing",
     "cli",
 ]

@@ -22,7 +22,7 @@ OPTIONS = {
 }
 DATASETS = {name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")}
 """Without which these formats have no sample."""
-NO_MODEL = {"model_judge", "rubric"}
+NO_MODEL = {"judged", "model_judge", "rubric"}
 """They ask a model, and refuse on every reader."""
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}

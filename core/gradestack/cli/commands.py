@@ -211,17 +211,24 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
 @click.option("--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option("--rubric", metavar="FILE", help="Grade by a model's verdicts on this rubric, from --judgements.")
+@click.option("--judgements", metavar="FILE", help="Verdicts on record: what `gradestack judge` wrote.")
+@click.option("--labels", metavar="FILE", help="Verdicts of people by id, which correct the judge's.")
 @_run_options
 def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
     given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")}
-    places = _mapping(columns)
-    _execute(lambda options: files_suite(files, options, graders=graders, columns=places, guess=True, **given), shared)
+    judged = {key: shared.pop(key) for key in ("rubric", "judgements", "labels")}
+    given |= {"graders": graders, "columns": _mapping(columns), "judged": judged if judged["rubric"] else None}
+    if not judged["rubric"] and any(judged.values()):
+        raise ConfigError("--judgements and --labels go with --rubric")
+    _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
 
 
 def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
+    """Return what options FIELD=COLUMN say."""
     found: dict[str, str] = {}
     for each in columns:
         field, equals, place = each.partition("=")

@@ -26,6 +26,7 @@ _ROUNDING = 1e-14
 """Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may seem to differ."""
 _ROUNDING_OF_ENDS = 1e-9
 """Share of half an interval by which its ends may seem to differ."""
+_METHODS = ("logit_t", "wilson", "t", "skewed_t")
 _SEVERAL = 5
 """Tasks from which on a share next to 0 or 1 is less sure than logit t says (by simulation, benchmarks/coverage.py)."""
 _LARGE = 1000
@@ -240,6 +241,8 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
     """Return the interval of a figure of this value once more, at another confidence."""
     if "reason" in of:
         return of
+    if of["method"] not in _METHODS:  # an aggregator's own
+        return of if confidence == of["confidence"] else {"reason": f"known at {of['confidence']:g} only"}
     low, high, clusters = of["low"], of["high"], of["clusters"]
     q, before = t_quantile((1 + confidence) / 2, clusters - 1), t_quantile((1 + of["confidence"]) / 2, clusters - 1)
     if of["method"] == "skewed_t":

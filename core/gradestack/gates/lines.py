@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from gradestack.gates.rules import PERCENT
@@ -61,6 +61,8 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
     if "reason" in gate:
         yield gate["reason"]
+    if "uncalibrated" in gate:
+        yield f"uncalibrated: {gate['uncalibrated']}"
     if "flips" in gate:
         yield f"{counted(gate['flips']['fixed'], 'run')} fixed, {gate['flips']['broken']} broken"
     if gate.get("kind") == "max_failed":
@@ -75,6 +77,16 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     if losing:
         more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
         yield f"not in {', '.join(losing[:_LISTED])}{more}"
+
+
+def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
+    """Note on a gate, and its conditions, that it compares scores of these graders, which nothing corrects."""
+    parts: Any = gate.get("conditions", ())
+    for part in parts:
+        mark_uncalibrated(part, graders)
+    named: Any = gate.get("weights") or [gate.get("metric_key")]
+    if gate.get("kind") not in ("figure", "baseline", "logical") and any(key in graders for key in named):
+        gate["uncalibrated"] = "a model's score, not corrected by labels"
 
 
 def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:

@@ -157,6 +157,8 @@ class FigureGate(_Threshold, frozen=True, kw_only=True):
     """``GRADER.METRIC.FIGURE``, or a list of its parts; of a resolved gate grader key, metric key, the path below it,
     and the metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
     kind: Literal["figure"] = "figure"
+    on_uncalibrated: OnUndecided = "fail"
+    """What decides where the figure is a model's verdict that labels of people do not correct well enough."""
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.grading.counts import Count, counted, in_all
 from gradestack.grading.plan import SampleRule
-from gradestack.jsonio.values import compact
+from gradestack.jsonio.values import as_map, as_text, compact
 from gradestack.model import JSON, Grade, Outcome
 from gradestack.rows.success import Success
 from gradestack.table import Table
@@ -347,7 +347,16 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
         wrong = {}
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
         wrong = {"passed": False, "reason": str(error)}
-    return {**rule, **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval), **wrong}
+    found = {**rule, **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval), **wrong}
+    made = as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
+    why = as_text(made.get("uncalibrated")) or ("raw is not corrected by labels" if made and rest == "raw" else "")
+    if why:
+        found |= {"uncalibrated": why, "on_uncalibrated": gate.on_uncalibrated}
+        found |= _outcome(passed=False) if gate.on_uncalibrated == "fail" else {}
+    return found
+
+
+CALIBRATED = "calibrated"  # the aggregator of models' verdicts, corrected by labels of people as far as it says
 
 
 def _compared(

@@ -99,6 +99,9 @@ class Loop:
 
     def _open(self, plan: Plan) -> Worker:
         reader = plan.reader.component
+        for stage in plan.graders:
+            if (journal := getattr(stage.component, "journal", None)) is not None:
+                journal.check()
         self.files = InputFiles(plan.inputs)
         self.shards, index = shards_of(reader, plan.inputs)
         index = separated(reader, plan.inputs, self.shards, index)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.lines import left_out
+from gradestack.gates.lines import left_out, mark_uncalibrated
 from gradestack.gates.paths import NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
 from gradestack.gates.verdicts import Scores, grader_figures, limit_verdict, rule_text, successes, verdict, verdict_text
@@ -71,6 +71,9 @@ def summary(
         else verdict(gate, scores, suite.profile)
         for gate in suite.gates
     ]
+    asked = {stage.key for stage in suite.graders if hasattr(stage.component, "judgements")}
+    for gate in gates:
+        mark_uncalibrated(gate, asked)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     lost = all_failed(suite, counts, merged, recorded)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
@@ -176,6 +179,8 @@ def _warnings(
     alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
     found += [f"gate {gate['text']}: {gate['reason']}" for gate in alone]
     found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
+    doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
+    found += [f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
     broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]

@@ -199,6 +199,8 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
     remarks: Mapping[str, Sequence[Any]] = merged.remarks
     checksums = [_checksum(path, state) for path, state in loop.files.states.items()]
     loop.files.check(loop.shards)
+    journals = [(stage.key, getattr(stage.component, "judgements", None)) for stage in suite.graders]
+    judged = [{"grader": key, **_checksum(path, FileState.of(path.stat()))} for key, path in journals if path]
     warnings = list(loop.files.grown.values())
     if merged.timed_out:  # figures with them are this machine's
         many = "1 grade or record" if merged.timed_out == 1 else f"{merged.timed_out} grades or records"
@@ -220,6 +222,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": checksums,
+        **({"judgements": judged} if judged else {}),
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),

@@ -105,7 +105,14 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
                 metrics.append(own.pop((key, name)))
             elif stage := resolver.stage("aggregator", name, _bounded(resolver, name, grader), ("graders", key)):
                 metrics.append(Metric(of=key, stage=stage))
-    return [*metrics, *own.values()]
+    return [_fitted(metric, graders.get(metric.of)) for metric in [*metrics, *own.values()]]
+
+
+def _fitted(metric: Metric, grader: Stage | None) -> Metric:
+    """Return a metric with what its grader's options say of it, labels say; those of its own come first."""
+    fit: Any = getattr(grader and grader.component, "for_metric", lambda component: component)
+    stage = msgspec.structs.replace(metric.stage, component=fit(metric.stage.component))
+    return msgspec.structs.replace(metric, stage=stage)
 
 
 def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:

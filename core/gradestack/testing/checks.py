@@ -24,6 +24,8 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.watch import wrong_types
 from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
+from gradestack.judging.contract import Judged
+from gradestack.judging.journal import Reply
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
 from gradestack.registry import flaw
 from gradestack.report import Report, Reporter
@@ -72,6 +74,8 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         grader: The grader, with its options.
         samples: Samples typical of it, in addition to :func:`nasty_samples`.
     """
+    if isinstance(grader, Judged):
+        _check_judged(grader, samples := [*samples])
     known = set(Sample.__struct_fields__)
     assert grader.needs <= known, f"needs names no Sample field: {sorted(grader.needs - known)}"
     assert grader.requires <= grader.needs, "requires must be part of needs"
@@ -100,6 +104,27 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         assert fits, f"{sample.id!r}: the score {first.score} is not within bounds, {low:g} to {high:g}"
         back = grade_from_json(json.loads(dumps(grade_to_json(first))))
         assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
+
+
+_ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
+_ODD_REPLIES = (
+    *(Reply(content=text) for text in _ODD),
+    *(Reply(finish=text) for text in ("length", "")),
+    Reply(refusal="no"),
+)
+
+
+def _check_judged(grader: Judged, samples: Iterable[Sample]) -> None:
+    """Check that the same sample has the same requests, and that every reply, however odd, gives a grade."""
+    for sample in [*samples, *nasty_samples()]:
+        requests = grader.requests(sample)
+        keys = [each.key for each in requests]
+        again = [each.key for each in grader.requests(masked(sample, grader.needs))]
+        assert keys == again, f"{sample.id!r}: two times the same sample, two different requests"
+        for reply in (None, *_ODD_REPLIES):
+            grade = grader.verdict(sample, [reply] * len(requests))
+            assert isinstance(grade, Grade), f"{sample.id!r}: the verdict is {type(grade).__name__}, not a Grade"
+            assert (problem := check_grade(grade)) is None, f"{sample.id!r}: {problem}"
 
 
 def explained(grader: Grader, sample: Sample) -> Grade:

@@ -367,24 +367,30 @@ def read_labels(path: Path) -> dict[str, str]:
 
     A row of a CSV file whose label is empty has none; blank lines are skipped.
     """
+    found: dict[str, str] = {}
+    for line, row in label_rows(path):
+        if row["id"] in found:
+            raise ConfigError(f"{path.name}:{line}: the id {row['id'][:80]!r} has a label already")
+        found[row["id"]] = row["label"]
+    if not found:
+        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
+    return found
+
+
+def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a file of labels, each with its line; what else a row has beside id and label as text, too."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path.name}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name}: byte {error.object[error.start]:#04x} is not UTF-8") from error
-    found: dict[str, str] = {}
     try:
         for line, row in _table(text) if path.suffix.lower() == ".csv" else _lines(text):
-            identifier, label = (_text(row, name, line) for name in _COLUMNS)
-            if identifier in found:
-                raise _wrong(line, f"the id {identifier[:80]!r} has a label already")
-            found[identifier] = label
+            more = {name: str(value) for name, value in row.items() if value is not None}
+            yield line, more | {name: _text(row, name, line) for name in _COLUMNS}
     except ConfigError as error:
         raise ConfigError(f"{path.name}:{error}") from error
-    if not found:
-        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
-    return found
 
 
 def _wrong(line: int, what: str) -> ConfigError:

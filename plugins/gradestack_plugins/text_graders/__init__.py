@@ -1,8 +1,8 @@
-"""Graders of one text: the submission an extractor took out of the conversation, against the reference text."""
+"""Graders of texts: the submission an extractor took out, against the reference; and models as judges."""
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.text_graders"
 _GRADERS = {
@@ -21,10 +21,17 @@ _GRADERS = {
 }
 
 
+_JUDGES: tuple[tuple[Kind, str, str, str], ...] = (
+    ("grader", "judged", "grader:JudgedByRubric", "A model's verdict on each criterion of a rubric, from the record"),
+    ("aggregator", "calibrated", "calibrated:Calibrated", "The judge's pass rate, corrected by labels of people"),
+    ("command", "judge", "commands:judge", "Ask a model for the verdicts on a suite or files that are not on record."),
+    ("command", "judgements", "commands:judgements", "Merge journals of judgements."),
+)
+
+
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
-    """Return the text graders."""
-    return tuple(
-        Component(kind="grader", name=name, target=f"{_HERE}.{path}", summary=text)
-        for name, (path, text) in _GRADERS.items()
-    )
+    """Return the text graders, and what asks and grades by models."""
+    graders = (Component("grader", name, f"{_HERE}.{path}", text) for name, (path, text) in _GRADERS.items())
+    judges = (Component(kind, name, f"gradestack_plugins.judges.{path}", text) for kind, name, path, text in _JUDGES)
+    return (*graders, *judges)

@@ -16,7 +16,13 @@ MESSAGE = (
 )
 
 
-@attrs.frozen(kw_only=True)
+_OPTIONS = (
+    "prompt prompt_path model temperature provider max_retries timeout rubric_vars system_prompt agent_file "
+    "judge_tool_name base_url api_key"
+)
+
+
+@attrs.frozen(kw_only=True, these={name: attrs.field(default=None, type=Any) for name in _OPTIONS.split()})
 class Rubric(Grader):
     """A grader that asks a language model to judge by a rubric; recorded runs are graded without one, so it is refused.
 
@@ -27,20 +33,6 @@ class Rubric(Grader):
     version: ClassVar[str] = "1"
     submission: ClassVar[bool] = True
 
-    prompt: Any = None
-    prompt_path: Any = None
-    model: Any = None
-    temperature: Any = None
-    provider: Any = None
-    max_retries: Any = None
-    timeout: Any = None
-    rubric_vars: Any = None
-    system_prompt: Any = None
-    agent_file: Any = None
-    judge_tool_name: Any = None
-    base_url: Any = None
-    api_key: Any = None
-
     def __attrs_post_init__(self) -> None:
         raise ValueError(MESSAGE)
 
@@ -49,6 +41,6 @@ class Rubric(Grader):
         return no_submission()
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, these={})
 class ModelJudge(Rubric):
     """The name of ``rubric`` in letta-evals from 0.5 on; refused in the same way."""

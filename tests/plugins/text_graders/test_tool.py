@@ -57,17 +57,6 @@ def test_tool_refuses_unknown_functions(options, message):
         structure(options, Tool)
 
 
-@pytest.mark.parametrize("kind", ["rubric", "model_judge"])
-@pytest.mark.parametrize(
-    "options", [{}, {"prompt_path": "rubric.txt", "model": "m", "temperature": 0.0, "rubric_vars": ["a"], "timeout": 9}]
-)
-def test_model_judges_are_refused_with_advice(kind, options):
-    """A model judge is refused when the suite is loaded, and the message says what to write instead."""
-    with pytest.raises(Problems, match="kind: recorded") as refused:
-        structure(options, REGISTRY.load("grader", kind))
-    assert len(refused.value.found) == 1
-
-
 FUNCTIONS = """
 import dataclasses
 

@@ -1,0 +1,1 @@
+"""Models as judges: a rubric, its verdicts on record, and what people say of them."""

@@ -1,0 +1,256 @@
+"""Asking a model over HTTP: nothing else here has a network. Any address that speaks as OpenAI's does."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from gradestack import (
+    REPLY_CODES,
+    ConfigError,
+    Connection,
+    Endpoint,
+    GradestackError,
+    Judged,
+    Recorder,
+    Reply,
+    Request,
+    Tokens,
+    cost,
+    most_tokens,
+)
+from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
+
+MODES = ("json_schema", "json_object", "plain")
+"""Forms of reply, each for servers that do not know the one before."""
+REPAIRED = ("malformed", "wrong_check")
+_RETRIED = (408, 409, 425, 429)
+_LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
+_GIVEN_UP = 3  # before any was answered: no more are sent
+_SHOWN_EVERY = 10.0
+_FORM = re.compile("response_format|json_schema|json_object")
+_REFUSALS = {401: "the key is refused", 403: "the key may not do this", 404: "no such address or model"}
+
+
+class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to ask; see `gradestack judge --help`."""
+
+    max_cost: float | None = None
+    max_requests: int | None = None
+    concurrency: int = 16
+    rpm: float | None = None
+    timeout: float = 60.0
+    retries: int = 6
+    backoff: float = 1.0
+    repairs: int = 1
+
+
+class _GivenUp(Exception):
+    """A request was tried as often as it may be, or no budget is left for it."""
+
+
+class Asker:
+    """Sends requests, so many at a time, and gives every reply to ``record`` as soon as it is there.
+
+    It counts requests, what was judged or given up, and codes of replies; ``full`` is the budget that is used up.
+    """
+
+    def __init__(
+        self, options: AskOptions, connect: Callable[[Endpoint], Connection], say: Callable[[str], None]
+    ) -> None:
+        self._options, self._connect, self._say = options, connect, say
+        self.counts: Counter[str] = Counter()
+        self.full, self.last = "", ""
+        self._spent, self._held, self._mode = 0.0, 0.0, 0
+        self._open_at, self._slot, self._shown = 0.0, 0.0, time.monotonic()
+        self._stop: GradestackError | None = None
+
+    @property
+    def spent_text(self) -> str:
+        """What was spent, as far as prices are known."""
+        return f", cost {self._spent:.4f} USD" if self._price else ""
+
+    def __call__(self, judged: Judged, todo: Iterator[tuple[Request, int]], record: Recorder) -> str:
+        """Ask for a judge's requests; return why some have no reply."""
+        self._judged, self._record, self._price = judged, record, judged.endpoint.price
+        if self._options.max_cost is not None and not self._price:
+            raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
+        self._connection = self._connect(judged.endpoint)
+        if importlib.util.find_spec("httpx") is None:
+            raise ConfigError("httpx is not installed: pip install 'gradestack[judge]'")
+        asyncio.run(self._all(todo))
+        if self._stop is not None:
+            raise self._stop
+        codes = [f"{number:,} {code}" for code, number in sorted(self.counts.items()) if code in REPLY_CODES]
+        found = f" ({', '.join(codes)})" if codes else ""
+        self._say(f"{self.counts['judged']:,} judged{found}, {self.counts['requests']:,} requests{self.spent_text}")
+        last = f", the last for {self.last}" if self.last else ""
+        return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
+
+    async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
+        import httpx  # noqa: PLC0415 - an extra
+
+        self._httpx: Any = httpx
+        number, timeout = self._options.concurrency, httpx.Timeout(self._options.timeout, pool=None)
+        settings: dict[str, Any] = {"limits": httpx.Limits(max_connections=number), "timeout": timeout}
+        headers = {**self._connection.headers, "Content-Type": "application/json"}
+        async with httpx.AsyncClient(**settings, headers=headers, trust_env=not self._connection.local) as self._client:
+            for request, vote in todo:  # alone: a wrong key or form costs one request
+                await self._ask(request, vote)
+                if self.counts["judged"] or self._over:
+                    break
+                if self.counts["given up"] >= _GIVEN_UP:
+                    return
+            await asyncio.gather(*(self._work(todo) for _ in range(number)))
+
+    @property
+    def _over(self) -> bool:
+        return self._stop is not None or bool(self.full)
+
+    async def _work(self, todo: Iterator[tuple[Request, int]]) -> None:
+        while not self._over and (each := next(todo, None)) is not None:
+            await self._ask(*each)
+
+    async def _ask(self, request: Request, vote: int) -> None:
+        """Ask once, and once more for each repair."""
+        rejected: list[dict[str, str | None]] = []
+        mode = self._mode
+        try:
+            while True:
+                reply, mode = await self._reply(request, vote, mode)
+                code = self._judged.problem(request, reply)
+                if code not in REPAIRED or len(rejected) >= self._options.repairs:
+                    break
+                rejected.append({"code": code, "content": reply.content, "mode": MODES[mode]})
+                mode = min(mode + 1, len(MODES) - 1)
+            self._record(request, vote, reply, MODES[mode], rejected)
+            self.counts.update(("judged", code or "sound"))
+        except _GivenUp as error:
+            self.counts["given up"] += not self._over
+            self.last = str(error)
+        except GradestackError as error:
+            self._stop = self._stop or error
+        if time.monotonic() - self._shown > _SHOWN_EVERY:
+            self._shown = time.monotonic()
+            self._say(f"{self.counts['judged']:,} judged{self.spent_text}")
+
+    async def _reply(self, request: Request, vote: int, mode: int) -> tuple[Reply, int]:
+        """Return a reply and the form it was asked for in: a lower one where the server does not know it."""
+        tried, why = 0, ""
+        while tried <= self._options.retries:
+            async with self._budgeted(request) as charge:
+                status, body, wait = await self._send(request.body(vote, MODES[mode]))
+                reply = self._read(body) if status == 200 else None
+                charge(reply.usage if reply is not None else None if status in (0, 200) else Tokens(0, 0))
+            if reply is not None:
+                return reply, mode
+            text = self._clean(body.decode(errors="replace"))
+            if status in (400, 422) and _FORM.search(text) and mode + 1 < len(MODES):
+                mode += 1
+                self._mode = max(self._mode, mode)
+                continue
+            if status and status != 200 and status not in _RETRIED and status < 500:
+                refusal = "it redirects elsewhere, which is not followed" if status < 400 else "it refuses the request"
+                said = f"HTTP {status}: {_REFUSALS.get(status, refusal)}: {' '.join(text.split())[:200]}"
+                raise ConfigError(f"the judge's server says {said.removesuffix(': ')}")
+            why = "a reply that is no chat completion" if status == 200 else f"HTTP {status}" if status else text
+            pause = min(_LONGEST_BACKOFF, self._options.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
+            if wait is not None and re.fullmatch(r"\d{1,9}(\.\d*)?", wait) and float(wait) <= _LONGEST_WAIT:
+                pause = float(wait)
+            tried += 1
+            if status == 429:
+                self._open_at = max(self._open_at, time.monotonic() + pause)  # for all
+            elif tried <= self._options.retries:
+                await asyncio.sleep(pause)
+        raise _GivenUp(why)
+
+    @asynccontextmanager
+    async def _budgeted(self, request: Request) -> AsyncIterator[Callable[[Tokens | None], None]]:
+        """Wait until the budget has room for the worst case of a request; yield what is told how much it took.
+
+        None is not known: what may have been charged counts as the worst case.
+        """
+        worst, most, charged = cost(self._price, *most_tokens(request)), self._options.max_cost, [0.0]
+        while most is not None and self._spent + self._held + worst > most:
+            if self._held < worst / 1e6:  # nothing is in flight
+                self.full = f"--max-cost {most:g}"
+            if self._over:
+                raise _GivenUp
+            await asyncio.sleep(0.02)  # until it is known what those in flight took
+
+        def charge(tokens: Tokens | None) -> None:
+            known = tokens is not None and tokens.input is not None and tokens.output is not None
+            charged[0] = cost(self._price, tokens.input or 0, tokens.output or 0) if known and tokens else worst
+
+        self._held += worst
+        try:
+            yield charge
+        finally:
+            self._held -= worst
+            self._spent += charged[0]
+
+    async def _send(self, body: Mapping[str, Any]) -> tuple[int, bytes, str | None]:
+        """Return status, body and Retry-After; 0 and in words what went wrong on the way."""
+        httpx = self._httpx
+        while (pause := self._open_at - time.monotonic()) > 0:  # noqa: ASYNC110 - others move it on
+            await asyncio.sleep(pause)
+        if self._options.rpm:
+            self._slot = max(self._slot, time.monotonic()) + 60 / self._options.rpm
+            await asyncio.sleep(self._slot - 60 / self._options.rpm - time.monotonic())
+        if self.counts["requests"] == self._options.max_requests:
+            self.full = f"--max-requests {self._options.max_requests}"
+        if self._over:
+            raise _GivenUp
+        self.counts["requests"] += 1
+        found, latest = bytearray(), time.monotonic() + self._options.timeout
+        sent: dict[str, Any] = {"content": dumps(body).encode(), "follow_redirects": False}
+        try:
+            async with self._client.stream("POST", self._connection.url, **sent) as answer:
+                async for piece in answer.aiter_bytes():  # each within the time-out; cancelling would lose connections
+                    found += piece
+                    if time.monotonic() > latest:
+                        return 0, b"no reply in time", None
+                return answer.status_code, bytes(found), answer.headers.get("retry-after")
+        except httpx.TimeoutException:
+            return 0, b"no reply in time", None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            return 0, f"no connection ({type(error).__name__})".encode(), None
+
+    def _read(self, body: bytes) -> Reply | None:
+        """Return what a server said; None where it is no chat completion."""
+        try:
+            data = as_map(loads(body))
+        except JsonProblem:
+            return None
+        choice = as_map(next(iter(as_list(data.get("choices"))), None))
+        message, usage = choice.get("message"), as_map(data.get("usage"))
+        if not isinstance(message, Mapping):
+            return None
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(as_text(as_map(part).get("text")) for part in content)
+        tokens = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+        return Reply(
+            content=self._clean(content) if isinstance(content, str) else None,
+            finish="tool_calls"
+            if message.get("tool_calls")
+            else self._clean(as_text(choice.get("finish_reason"))) or "stop",
+            refusal=self._clean(as_text(message.get("refusal"))) or None,
+            model=self._clean(as_text(data.get("model"))) or None,
+            usage=Tokens(*(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)),
+        )
+
+    def _clean(self, text: str) -> str:
+        """Return a text of the server's without the secrets it may repeat."""
+        for secret in self._connection.secrets:
+            text = text.replace(secret, "***")
+        return text

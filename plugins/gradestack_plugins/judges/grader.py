@@ -1,0 +1,294 @@
+"""Grader ``judged``: a model's verdict on every criterion of a rubric, from the journal of `gradestack judge`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import median_low
+from typing import Annotated, Any, ClassVar, Literal
+
+import attrs
+import msgspec
+from typing_extensions import override
+
+from gradestack import (
+    JSON,
+    ConfigError,
+    Endpoint,
+    Fault,
+    Grade,
+    Item,
+    Judged,
+    Message,
+    Outcome,
+    Reply,
+    Request,
+    Sample,
+    failed,
+    replace,
+)
+from gradestack.jsonio import dumps
+from gradestack_plugins.judges.calibrated import Calibrated, read_calibration
+from gradestack_plugins.judges.labels import Labels, read_verdicts, verdict_of_people
+from gradestack_plugins.judges.rubric import Criterion, Rubric, read_rubric
+
+_SYSTEM = Path(__file__).with_name("system.txt").read_text(encoding="utf-8").rstrip("\n")
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
+"""Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
+_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_CHECK_SIZE = 8
+_FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
+Verdict = int | Literal["pass", "fail", "unclear"]
+Verdicts = Mapping[str, Any]
+"""By criterion: ``verdict`` and ``reason``."""
+
+
+def visible(text: str) -> str:
+    """Return a text whose hidden characters are written by their number, in braces after a backslash and ``u``."""
+    if text.isascii() and "\x7f" not in text:  # JSON escapes the others
+        return text
+    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+
+
+def _fault(code: str) -> Fault:
+    known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
+    return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
+
+
+@attrs.frozen(kw_only=True)
+class JudgedByRubric(Judged):
+    """A model's verdict on each criterion of a rubric.
+
+    A criterion is worth 1 for ``pass``, 0 for ``fail``; on a scale from a to b a verdict v is worth (v - a) / (b - a).
+    Of several votes the majority counts, a tie fails; on a scale the median, the lower of two. ``score`` = sum(weight x
+    value) / sum(weight). The sample passes when ``score`` >= ``pass`` and every required criterion's value >= ``pass``.
+
+    Without more than half of the votes valid the grade is failed, with the code most invalid ones have: ``not_judged``,
+    ``refused``, ``filtered``, ``truncated``, ``tool_calls``, ``malformed`` (the whole reply, in one fence or none, is
+    not JSON of the schema), ``wrong_check``. It is failed as ``unclear`` where the verdict on a criterion is.
+
+    Counts are ``votes``, those that are valid, and ``votes_passed``, those that alone would pass the sample. ``label``
+    is the verdict, ``gold`` that of people. Both profiles are the same.
+
+    Attributes:
+        rubric: YAML file of criteria and model.
+        judgements: The journal that `gradestack judge` writes.
+        labels: Verdicts of people, by id: JSON Lines or CSV of ``id`` and ``label`` (``pass``, ``fail``), and where
+            wanted ``model``, ``run`` and ``criterion``.
+        calibration: ``summary.json`` of another run of this judge, which has labels.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"input", "turns", "calls", "text", "label", "plan", "state", "expected", "model", "run"}
+    )
+    aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
+    label: ClassVar[str] = "Mean score by the judge"
+    words: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
+
+    rubric: Path
+    labels: Path | None = None
+    calibration: Path | None = None
+    content: Rubric = attrs.field(init=False, eq=False, repr=False)
+    parts: Mapping[str, Criterion] = attrs.field(init=False, eq=False, repr=False)
+    people: Labels = attrs.field(init=False, eq=False, repr=False)
+    asked: str = attrs.field(init=False, eq=False, repr=False)
+    """The criteria, as they are sent."""
+    schema: Mapping[str, JSON] = attrs.field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            content = read_rubric(self.rubric)
+            people = read_verdicts(self.labels, content.criteria)
+            read_calibration(self.calibration)  # refused here, where its option stands
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        given = content.criteria.items()
+        parts = {name: Criterion(text=each) if isinstance(each, str) else each for name, each in given}
+        # weights and marks are not sent: others need no new replies
+        sent = {
+            name: {"scale": list(each.scale), "text": each.text} if each.scale else each.text
+            for name, each in parts.items()
+        }
+        asked, schema = dumps(sent), _schema(parts)
+        known = {"content": content, "parts": parts, "people": people, "asked": asked, "schema": schema}
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    @override
+    def endpoint(self) -> Endpoint:
+        judge = self.content.judge
+        return Endpoint(**{name: getattr(judge, name) for name in Endpoint.__struct_fields__})
+
+    def for_metric(self, metric: Any) -> Any:
+        """Return an aggregator of its grades that knows whose labels there are."""
+        names = ("labels", "calibration") if isinstance(metric, Calibrated) else ()
+        return attrs.evolve(metric, **{name: getattr(metric, name) or getattr(self, name) for name in names})
+
+    @override
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        content, judge = self.content, self.content.judge
+        data, nonce, check = self._data(sample)
+        system = _SYSTEM.format(nonce=nonce, check=check, schema=dumps(self.schema))
+        expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
+        user = f"Criteria:\n{self.asked}{expected}\n<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
+        user += "The data have ended. Judge them by the criteria above."
+        request = Request(
+            model=judge.model,
+            messages=({"role": "system", "content": system}, {"role": "user", "content": user}),
+            schema=self.schema,
+            params=judge.params,
+            identity=judge.identity,
+        )
+        return [request] * judge.votes
+
+    def _data(self, sample: Sample) -> tuple[str, str, str]:
+        """Return what the model sees of a run, its delimiter and the check code: no data hold hashes of themselves."""
+        data, half = visible(dumps(shown_run(sample, self.content.show))), self.content.max_chars // 2
+        if len(data) > self.content.max_chars:
+            data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
+        nonce = hashlib.sha256((self.asked + data).encode()).hexdigest()[:16]
+        return data, nonce, hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
+
+    @override
+    def problem(self, request: Request, reply: Reply) -> str | None:
+        return self._read(reply, request.messages[0]["content"][-_CHECK_SIZE:])[1]
+
+    @override
+    def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
+        check = self._data(sample)[2]
+        read = [({}, "not_judged") if reply is None else self._read(reply, check) for reply in replies]
+        votes: list[Verdicts] = [verdicts for verdicts, code in read if code is None]
+        if 2 * len(votes) <= len(replies):
+            return failed(_fault(Counter(code for _, code in read if code).most_common(1)[0][0]))
+        items = tuple([self._item(sample, name, each, votes) for name, each in self.parts.items()])
+        alone = [{name: _value(each, vote[name].verdict) for name, each in self.parts.items()} for vote in votes]
+        counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in alone)}
+        values = {item.id: item.score for item in items}
+        if None in values.values():
+            return replace(failed(_fault("unclear")), items=items, counts=counts)
+        score, passed = self._judged(values)
+        return Grade(
+            score=score,
+            passed=passed,
+            counts=counts,
+            label="pass" if passed else "fail",
+            gold=verdict_of_people(self.people, sample),
+            items=items,
+            rationale="\n".join(f"{item.id}: {item.metadata['reason']}" for item in items),
+        )
+
+    def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Verdicts]) -> Item:
+        """Return what all votes together say of a criterion, with the reason of the first that says so."""
+        given: list[Verdict] = [vote[name].verdict for vote in votes]
+        passed, unclear = 2 * given.count("pass") > len(votes), 2 * given.count("fail") < len(votes)
+        chosen: Verdict = "pass" if passed else "unclear" if unclear else "fail"
+        if criterion.scale is not None:
+            chosen = median_low([each for each in given if isinstance(each, int)])
+        reason = next((vote[name] for vote in votes if vote[name].verdict == chosen), votes[0][name]).reason
+        about: dict[str, Any] = {"label": str(chosen), "gold": verdict_of_people(self.people, sample, name)}
+        about["score"] = _value(criterion, chosen)
+        if about["score"] is None:
+            about |= {"outcome": Outcome.FAILED, "fault": _fault("unclear")}
+        return Item(id=name, metadata={"reason": reason}, **about)
+
+    def _judged(self, values: Mapping[str, float | None]) -> tuple[float, bool]:
+        """Return score and verdict by the values of all criteria; not passed where one is unclear."""
+        mark, weighed = self.content.pass_mark, [(values[name], each) for name, each in self.parts.items()]
+        total = math.fsum(each.weight * (value or 0.0) for value, each in weighed)
+        score = total / math.fsum(each.weight for each in self.parts.values())
+        required = [value or 0.0 for value, each in weighed if each.required]
+        return score, None not in values.values() and min([score, *required]) >= mark
+
+    def _read(self, reply: Reply, check: str) -> tuple[Verdicts, str | None]:
+        """Return the verdicts of a reply, or the code of why it has none."""
+        if reply.refusal or reply.finish in _FINISHES:
+            return {}, "refused" if reply.refusal else _FINISHES[reply.finish]
+        text = (reply.content or "").strip()
+        fenced = _FENCE.fullmatch(text)
+        decoder = _decoder(tuple([(name, each.scale) for name, each in self.parts.items()]))
+        try:
+            data = decoder.decode(fenced[1] if fenced else text)
+        except (ValueError, RecursionError):  # msgspec's own is a ValueError
+            return {}, "malformed"
+        found = dict(zip(self.parts, msgspec.structs.astuple(data.criteria), strict=True))
+        return (found, None) if data.check == check else ({}, "wrong_check")
+
+
+@lru_cache(maxsize=32)
+def _decoder(criteria: tuple[tuple[str, tuple[int, int] | None], ...]) -> msgspec.json.Decoder[Any]:
+    """Return what decodes a verdict on such criteria, and refuses anything else."""
+    closed: Any = {"frozen": True, "forbid_unknown_fields": True}
+    kinds = []
+    for number, (_, scale) in enumerate(criteria):
+        kind: Any = Literal["pass", "fail", "unclear"]
+        if scale is not None:
+            kind = Annotated[int, msgspec.Meta(ge=scale[0], le=scale[1])]
+        fields = [("reason", str), ("verdict", kind)]
+        kinds.append((f"c{number}", msgspec.defstruct("Verdict", fields, **closed)))
+    names = {f"c{number}": name for number, (name, _) in enumerate(criteria)}
+    within = msgspec.defstruct("Criteria", kinds, rename=names, **closed)
+    return msgspec.json.Decoder(msgspec.defstruct("Reply", [("check", str), ("criteria", within)], **closed))
+
+
+def _value(criterion: Criterion, verdict: Verdict) -> float | None:
+    """Return what a verdict is worth, 0 to 1; None where it is unclear."""
+    if criterion.scale is not None and isinstance(verdict, int):
+        low, high = criterion.scale
+        return (verdict - low) / (high - low)
+    return {"pass": 1.0, "fail": 0.0}.get(str(verdict))
+
+
+def _schema(criteria: Mapping[str, Criterion]) -> dict[str, JSON]:
+    def closed(properties: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+    def verdict(criterion: Criterion) -> dict[str, Any]:
+        if criterion.scale is None:
+            return {"type": "string", "enum": ["pass", "fail", "unclear"]}
+        return {"type": "integer", "minimum": criterion.scale[0], "maximum": criterion.scale[1]}
+
+    each = {name: closed({"reason": {"type": "string"}, "verdict": verdict(of)}) for name, of in criteria.items()}
+    return closed({"check": {"type": "string"}, "criteria": closed(each)})
+
+
+_CALL = ("name", "arguments", "raw_arguments")
+
+
+def _fields(value: Any, *names: str) -> dict[str, Any]:
+    """Return what a part of a sample has under these names; what was not recorded is left out."""
+    return {name: each for name in names if (each := getattr(value, name)) is not None and each != ()}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    found = _fields(message, "role", "content", "name")
+    return (
+        found | {"tool_calls": [_fields(each, *_CALL) for each in message.tool_calls]} if message.tool_calls else found
+    )
+
+
+def shown_run(sample: Sample, show: Sequence[str]) -> dict[str, Any]:
+    """Return what a model, or a person, sees of a run."""
+    found = _fields(sample, *show)
+    if "turns" in show and not any(sample.turns):
+        found = _fields(sample, *[name for name in show if name != "turns"], "text", "label", "plan", "calls")
+    if "turns" in found:
+        found["turns"] = [[_message(each) for each in turn] for turn in sample.turns]
+    if "calls" in found:
+        found["calls"] = [_fields(each, *_CALL, "result", "error") for each in sample.calls or ()]
+    return found
+
+
+def _expected(sample: Sample) -> JSON:
+    found = _fields(sample.expected, "calls", "text", "label", "state")
+    calls = [_fields(each, "name", "names", "arguments") for each in sample.expected.calls or ()]
+    return {**found, "calls": calls} if "calls" in found else found

@@ -1,0 +1,107 @@
+"""Rubrics: what a model is asked to judge by, and which model, from a YAML file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from gradestack import ConfigError, suggest, yaml_data
+
+_SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
+_USERINFO = re.compile(r"//[^/?#]*@")
+_Text = Annotated[str, Meta(pattern=r"\S")]
+_Dollars = Annotated[float, Meta(ge=0)]
+
+
+class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run is to fulfil."""
+
+    text: _Text
+    weight: Annotated[float, Meta(gt=0, le=1e9)] = 1.0
+    required: bool = False
+    """Whether no sample passes in which its value is below the rubric's ``pass``."""
+    scale: tuple[int, int] | None = None
+    """Least and greatest whole number of its verdict; default: pass or fail."""
+
+    def __post_init__(self) -> None:
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
+            raise ValueError(f"scale must go up, got {self.scale[0]} to {self.scale[1]}")
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which model is asked, and how. Parameters that are null are not sent."""
+
+    model: _Text
+    base_url: str | None = None
+    api_key_env: str | None = None
+    headers_env: dict[str, str] = {}
+    identity: str | None = None
+    temperature: int | float | None = 0
+    top_p: int | float | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = 1024
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    votes: Annotated[int, Meta(ge=1, le=99)] = 1
+    price: Annotated[dict[Literal["input", "output"], _Dollars], Meta(min_length=2)] | None = None
+    """US dollars for a million tokens."""
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What is sent beside model and messages."""
+        names = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"pass_mark": "pass"}):
+    """A rubric, as its file has it."""
+
+    criteria: Annotated[dict[str, _Text | Criterion], Meta(min_length=1)]
+    judge: Model
+    name: str = "judged"
+    """Key of the grader."""
+    pass_mark: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    """Score from which on a sample passes."""
+    show: tuple[Literal["input", "turns", "calls", "text", "label", "plan", "state"], ...] = ("input", "turns")
+    """What the model sees of a run; of one without recorded turns its text, label, plan and calls in their place."""
+    reference: bool = False
+    """Whether it sees what was expected."""
+    max_chars: Annotated[int, Meta(ge=1000)] = 60_000
+    """Characters of the run it sees; of a longer one the middle is left out."""
+
+
+def read_rubric(path: Path) -> Rubric:
+    """Return the rubric of a file."""
+    try:
+        data = yaml_data(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{path}: expected a mapping with criteria and judge")
+    _refuse_secrets(path, data)
+    for within, place, kind in ((data, "", Rubric), (data.get("judge"), "judge.", Model)):
+        known = [field.encode_name for field in msgspec.structs.fields(kind)]
+        for key in within if isinstance(within, Mapping) else ():
+            if key not in known:
+                hint = suggest(key, known) or f"; known: {', '.join(known)}"
+                raise ConfigError(f"{path}: {place}{key!s:.80}: unknown key{hint}")
+    try:
+        return msgspec.convert(data, Rubric)
+    except ValueError as error:  # msgspec's own is one
+        raise ConfigError(f"{path}: {str(error).replace('`$.', '`')[:300]}") from None
+
+
+def _refuse_secrets(path: Path, data: Any, place: str = "") -> None:
+    """Refuse a file that holds a key, without repeating it."""
+    for key, value in data.items() if isinstance(data, Mapping) and place != "criteria." else ():
+        if str(key).lower() in _SECRETS or (isinstance(value, str) and _USERINFO.search(value)):
+            advice = "a key is never written to a file; name the variable that holds it: api_key_env"
+            raise ConfigError(f"{path}: {place}{key!s:.80}: {advice}")
+        _refuse_secrets(path, value, f"{place}{key}.")

@@ -1,0 +1,344 @@
+"""Models as judges: sessions on the command line, faults on the way, and what replies and labels come to."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from msgspec import to_builtins
+
+from gradestack import Grade, Judged, Reply, Request, Sample, ToolCall, figures, testing
+from gradestack.cli.commands import main
+from gradestack.jsonio import dumps
+from gradestack_plugins.judges.grader import JudgedByRubric
+from tests.conftest import until
+from tests.core.outcomes import data
+from tests.plugins.judges.fake_server import completion, faulty, number_of, serving, usual, verdict_of
+
+RUBRIC = """
+name: helpful
+criteria: {solved: The agent did what the user asked., polite: The agent is polite.}
+judge: {model: gpt-x, price: {input: 1, output: 2}}
+"""
+
+
+def write_samples(path, number):
+    lines = [{"id": f"S{n:04d}", "input": f"do S{n:04d}", "predicted": {"text": f"answer {n}"}} for n in range(number)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Return a directory with a rubric and 40 samples, in which the test runs; the key stands in a variable."""
+    pytest.importorskip("httpx", reason="httpx is not installed: pip install 'gradestack[judge]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JUDGE_KEY", "sk-secret-0123456789")
+    (tmp_path / "R.yaml").write_text(RUBRIC, encoding="utf-8")
+    write_samples(tmp_path / "data.jsonl", 40)
+    return tmp_path
+
+
+@pytest.fixture
+def command(place, capfd):
+    """Return what runs a command line, in which JUDGE, GRADE and FILES are short, and returns exit code and output."""
+
+    def run(line, server=None):
+        short = {
+            "JUDGE": "judge FILES --base-url URL --api-key-env JUDGE_KEY --backoff 0.01",
+            "GRADE": "grade FILES -o out",
+        }
+        short |= {"FILES": "data.jsonl --rubric R.yaml --judgements J.jsonl", "URL": server.url if server else "URL"}
+        for name, text in short.items():
+            line = line.replace(name, text) if name != "JUDGE" else line.replace("JUDGE ", f"{text} ")
+        code = 0
+        try:
+            main(shlex.split(line))
+        except SystemExit as done:
+            code = done.code or 0
+        shown = capfd.readouterr()
+        return code, shown.out + shown.err
+
+    return run
+
+
+@pytest.fixture
+def on_record(command, place):
+    write_samples(place / "data.jsonl", 60)
+    with serving() as server:
+        assert command("JUDGE ", server)[0] == 0
+    return place / "J.jsonl"
+
+
+def rows(place, out="out"):
+    lines = (place / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["sample"]["id"]: row["grade"] for row in map(json.loads, lines)}
+
+
+CASES = [
+    case if "steps" in case else {"what": case["what"], "steps": [case]}
+    for kind in data(__file__, "sessions.yaml").values()
+    for case in kind
+]
+
+
+def answering(case):
+    """Return what a server answers: SOUND in its words is a right reply, COPIED has another check, KEY is the key."""
+
+    def answer(_, question, task, nth):
+        form = question.get("response_format", {}).get("type", "plain")
+        if nth > case.get("times", 99) or form not in case.get("forms", form) or task == case.get("sound"):
+            return None
+        if "status" in case:
+            text = case.get("body", "").replace("KEY", question["key"])
+            return case["status"], text.encode(), case.get("headers", {})
+        names = {"SOUND": usual(question, task), "KEY": question["key"]}
+        names["COPIED"] = usual(question, task, check="00000000")
+        content = case["content"] and re.sub("|".join(names), lambda found: names[found[0]], case["content"])
+        return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
+
+    return answer
+
+
+def prepare(step, place, server):
+    if "answer" in step:
+        server.answer = answering(step["answer"]) if step["answer"] else lambda *_: None
+    if "samples" in step:
+        write_samples(place / "data.jsonl", step["samples"])
+    for name, text in step.get("write", {}).items():
+        (place / name).write_text(text.replace("URL", server.url), encoding="utf-8")
+    for name, changes in step.get("edit", {}).items():
+        text = (place / name).read_text(encoding="utf-8")
+        for old, new in changes:
+            text, number = re.subn(old, new, text, count=1)
+            assert number == 1, old
+        (place / name).write_text(text, encoding="utf-8")
+    if "labels" in step:  # the verdicts of the server, of which some are turned round
+        right, wrong = step["labels"]
+        passes = [
+            verdict_of(f"S{n:04d}", "solved") == verdict_of(f"S{n:04d}", "polite") == "pass"
+            for n in range(right + wrong)
+        ]
+        lines = [f"S{n:04d},{'pass' if passed != (n < wrong) else 'fail'}\n" for n, passed in enumerate(passes)]
+        (place / "L.csv").write_text("id,label\n" + "".join(lines) + "nobody,pass\n", encoding="utf-8")
+
+
+def check(step, place, said):
+    if "state" in step:
+        found = {grade.get("fault", {}).get("code", grade["state"]) for grade in rows(place).values()}
+        assert found == {step["state"]}
+    if "lines" in step:
+        lines = [json.loads(line) for line in (place / "J.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {tuple(step["lines"])}
+    for at, wanted in step.get("summary", {}).items():
+        found = json.loads((place / "out/summary.json").read_text(encoding="utf-8"))
+        for key in at.split("."):
+            found = found[int(key)] if key.isdecimal() else found.get(key)
+        assert found == wanted, at
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+def test_session(case, command, place):
+    """Every odd thing ends in a state, a sentence and an exit code, never in a zero; no key is anywhere."""
+    everything = ""
+    with serving() as server:
+        for step in case["steps"]:
+            asked = server.counts["asked"]
+            prepare(step, place, server)
+            code, said = command(step["run"], server) if "run" in step else (0, "")
+            everything += said
+            assert code == step.get("exit", 0), said
+            for text in [step["says"]] if isinstance(step.get("says", []), str) else step.get("says", []):
+                assert text in said, said
+            assert server.counts["asked"] - asked == step.get("asked", server.counts["asked"] - asked)
+            assert "Traceback" not in said
+            check(step, place, said)
+    everything += "".join(path.read_text(errors="replace") for path in place.rglob("*.json*"))
+    assert "sk-secret-0123456789" not in everything
+    assert "sk-written" not in everything
+
+
+LINE = [
+    sys.executable,
+    "-m",
+    "gradestack.cli",
+    *["judge", "data.jsonl", "--rubric", "R.yaml", "--judgements", "J.jsonl", "--base-url"],
+]
+
+
+def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
+    """One reply in twenty is 429, 503 or cut off, one in fifty hangs; then all is on record, and nothing is asked."""
+    write_samples(place / "data.jsonl", 120)
+    with serving(faulty) as server:
+        code, said = command("JUDGE --timeout 0.7 --retries 40", server)
+    assert code == 0, said
+    written = (place / "J.jsonl").read_bytes()
+    assert command("judge FILES --offline")[0] == command("GRADE")[0] == 0
+    assert (place / "J.jsonl").read_bytes() == written
+    for task, grade in rows(place).items():
+        right = [verdict_of(task, name) == "pass" for name in ("solved", "polite")]
+        assert (grade["score"], grade["passed"]) == (sum(right) / 2, all(right))
+
+
+def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
+    """At most what was in flight is asked twice; the journal is the same, byte for byte."""
+    whole, part = on_record.read_bytes(), place / "J.jsonl.part"
+    on_record.unlink()
+    with serving(faulty) as server:
+        for size in (1, 10, 25):
+            process = subprocess.Popen([*LINE, server.url, "--api-key-env", "JUDGE_KEY"], stderr=subprocess.DEVNULL)
+            until(lambda size=size: part.exists() and part.read_bytes().count(b'"vote"') >= size)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            with part.open("ab") as file:
+                file.write(b'{"content":"torn')
+        twice = {task for task, times in server.times.items() if times > 1 and number_of(task) % 50 > 3}
+        assert command("JUDGE --timeout 0.7 --retries 40", server)[0] == 0
+    assert on_record.read_bytes() == whole
+    assert not part.exists()
+    assert len({task for task in twice if number_of(task) % 20 > 2}) <= 3 * 16
+
+
+def test_ctrl_c_keeps_what_has_arrived(command, place):
+    """Exit code 130, and every reply that was sent is on record."""
+
+    def answer(server, *_):
+        if server.counts["asked"] == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+
+    with serving(answer) as server:
+        assert command("JUDGE --concurrency 1", server)[0] == 130
+    assert (place / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
+
+
+def test_after_a_429_nobody_asks_and_a_second_judge_never_does(command, place):
+    times, second = [], []
+
+    def answer(server, *_):
+        times.append(time.monotonic())
+        if server.counts["asked"] == 1:
+            second.append(subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False))
+        return (429, {}, {"Retry-After": "0.7"}) if server.counts["asked"] == 10 else None
+
+    with serving(answer) as server:
+        assert command("JUDGE --concurrency 2", server)[0] == 0
+    assert max(after - before for before, after in pairwise(times[1:])) > 0.5
+    assert (second[0].returncode, "another `gradestack judge` is writing it" in second[0].stderr) == (2, True)
+
+
+def judged(place, rubric="criteria: {a: x}\njudge: {model: m}"):
+    (place / "R.yaml").write_text(rubric if isinstance(rubric, str) else json.dumps(rubric), encoding="utf-8")
+    return JudgedByRubric(rubric=place / "R.yaml", judgements=place / "J.jsonl")
+
+
+def reply_of(vote, names, request):
+    if vote in ("nothing", "prose", "refused"):
+        return {"nothing": None, "prose": Reply(content="It passes."), "refused": Reply(refusal="no")}[vote]
+    if vote == "list":
+        return Reply(content="[1]")
+    verdicts = ["pass"] if vote == "more" else vote
+    criteria = {name: {"reason": "so", "verdict": each} for name, each in zip(names, verdicts, strict=True)}
+    more = {"score": 1} if vote == "more" else {}
+    return Reply(content=json.dumps({"check": request.messages[0]["content"][-8:], "criteria": criteria, **more}))
+
+
+@pytest.mark.parametrize("case", data(__file__, "grades.yaml"), ids=lambda case: case["what"])
+def test_votes_become_a_grade(case, tmp_path):
+    rubric = {"criteria": case["criteria"], "pass": case.get("pass", 1.0)}
+    grader = judged(tmp_path, {**rubric, "judge": {"model": "m", "votes": len(case["votes"])}})
+    sample = Sample(id="a", input="q", text="t")
+    requests = grader.requests(sample)
+    assert len(requests) == len(case["votes"])
+    grade = grader.verdict(sample, [reply_of(vote, case["criteria"], requests[0]) for vote in case["votes"]])
+    if "code" in case:
+        assert (grade.outcome.value, grade.score, grade.fault.code) == ("failed", None, case["code"])
+    else:
+        assert (grade.score, grade.passed) == (case["score"], case["passed"])
+        assert [item.id for item in grade.items] == list(case["criteria"])
+        assert "counts" not in case or grade.counts == case["counts"]
+
+
+def test_the_kit_knows_the_laws_of_judges(tmp_path):
+    """Same sample, same requests; every reply a grade. One that asks otherwise each time is found out."""
+    (tmp_path / "J.jsonl").touch()
+    testing.check_grader(judged(tmp_path))
+    asked = (Request(model=str(n), messages=(), schema={}) for n in range(99))
+    methods = {"requests": lambda *_: [next(asked)], "verdict": lambda *_: None}
+    with pytest.raises(AssertionError, match="two different requests"):
+        testing.check_grader(type("Fickle", (Judged,), methods)(judgements=tmp_path / "J.jsonl"))
+
+
+def test_transcripts_stay_data(tmp_path):
+    """Hidden characters are written out, long ones cut; delimiters and check code follow from what is between them."""
+    grader = judged(tmp_path, "criteria: {a: x}\nmax_chars: 1000\nshow: [calls, text]\njudge: {model: m}")
+    call = ToolCall(name="f", arguments={"q": "a\u202eb\U000e0041\u200b"}, result="ok")
+    (request,) = grader.requests(Sample(id="a", calls=(call,), text="x" * 5000))
+    assert request.key == hashlib.sha256(dumps({"v": 1, **to_builtins(request)}).encode()).hexdigest()
+    system, user = (each["content"] for each in request.messages)
+    body = user.split(">>>\n")[1].split("\n<<<END")[0]
+    nonce = hashlib.sha256(('{"a":"x"}' + body).encode()).hexdigest()[:16]
+    assert f"<<<DATA {nonce}>>>" in user
+    assert system.endswith(f"Check code: {hashlib.sha256(f'check{nonce}'.encode()).hexdigest()[:8]}")
+    assert r"a\u{202e}b\u{e0041}\u{200b}" in body
+    assert "characters left out ...]" in body
+    assert len(body) < 1100
+
+
+def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place, monkeypatch):
+    """`grade` asks nobody; header.json has the journal's digest."""
+    found = []
+    for engine in ("serial", "processes"):
+        assert command(f"GRADE --engine {engine}")[0] == 0
+        found.append([(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")])
+    assert found[0] == found[1]
+    (entry,) = json.loads((place / "out/header.json").read_text())["judgements"]
+    assert (entry["grader"], entry["sha256"]) == ("helpful", hashlib.sha256(on_record.read_bytes()).hexdigest())
+
+    def refuse(*_, **__):
+        raise AssertionError("a socket is opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    assert command("GRADE --engine serial")[0] == 0
+    (place / "s.yaml").write_text(
+        "target: {paths: [data.jsonl]}\ngraders: {h: {kind: judged, rubric: R.yaml, judgements: J.jsonl}}"
+    )
+    assert command("run s.yaml -o out --engine serial")[0] == 0
+    assert command("judge s.yaml --offline")[0] == 0
+
+
+def calibrated(grades, options):
+    rows = [(f"t{n}", None, None, grade) for n, grade in enumerate(grades)]
+    return figures({"calibrated": options}, rows)["calibrated"]
+
+
+@pytest.mark.parametrize("case", data(__file__, "calibrated.yaml")["tables"], ids=lambda case: case["what"])
+def test_figures_are_those_of_their_formulas(case):
+    """So many of both pass, judge alone, people alone, neither; the rest has no label. Figures are fractions."""
+    both, judge, people, none = case["table"]
+    cells = [(1, "pass")] * both + [(1, "fail")] * judge + [(0, "pass")] * people + [(0, "fail")] * none
+    cells += [(1, None)] * (case["passes"] - both - judge)
+    cells += [(0, None)] * (case["graded"] - case["passes"] - people - none)
+    found = calibrated([Grade(score=float(c), passed=bool(c), gold=g) for c, g in cells], case.get("options", {}))
+    exact = {name: each and pytest.approx(float(Fraction(each)), abs=1e-12) for name, each in case["figures"].items()}
+    assert {name: found[name] for name in exact} == exact
+    for name, ends in case.get("intervals", {}).items():
+        assert [found[f"{name}_interval"][end] for end in ("low", "high")] == pytest.approx(ends, abs=5e-6), name
+    assert found.get("uncalibrated") == case.get("uncalibrated")
+
+
+def test_votes_say_how_noisy_the_rate_is():
+    """100, 10, 20, 370 samples with 0 to 3 votes of 3: .96, .00632, worked out by hand."""
+    times = enumerate((100, 10, 20, 370))
+    votes = [Grade(score=0.0, passed=False, counts={"votes": 3, "votes_passed": c}) for c, k in times for _ in range(k)]
+    found = calibrated(votes, {})
+    assert (found["self_consistency"], found["noise"]) == pytest.approx((0.96, 10**0.5 / 500), abs=1e-12)

@@ -189,7 +189,6 @@ def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
 
 
 def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
-    """At most what was in flight is asked twice; the journal is the same, byte for byte."""
     whole, part = on_record.read_bytes(), place / "J.jsonl.part"
     on_record.unlink()
     with serving(faulty) as server:
@@ -208,7 +207,6 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
 
 
 def test_ctrl_c_keeps_what_has_arrived(command, place):
-    """Exit code 130, and every reply that was sent is on record."""
 
     def answer(server, *_):
         if server.counts["asked"] == 20:
@@ -337,7 +335,6 @@ def test_figures_are_those_of_their_formulas(case):
 
 
 def test_votes_say_how_noisy_the_rate_is():
-    """100, 10, 20, 370 samples with 0 to 3 votes of 3: .96, .00632, worked out by hand."""
     times = enumerate((100, 10, 20, 370))
     votes = [Grade(score=0.0, passed=False, counts={"votes": 3, "votes_passed": c}) for c, k in times for _ in range(k)]
     found = calibrated(votes, {})

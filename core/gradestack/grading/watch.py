@@ -31,11 +31,13 @@ def watched_of(shard: Shard) -> int:
 
 def wrong_types(record: Sample | BadRecord) -> str | None:
     """Return which field of a record holds what it must not, or None."""
+    kind = Sample if isinstance(record, Sample) else BadRecord  # not what a reader makes of it
+    known = {name: getattr(record, name) for name in kind.__struct_fields__ if name != "native"}
     try:
-        msgspec.convert(msgspec.to_builtins(replace(record, native=None)), type(record))
+        msgspec.convert(msgspec.to_builtins(kind(**known)), kind)
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at `$")
-        return f"{type(record).__name__}{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
+        return f"{kind.__name__}{place.rstrip('`')}: {what[:1].lower()}{what[1:]}"
     except (TypeError, ValueError, RecursionError):  # what is no JSON is told by its row
         return None
     return None

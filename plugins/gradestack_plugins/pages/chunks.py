@@ -226,7 +226,7 @@ class _Searched(msgspec.Struct, gc=False):
         """Return it on one line in lower case; labels stand between control characters, to be found whole."""
         calls = self.predicted.calls or () if self.predicted is not None else ()
         values = (self.sample.input, self.submission, *[each.arguments for each in calls], self.facets)
-        text = b" ".join([_cut(bytes(value), longest) for value in values]).decode(errors="ignore")
+        text = b" ".join([_cut(value, longest) for value in values]).decode(errors="ignore")
         if "\\" in text:
             text = text.replace("\\n", " ").replace('\\"', '"')
         if self.grade.gold and self.grade.label:
@@ -234,10 +234,11 @@ class _Searched(msgspec.Struct, gc=False):
         return text.lower()
 
 
-def _cut(value: bytes, longest: int) -> bytes:
+def _cut(raw: msgspec.Raw, longest: int) -> bytes:
     """Return the first characters of a value as it is written, without the quote a text begins with."""
+    value = bytes(memoryview(raw)[: 4 * longest + 1])  # of a long one no more is copied
     if not value.isascii():
-        value = value[: 4 * longest + 1].decode(errors="ignore")[: longest + 1].encode()
+        value = value.decode(errors="ignore")[: longest + 1].encode()
     return value[1 : longest + 1] if value[:1] == b'"' else value[:longest]
 
 

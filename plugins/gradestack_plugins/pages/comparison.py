@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+import gradestack
 from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
-from gradestack import compare as compare_runs
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
 from gradestack_plugins.pages.draw import Shape
@@ -46,11 +46,12 @@ def compared_models(report: Report) -> dict[str, Any] | None:
     if not 1 < len(models) <= _MOST_MODELS or len(entries) > _MOST_COMPARED:
         return None
     try:
-        data = compare_runs(report, registry=report.registry).data
-    except GradestackError:  # such as models that share no task
+        data = gradestack.compare(report, registry=report.registry).data
+    except (GradestackError, UnicodeEncodeError):  # models that share no task, or a name that is no UTF-8
         return None
-    first, *others = ({"a": models[0], "b": model} for model in models[1:])
-    pairs = [{**pair, **names} for pair, names in zip(data.get("pairs") or [data], [first, *others], strict=True)]
+    others = [{"a": models[0], "b": model} for model in models[1:]]
+    of_first = zip(data.get("pairs") or [data], others, strict=False)  # the pairs of the first model come first
+    pairs = [{**pair, **names} for pair, names in of_first]
     return _context({**data, "pairs": pairs})
 
 
@@ -210,7 +211,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     The first is the baseline; of one run its models are compared. Exit code 0 whatever the difference, 3 when the runs
     cannot be compared.
     """
-    found = compare_runs(*runs, **{**given, "figures": given["figures"] or None})
+    found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
     shown = lines(found.data)
     if given["output"] is not None:
         shown += ["", f"Comparison: {given['output']}"]

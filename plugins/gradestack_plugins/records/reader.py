@@ -409,15 +409,19 @@ def _rows_of(document: Any) -> list[dict[str, Any]]:
     """Return the records of a document that holds them column by column, or by their ids; none of any other."""
     if not isinstance(document, dict) or not document or guess([document], reader_of, fitting=True).shows_a_run:
         return []
-    forms: list[list[dict[str, Any]]] = []
+    forms: list[Iterator[dict[str, Any]]] = []
     values = list(document.values())
     if all(isinstance(each, list) and len(each) == len(values[0]) for each in values):
-        forms.append([dict(zip(document, row, strict=True)) for row in zip(*values, strict=True)])
+        forms.append(dict(zip(document, row, strict=True)) for row in zip(*values, strict=True))
     if all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
-        forms.append([{name: column[key] for name, column in document.items()} for key in values[0]])
+        forms.append({name: column[key] for name, column in document.items()} for key in values[0])
     if all(isinstance(each, dict) or dialect.of_entries(each) is not None for each in values):
-        forms.append([{"id": key, **(usual_record(each))} for key, each in document.items()])
-    return next((rows for rows in forms if guess(rows, reader_of, fitting=True).holds_answers), [])
+        forms.append({"id": key, **(usual_record(each))} for key, each in document.items())
+    for rows in forms:
+        first = list(islice(rows, FIRST))
+        if guess(first, reader_of, fitting=True).holds_answers:
+            return [*first, *rows]
+    return []
 
 
 def _holds_records(document: dict[str, Any]) -> bool:

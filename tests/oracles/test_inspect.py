@@ -122,7 +122,7 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         assert (sample.status is gradestack.Status.FAILED) is (wanted.error is not None)
         scores = {name: VALUES.get(str(each.value), each.value) for name, each in (wanted.scores or {}).items()}
         several = scores.pop("several", {})
-        assert {n: v for n, v in sample.recorded.items() if n != "grades"} == {
+        assert {n: v for n, v in sample.recorded.items() if n != "explanations"} == {
             **scores,
             **{f"several.{name}": value for name, value in several.items()},
         }

@@ -127,20 +127,32 @@ def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], 
     """
     whole = {key for key, *_ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
     kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
-    fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=key)) for at, (key, kind) in enumerate(kinds)]
+    named = {key: key if _names_a_field(key) else f"\ufdd0{at}" for at, key in enumerate(wanted.parts)}
+    odd = [key for key in named if named[key] != key]
+    fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=named[key])) for at, (key, kind) in enumerate(kinds)]
     grades = msgspec.defstruct("Grades", fields, gc=False)
     row: Any = msgspec.defstruct("Row", [("grades", grades)], bases=(GradedRow,), gc=False)
     decoded: Callable[[bytes], GradedRow] = msgspec.json.Decoder(row).decode
 
     def decode(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> GradedRow:
         try:
-            check_utf8(line)  # what is left out is not looked at
-            return decoded(line)
+            if not odd:
+                check_utf8(line)  # what is left out is not looked at
+                return decoded(line)
         except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
-            found: GradedRow = msgspec.convert(loads(number, line), row)
-            return found
+            pass
+        value = loads(number, line)
+        if odd and isinstance(value, dict) and isinstance(value.get("grades"), dict):
+            value = {**value, "grades": {named.get(key, key): each for key, each in value["grades"].items()}}
+        found: GradedRow = msgspec.convert(value, row)
+        return found
 
     return decode
+
+
+def _names_a_field(key: str) -> bool:
+    """Return whether a key can be the name of a struct's field: msgspec refuses quotes and control characters."""
+    return key.isprintable() and '"' not in key and "\\" not in key
 
 
 _BLOCK = 1024

@@ -72,7 +72,7 @@ class InspectLogs(RecordReader):
 
     One sample per sample and epoch: ``id`` its id, ``run`` its epoch, ``model`` the task's. ``recorded`` holds the
     score of each scorer by its name, C as 1, P as 0.5, I and N as 0, of scorers of several values by
-    ``SCORER.NAME``, and ``grades`` what they explain. ``expected.text`` is the target where there is one;
+    ``SCORER.NAME``, and ``explanations`` what they say of it. ``expected.text`` is the target where there is one;
     ``state`` the store; ``usage`` that of all models together, input with what a cache has. Tools are those of the
     first request. A sample that ended in an error is a failed one, one that a limit ended says so in ``ended``.
     """

@@ -177,7 +177,7 @@ def _tools(raws: Any) -> tuple[ToolSpec, ...] | None:
 def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> dict[str, JSON]:
     """Return scores by the names of their scorers, of several values by ``SCORER.NAME``, and what scorers say."""
     found: dict[str, JSON] = {}
-    grades: dict[str, dict[str, JSON]] = {}
+    explained: dict[str, JSON] = {}
     for name, score in scores.items():
         value = as_map(score).get("value")
         several = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else None
@@ -188,9 +188,9 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
             if isinstance(number, float) and not math.isfinite(number):
                 continue  # not scored
             found[key] = each if number is None else number
-            if number is not None:
-                grades[key] = {"score": number, "rationale": said or ""}
-    return {**found, "grades": grades} if any(each["rationale"] for each in grades.values()) else found
+            if said:
+                explained[key] = said
+    return {**found, "explanations": explained} if explained else found
 
 
 def _usage(record: Mapping[str, Any]) -> Usage | None:

@@ -109,6 +109,8 @@ class Recorded(Grader):
             what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
             known = ", ".join(map(str, grades)) or "none"
             return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
+        if self.metric is not None and isinstance(explained := recorded.get("explanations"), Mapping):
+            found = {"score": found, "rationale": explained.get(self.metric)} if _sound(found) else found
         return self._grade(found)
 
     def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:

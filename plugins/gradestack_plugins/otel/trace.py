@@ -182,7 +182,7 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
 def _recorded(events: Iterable[Event]) -> dict[str, Any]:
     """Return the grades that stand in a trace, by name, and what evaluators say of them."""
     found: dict[str, Any] = {}
-    grades: dict[str, Any] = {}
+    explained: dict[str, Any] = {}
     for event in events:
         known = {**as_map(event.body), **event.attributes}
         name, score = known.get("gen_ai.evaluation.name"), as_number(known.get("gen_ai.evaluation.score.value"))
@@ -192,9 +192,6 @@ def _recorded(events: Iterable[Event]) -> dict[str, Any]:
         if score is None and label is None:
             continue
         found[name] = label if score is None else score
-        if score is not None:
-            grades[name] = {
-                "score": score,
-                "rationale": said if isinstance(said, str) else "" if said is None else compact(said),
-            }
-    return {**found, "grades": grades} if any(each["rationale"] for each in grades.values()) else found
+        if said:
+            explained[name] = said if isinstance(said, str) else compact(said)
+    return {**found, "explanations": explained} if explained else found

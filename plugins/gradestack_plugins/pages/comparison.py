@@ -47,7 +47,7 @@ def compared_models(report: Report) -> dict[str, Any] | None:
         return None
     try:
         data = gradestack.compare(report, registry=report.registry).data
-    except (GradestackError, UnicodeEncodeError):  # models that share no task, or a name that is no UTF-8
+    except GradestackError:  # such as models that share no task
         return None
     others = [{"a": models[0], "b": model} for model in models[1:]]
     of_first = zip(data.get("pairs") or [data], others, strict=False)  # the pairs of the first model come first

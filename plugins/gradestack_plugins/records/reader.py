@@ -61,7 +61,7 @@ from gradestack_plugins.records import tables
 Form = Literal["csv", "parquet", "records", "document", "lists", "entries"]
 _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
-_LARGEST_SNIFFED: Final = 16 * 1024 * 1024
+_LARGEST_SNIFFED: Final = 2 * 1024 * 1024
 _SHOWN: Final = 12
 _LONGEST_NAME: Final = 100
 """Characters of a column's name where a file is taken for a table by its first line alone."""
@@ -134,7 +134,8 @@ class Records(StepReader):
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
         if form_of(head) == "entries":
             records = [records]
-        objects = [each for each in map(usual_record, records) if isinstance(each, dict)]
+        said = [each for each in records if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))]
+        objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
         if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
             return 0.0
         found = guess(objects, reader_of)
@@ -422,6 +423,10 @@ def _rows_of(document: Any) -> list[dict[str, Any]]:
         if guess(first, reader_of, fitting=True).holds_answers:
             return [*first, *rows]
     return []
+
+
+def _are_objects(entries: list[Any]) -> bool:
+    return bool(entries) and all(isinstance(each, dict) for each in entries)
 
 
 def _holds_records(document: dict[str, Any]) -> bool:

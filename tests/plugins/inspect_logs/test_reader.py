@@ -60,9 +60,9 @@ def test_scores(tmp_path):
         "label": {"value": "red"},
     }
     recorded = dict(one(tmp_path, scores=scores).recorded)
-    grades = recorded.pop("grades")
+    explained = recorded.pop("explanations")
     assert recorded == {"letter": 0.5, "several.x": 0.25, "several.y": 1.0, "label": "red"}
-    assert grades["letter"] == {"score": 0.5, "rationale": "half"}
+    assert explained == {"letter": "half"}
 
 
 def test_usage_is_that_of_all_models_with_what_a_cache_has(tmp_path):

@@ -202,7 +202,7 @@ def test_grades_in_a_trace_are_recorded(tmp_path):
     }
     event = {"name": "gen_ai.evaluation.result", "attributes": attributes(known)}
     found = one(tmp_path, span("01"), chat("02", events=[event]))
-    assert found.recorded == {"tone": 0.5, "grades": {"tone": {"score": 0.5, "rationale": "curt"}}}
+    assert found.recorded == {"tone": 0.5, "explanations": {"tone": "curt"}}
 
 
 def test_a_trace_of_tempo_has_ids_in_base64(tmp_path):

@@ -23,7 +23,7 @@ from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import SampleView, sample
-from gradestack_plugins.pages.text import natural
+from gradestack_plugins.pages.text import brief, natural
 
 PAGE = "report.md"
 _ROWS = "results.jsonl"
@@ -104,7 +104,7 @@ class MarkdownReporter(Reporter):
         graders = [
             piece
             for grader in view.graders
-            for piece in _pieces(parts, grader, [line for line in declared if line.grader == grader.key])
+            for piece in _pieces(parts, grader, [line for line in declared if brief(line.grader, 80) == grader.key])
         ]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
         panels = [filled for filled in context["panels"] if filled.blocks]

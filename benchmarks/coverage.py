@@ -22,7 +22,7 @@ from functools import partial
 from itertools import product
 
 from gradestack import Estimate, Interval, interval, jackknife
-from gradestack_plugins.statistics.classification import MatrixIntervals
+from gradestack_plugins.statistics.classification import Counted
 
 Ends = tuple[float, float] | None
 Draw = Callable[[random.Random], Ends]
@@ -140,7 +140,7 @@ def macro_f1(sizes: Sequence[int] = TASKS, rare: Sequence[float] = (0.1,)) -> It
                 wrong = labels.replace(gold, "")
                 made = [gold if rng.random() < chance else rng.choice(wrong) for _ in range(runs)]
                 found[tuple(sorted(Counter((gold, each) for each in made).items()))] += 1
-            return both(MatrixIntervals(found, labels, 0.95).macro_f1(labels))
+            return both(Counted(found, labels, 0.95).macro_f1(labels))
 
         yield f"{tasks} x {runs}, {right}, {least}", true, draw
 

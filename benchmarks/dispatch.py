@@ -70,7 +70,7 @@ def ways(graders: Sequence[Grader], samples: list[Sample]) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
     methods = [grader.grade for grader in graders]
     stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
-    block = Graders(stages, (), strict=False)
+    block = Graders(stages, (), {stage.key: () for stage in stages}, watched=0, strict=False)
 
     def plain() -> None:
         for sample in samples:

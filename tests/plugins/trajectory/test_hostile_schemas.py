@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -176,32 +177,22 @@ def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
     assert (row["state"], row["grade"]["reasons"][0]["code"]) == ("skipped", "schema_too_large")
 
 
-GRADER = """
-from pathlib import Path
-
-
-def first(sample):
-    (Path(__file__).parent / "begun").touch()
-    return 1.0
-"""
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
-def test_ctrl_c_is_answered_amid_the_largest_checks(until, tmp_path):
-    """Calls that are just within the limits, for minutes: the second Ctrl-C ends the run with exit 130."""
+def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
+    """Calls that are just within the limits, for minutes: the second Ctrl-C, at the latest, ends the run with exit 130."""
     schema = of_a({"items": {"allOf": [{"type": "string"}] * 100}})
     (tmp_path / "log.jsonl").write_text(logged(schema, *[{"a": [1] * 500}] * 300))
-    (tmp_path / "grader.py").write_text(GRADER)
-    first = 'graders: {first: {kind: "./grader.py:first"}, '
-    (tmp_path / "suite.yaml").write_text(SUITE.replace("graders: {", first))
-    command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--allow-code", "--output", "out"]
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--output", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as run:
         try:
-            until((tmp_path / "begun").exists)
+            with pytest.raises(subprocess.TimeoutExpired):
+                run.wait(5)
             for _ in range(2):
-                with pytest.raises(subprocess.TimeoutExpired):
+                if run.poll() is None:
+                    os.kill(run.pid, signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
                     run.wait(1)
-                os.kill(run.pid, signal.SIGINT)
             assert run.wait(300) == 130
         finally:
             run.kill()

@@ -13,10 +13,10 @@ import pytest
 import gradestack
 from gradestack import Outcome, Sample, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.anthropic_logs.reader import _tools as of_anthropic
 from gradestack_plugins.bfcl.side_files import tools_of as of_bfcl
-from gradestack_plugins.openai_logs.reader import _tool as of_openai
 from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.logs import tools_of
 from gradestack_plugins.tau2_bench.records import _tools as of_tau2
 from gradestack_plugins.trajectory.tool_schema import ToolSchema, violations
 
@@ -175,12 +175,11 @@ def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
     found = [
         tool_spec({"name": "book", "parameters": schema}),
         tool_spec({"type": "function", "function": {"name": "book", "parameters": schema}}),
-        *of_anthropic([{"name": "book", "input_schema": schema}], None),
-        of_openai({"name": "book", "input_schema": schema}),
+        *(tools_of(Conversation(), {"tools": [{"name": "book", "input_schema": schema}]}) or ()),
         *of_bfcl([{"name": "book", "parameters": schema}], texts=False),
         *of_tau2({"book": {"doc": "", "params": schema}}),
     ]
-    assert len(found) == 6
+    assert len(found) == 5
     for tool in found:
         grade = graded(call(), tools=(tool,))
         assert (grade.outcome, grade.counts["unchecked"]) == (Outcome.SKIPPED, 1)

@@ -179,7 +179,7 @@ def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
-    """Calls that are just within the limits, for minutes: the second Ctrl-C, at the latest, ends the run with exit 130."""
+    """Calls just within the limits, for minutes: at the latest the second Ctrl-C ends the run with exit 130."""
     schema = of_a({"items": {"allOf": [{"type": "string"}] * 100}})
     (tmp_path / "log.jsonl").write_text(logged(schema, *[{"a": [1] * 500}] * 300))
     (tmp_path / "suite.yaml").write_text(SUITE)

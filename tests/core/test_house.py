@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_267,
     "core": 20_632,
     "plugins": 41_247,
-    "tests": 49_024,
+    "tests": 49_014,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -73,17 +73,25 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens: ``input`` and ``output``."""
 
 
+def _named(_: Judged, __: Any, path: Path | None) -> None:
+    if path is None:
+        raise ValueError(
+            "`judgements` is missing: the file in which `gradestack judge` keeps what a model says; "
+            "to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`"
+        )
+
+
 @attrs.frozen(kw_only=True)
 class Judged(Grader):
     """Base of graders whose verdict is a model's: :meth:`requests` and :meth:`verdict`, both pure."""
 
-    judgements: Path
+    judgements: Path = attrs.field(default=None, validator=_named)
     """The journal: replies by the key of their request."""
     journal: Journal = attrs.field(init=False, eq=False, repr=False)
 
     @journal.default
     def _journal(self) -> Journal:
-        return Journal(self.judgements)
+        return Journal(self.judgements or Path())
 
     @abc.abstractmethod
     def requests(self, sample: Sample) -> Sequence[Request]:

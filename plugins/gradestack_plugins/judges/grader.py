@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from statistics import median_low
@@ -58,13 +58,61 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
-def _fault(code: str) -> Fault:
+def fault_of(code: str) -> Fault:
+    """Return why there is no verdict, by the code of the reply."""
     known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
     return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
 
 
+def nonce_of(asked: str, data: str) -> str:
+    """Return what marks the ends of data: data cannot hold a hash of themselves."""
+    return hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
+
+
+def delimited(nonce: str, data: str) -> str:
+    """Return data between their marks."""
+    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
+
+
+def reply_text(reply: Reply) -> tuple[str, str | None]:
+    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole."""
+    if reply.refusal or reply.finish in _FINISHES:
+        return "", "refused" if reply.refusal else _FINISHES[reply.finish]
+    text = (reply.content or "").strip()
+    fenced = _FENCE.fullmatch(text)
+    return fenced[1] if fenced else text, None
+
+
 @attrs.frozen(kw_only=True)
-class JudgedByRubric(Judged):
+class LabelledJudge(Judged):
+    """Base of judges that labels of people correct.
+
+    Attributes:
+        labels: Verdicts of people, by id.
+        calibration: ``summary.json`` of another run of this judge, which has labels.
+    """
+
+    aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
+    label: ClassVar[str] = "Mean score by the judge"
+    words: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
+
+    labels: Path | None = None
+    calibration: Path | None = None
+    people: Labels = attrs.field(init=False, eq=False, repr=False)
+
+    def read_people(self, criteria: Collection[str] = ()) -> None:
+        """Read the labels; what cannot be is refused here, where their options stand."""
+        object.__setattr__(self, "people", read_verdicts(self.labels, criteria))
+        read_calibration(self.calibration)
+
+    def for_metric(self, metric: Any) -> Any:
+        """Return an aggregator of its grades that knows whose labels there are."""
+        names = ("labels", "calibration") if isinstance(metric, Calibrated) else ()
+        return attrs.evolve(metric, **{name: getattr(metric, name) or getattr(self, name) for name in names})
+
+
+@attrs.frozen(kw_only=True)
+class JudgedByRubric(LabelledJudge):
     """A model's verdict on each criterion of a rubric.
 
     A criterion is worth 1 for ``pass``, 0 for ``fail``; on a scale from a to b a verdict v is worth (v - a) / (b - a).
@@ -90,16 +138,10 @@ class JudgedByRubric(Judged):
     needs: ClassVar[frozenset[str]] = frozenset(
         {"input", "turns", "calls", "text", "label", "plan", "state", "expected", "model", "run"}
     )
-    aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
-    label: ClassVar[str] = "Mean score by the judge"
-    words: ClassVar[tuple[str, str]] = ("passed by the judge", "not passed by the judge")
 
     rubric: Path
-    labels: Path | None = None
-    calibration: Path | None = None
     content: Rubric = attrs.field(init=False, eq=False, repr=False)
     parts: Mapping[str, Criterion] = attrs.field(init=False, eq=False, repr=False)
-    people: Labels = attrs.field(init=False, eq=False, repr=False)
     asked: str = attrs.field(init=False, eq=False, repr=False)
     """The criteria, as they are sent."""
     schema: Mapping[str, JSON] = attrs.field(init=False, eq=False, repr=False)
@@ -107,8 +149,7 @@ class JudgedByRubric(Judged):
     def __attrs_post_init__(self) -> None:
         try:
             content = read_rubric(self.rubric)
-            people = read_verdicts(self.labels, content.criteria)
-            read_calibration(self.calibration)  # refused here, where its option stands
+            self.read_people(content.criteria)
         except ConfigError as error:
             raise ValueError(str(error)) from error
         given = content.criteria.items()
@@ -119,7 +160,7 @@ class JudgedByRubric(Judged):
             for name, each in parts.items()
         }
         asked, schema = dumps(sent), _schema(parts)
-        known = {"content": content, "parts": parts, "people": people, "asked": asked, "schema": schema}
+        known = {"content": content, "parts": parts, "asked": asked, "schema": schema}
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
@@ -129,18 +170,13 @@ class JudgedByRubric(Judged):
         judge = self.content.judge
         return Endpoint(**{name: getattr(judge, name) for name in Endpoint.__struct_fields__})
 
-    def for_metric(self, metric: Any) -> Any:
-        """Return an aggregator of its grades that knows whose labels there are."""
-        names = ("labels", "calibration") if isinstance(metric, Calibrated) else ()
-        return attrs.evolve(metric, **{name: getattr(metric, name) or getattr(self, name) for name in names})
-
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
         content, judge = self.content, self.content.judge
         data, nonce, check = self._data(sample)
         system = _SYSTEM.format(nonce=nonce, check=check, schema=dumps(self.schema))
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
-        user = f"Criteria:\n{self.asked}{expected}\n<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
+        user = f"Criteria:\n{self.asked}{expected}\n{delimited(nonce, data)}"
         user += "The data have ended. Judge them by the criteria above."
         request = Request(
             model=judge.model,
@@ -156,7 +192,7 @@ class JudgedByRubric(Judged):
         data, half = visible(dumps(shown_run(sample, self.content.show))), self.content.max_chars // 2
         if len(data) > self.content.max_chars:
             data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
-        nonce = hashlib.sha256((self.asked + data).encode()).hexdigest()[:16]
+        nonce = nonce_of(self.asked, data)
         return data, nonce, hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
 
     @override
@@ -169,13 +205,13 @@ class JudgedByRubric(Judged):
         read = [({}, "not_judged") if reply is None else self._read(reply, check) for reply in replies]
         votes: list[Verdicts] = [verdicts for verdicts, code in read if code is None]
         if 2 * len(votes) <= len(replies):
-            return failed(_fault(Counter(code for _, code in read if code).most_common(1)[0][0]))
+            return failed(fault_of(Counter(code for _, code in read if code).most_common(1)[0][0]))
         items = tuple([self._item(sample, name, each, votes) for name, each in self.parts.items()])
         alone = [{name: _value(each, vote[name].verdict) for name, each in self.parts.items()} for vote in votes]
         counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in alone)}
         values = {item.id: item.score for item in items}
         if None in values.values():
-            return replace(failed(_fault("unclear")), items=items, counts=counts)
+            return replace(failed(fault_of("unclear")), items=items, counts=counts)
         score, passed = self._judged(values)
         return Grade(
             score=score,
@@ -198,7 +234,7 @@ class JudgedByRubric(Judged):
         about: dict[str, Any] = {"label": str(chosen), "gold": verdict_of_people(self.people, sample, name)}
         about["score"] = _value(criterion, chosen)
         if about["score"] is None:
-            about |= {"outcome": Outcome.FAILED, "fault": _fault("unclear")}
+            about |= {"outcome": Outcome.FAILED, "fault": fault_of("unclear")}
         return Item(id=name, metadata={"reason": reason}, **about)
 
     def _judged(self, values: Mapping[str, float | None]) -> tuple[float, bool]:
@@ -211,13 +247,12 @@ class JudgedByRubric(Judged):
 
     def _read(self, reply: Reply, check: str) -> tuple[Verdicts, str | None]:
         """Return the verdicts of a reply, or the code of why it has none."""
-        if reply.refusal or reply.finish in _FINISHES:
-            return {}, "refused" if reply.refusal else _FINISHES[reply.finish]
-        text = (reply.content or "").strip()
-        fenced = _FENCE.fullmatch(text)
+        text, code = reply_text(reply)
+        if code is not None:
+            return {}, code
         decoder = _decoder(tuple([(name, each.scale) for name, each in self.parts.items()]))
         try:
-            data = decoder.decode(fenced[1] if fenced else text)
+            data = decoder.decode(text)
         except (ValueError, RecursionError):  # msgspec's own is a ValueError
             return {}, "malformed"
         found = dict(zip(self.parts, msgspec.structs.astuple(data.criteria), strict=True))

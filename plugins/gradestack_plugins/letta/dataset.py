@@ -146,7 +146,7 @@ class LettaDataset(RecordReader):
     ``input`` (or ``prompt``) is required: a text, or a list of texts, one per user turn. ``ground_truth`` is a text or
     a list of texts, one per turn; ``documented`` also takes any other JSON value as its JSON text, ``upstream`` refuses
     it, and refuses a list for an input that is none. ``agent_args``, ``rubric_vars`` and ``extra_vars`` must be
-    objects; nothing is graded by them. ``metadata`` and ``tags`` become facets.
+    objects. ``metadata``, ``tags`` and ``rubric_vars``, which only a model judge's prompt takes, become facets.
 
     The id is the row's number, counted from 0; ``documented`` prefers ``sample_id`` or ``id`` where a row has one
     (letta-evals does from 0.17 on).

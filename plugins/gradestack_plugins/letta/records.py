@@ -134,7 +134,7 @@ def _returned(raw: Any) -> tuple[Message, bool]:
 
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
-"""Objects of variables, which may also stand under ``metadata``; they are no facets."""
+"""Objects of variables, which may also stand under ``metadata``; a prompt's are kept as one facet, others are none."""
 
 
 def as_text(value: JSON) -> str:
@@ -164,11 +164,17 @@ def expectation(truth: str | tuple[str, ...] | None) -> Expectation:
 
 
 def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``."""
+    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``.
+
+    ``rubric_vars``, texts that a model judge's prompt takes, is kept beside them.
+    """
     metadata = record.get("metadata")
     found = dict(metadata) if isinstance(metadata, dict) else {}
+    variables = record.get("rubric_vars") or found.get("rubric_vars")
     for name in VARIABLES:
         found.pop(name, None)
+    if variables and isinstance(variables, dict):
+        found["rubric_vars"] = variables
     if (tags := record.get("tags")) is not None:
         found["tags"] = tags
     return found

@@ -16,13 +16,13 @@ _GRADERS = {
     "label": ("labels:Label", "The predicted label, or name of a tool, equals the expected one"),
     "tool": ("texts:Tool", "The letta-evals form: `function` names one of the text graders"),
     "python_function": ("python_function:PythonFunction", "A function of a Python file, only with --allow-code"),
-    "rubric": ("judges:Rubric", "A model judge, refused with what to do instead"),
-    "model_judge": ("judges:ModelJudge", "As rubric"),
 }
 
 
 _JUDGES: tuple[tuple[Kind, str, str, str], ...] = (
     ("grader", "judged", "grader:JudgedByRubric", "A model's verdict on each criterion of a rubric, from the record"),
+    ("grader", "rubric", "letta:LettaJudge", "A model's score by a rubric, as letta-evals suites write it"),
+    ("grader", "model_judge", "letta:LettaJudge", "The name of rubric in letta-evals from 0.5 on"),
     ("aggregator", "calibrated", "calibrated:Calibrated", "The judge's pass rate, corrected by labels of people"),
     ("command", "judge", "commands:judge", "Ask a model for the verdicts on a suite or files that are not on record."),
     ("command", "judgements", "commands:judgements", "Merge journals of judgements."),

@@ -61,7 +61,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def usual(question, task, check=None):
-    """Return a reply of the form that is asked for."""
+    """Return a reply of the form that is asked for: verdicts on criteria, or a score by a rubric of letta-evals."""
+    if "Criteria:" not in question["messages"][-1]["content"]:
+        return json.dumps({"rationale": task, "score": 1 if verdict_of(task, "rubric") == "pass" else 0.25})
     check = check or question["messages"][0]["content"][-8:]
     asked = json.loads(question["messages"][-1]["content"].split("Criteria:\n")[1].split("\n")[0])
     criteria = {name: {"reason": f"{task} {name}", "verdict": verdict_of(task, name)} for name in asked}

@@ -166,6 +166,29 @@ def test_session(case, command, place):
     assert "sk-written" not in everything
 
 
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_model_judges_of_letta_suites(profile, command, place):
+    """Every reply is read as the profile says; a model that broke down is failed, or 0.0 where letta-evals has that."""
+    cases = data(__file__, "letta.yaml")
+    write_samples(place / "data.jsonl", len(cases))
+    options = "{kind: rubric, prompt: Is it good, judgements: J.jsonl}"
+    (place / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\nprofile: {profile}\ngraders: {{q: {options}}}\n")
+
+    def answer(_, __, task, ___):
+        case = cases[int(task[1:])]
+        return 200, completion(case["content"], case.get("finish", "stop"), **case.get("message", {}))
+
+    with serving(answer) as server:
+        said = command("judge s.yaml --repairs 0 --base-url URL --api-key-env JUDGE_KEY", server)
+    assert said[0] == command("run s.yaml -o out --engine serial")[0] == 0, said
+    for case, grade in zip(cases, rows(place).values(), strict=True):
+        found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
+        assert found == case[profile], case["what"]
+        if profile == "upstream" and "error" in case:
+            assert grade["rationale"] == f"Error during grading: {grade['metadata']['error']}"
+            assert case["error"] in grade["rationale"]
+
+
 LINE = [
     sys.executable,
     "-m",

@@ -246,13 +246,3 @@ def test_a_raising_function_is_a_failed_grade(tmp_path, functions):
     assert done.returncode == 3, done.stderr
     rows = (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
     assert '"message":"no idea (graders.py:23)","type":"RuntimeError"' in rows
-
-
-def test_a_suite_with_a_model_judge_is_refused(tmp_path):
-    """The real command line refuses a rubric with exit code 2 and the advice, naming the grader's place."""
-    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
-    suite = "target: {paths: [runs.jsonl]}\ngraders:\n  quality: {kind: rubric, prompt: Is it good, model: m}\n"
-    refused = run(suite, tmp_path)
-    assert refused.returncode == 2
-    assert "graders.quality" in refused.stderr
-    assert "kind: recorded" in refused.stderr

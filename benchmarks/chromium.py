@@ -97,7 +97,7 @@ class Tab:
         self.wait(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(url)})")
 
     def visit(self, url: str, **window: Any) -> None:
-        """Open a page afresh in a window as :meth:`emulate` sets it."""
+        """Open a page afresh in a window as ``emulate`` sets it."""
         self.emulate(**window)
         self.open("about:blank")
         self.open(url)

@@ -79,7 +79,7 @@ class Table:
         return "\n".join([head, *rows, "", *self.notes])
 
     def json(self) -> dict[str, Any]:
-        """Return the table as :func:`table_of` takes it."""
+        """Return the table as ``table_of`` takes it."""
         return dataclasses.asdict(self)
 
 

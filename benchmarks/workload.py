@@ -4,7 +4,7 @@
 
 A record is one run of a task: about 1.5 KB, three tools in OpenAI's form out of a pool of several hundred, one to
 three expected calls with their arguments as objects, and the calls made with their arguments as JSON text. About 65 %
-of the runs are right; the others are wrong in one of the ways of :data:`WRONG`. ``--wrong 80`` gives the recording of a
+of the runs are right; the others are wrong in one of the ways of ``WRONG``. ``--wrong 80`` gives the recording of a
 weak model: 80 % are wrong, in the same ways and proportions.
 
 All runs of a task share its request, its expected calls (of different tools) and these tools. The other tools, and the
@@ -257,13 +257,13 @@ def _predicted(number: int, made: Sequence[tuple[str, str]]) -> str:
 def records(
     number: int, seed: int = SEED, *, tasks: int = TASKS, leave_out: Sequence[str] = (), wrong: int = USUALLY_WRONG
 ) -> Iterator[tuple[str, str]]:
-    """Yield (line, kind) of each record; kind is "right" or a key of :data:`WRONG`.
+    """Yield (line, kind) of each record; kind is "right" or a key of ``WRONG``.
 
     Args:
         number: How many.
         seed: Decides everything else.
         tasks: Number of tasks whose runs the records are; 0 makes every record a task of its own.
-        leave_out: Keys of :data:`WRONG`; records of these kinds are right instead.
+        leave_out: Keys of ``WRONG``; records of these kinds are right instead.
         wrong: Percent of the records that are wrong.
     """
     pool = tool_pool(seed)
@@ -291,7 +291,7 @@ def records(
 
 
 def write(path: Path, number: int, seed: int = SEED, **options: Any) -> dict[str, int]:
-    """Write a recording, with the options of :func:`records`, and return how many records of each kind it has."""
+    """Write a recording, with the options of ``records``, and return how many records of each kind it has."""
     kinds = dict.fromkeys((RIGHT, *WRONG), 0)
     with path.open("w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
         for line, kind in records(number, seed, **options):

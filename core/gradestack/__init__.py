@@ -5,8 +5,8 @@
 >>> report = gradestack.grade_files(["results.json"])  # doctest: +SKIP
 >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
 
-The one import root, for users and authors of plugins; beside it :mod:`gradestack.testing` and
-:mod:`gradestack.jsonio`. Names are imported on first use: ``--help`` shall not pay for them. Types: ``__init__.pyi``.
+The one import root, for users and authors of plugins; beside it ``gradestack.testing`` and
+``gradestack.jsonio``. Names are imported on first use: ``--help`` shall not pay for them. Types: ``__init__.pyi``.
 """
 
 from gradestack._version import __version__

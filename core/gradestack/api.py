@@ -92,7 +92,7 @@ class Reader(Contract):
     """Turns result files of one format into samples. Lazy: holds one record at a time.
 
     Attributes:
-        provides: Fields of :class:`Sample` the format fills (beyond ``id``).
+        provides: Fields of ``Sample`` the format fills (beyond ``id``).
         stack: Name of the metric stack used when the user names none.
         duplicates: The format's habit for two records of the same (id, model, run).
         takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel joins by id.
@@ -122,7 +122,7 @@ class Reader(Contract):
         return 0.0
 
     def index(self, inputs: Inputs) -> Any:
-        """Read side files once, before sharding; the result is picklable and passed to every :meth:`read`."""
+        """Read side files once, before sharding; the result is picklable and passed to every ``read``."""
         return None
 
     @abc.abstractmethod
@@ -135,10 +135,10 @@ class Reader(Contract):
 
     @abc.abstractmethod
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
+        """Yield the samples of one shard in file order; a broken record is yielded as ``BadRecord``."""
 
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
-        """Yield what :meth:`read` yields in lists of any length: a format read faster in blocks overrides this."""
+        """Yield what ``read`` yields in lists of any length: a format read faster in blocks overrides this."""
         for record in self.read(shard, index):
             yield [record]
 
@@ -151,7 +151,7 @@ class Grader(Contract):
     """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
     Attributes:
-        needs: Fields of :class:`Sample` it reads (``id``, ``status`` and ``error`` are always allowed).
+        needs: Fields of ``Sample`` it reads (``id``, ``status`` and ``error`` are always allowed).
         requires: Those of them without which it cannot work at all: a reader that does not provide one is refused
             before any data is read.
         handles: Sample states it wants to judge itself. For the others the kernel writes a failed or missing grade.
@@ -165,8 +165,8 @@ class Grader(Contract):
         better: Whether a higher or a lower score is better, or neither.
         score_unit: Unit of its score.
         words: Of its verdict: a sample that passes, and one that does not.
-        sums: Names of the :attr:`Grade.numbers` its grades have.
-        native: Class of the :attr:`Sample.native` it reads by :func:`gradestack.native_of`; rows then hold it.
+        sums: Names of the ``Grade.numbers`` its grades have.
+        native: Class of the ``Sample.native`` it reads by ``gradestack.native_of``; rows then hold it.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -200,9 +200,9 @@ class Grader(Contract):
     def explain(self, sample: Sample, grade: Grade) -> Grade:
         """Return a grade this grader gave the sample with its items, reasons, rationale and metadata.
 
-        Asked only where a row, a native file or a figure shows them, so that :meth:`grade` may do without; one that
+        Asked only where a row, a native file or a figure shows them, so that ``grade`` may do without; one that
         gives everything at once needs no such method. Outcome, score, verdict, labels, counts and parts stay as they
-        are; :attr:`Grade.numbers` is what figures need of the items meanwhile.
+        are; ``Grade.numbers`` is what figures need of the items meanwhile.
         """
         return grade
 
@@ -294,17 +294,17 @@ def misdeclared(aggregator: Any) -> str | None:
 class Aggregator(Contract):
     """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
 
-    A figure with an interval is made by three small pure functions: :meth:`numbers` says what one grade adds, the
-    kernel sums it by task, :meth:`of_task` may turn a task's sums into what the task adds, :meth:`estimate` makes
+    A figure with an interval is made by three small pure functions: ``numbers`` says what one grade adds, the
+    kernel sums it by task, ``of_task`` may turn a task's sums into what the task adds, ``estimate`` makes
     figures of sums over tasks. The kernel calls it for all tasks and for all but each one; the same per model. What is
-    no function of sums (quantiles, lists, agreement) is :meth:`compute`, instead or beside.
+    no function of sums (quantiles, lists, agreement) is ``compute``, instead or beside.
 
     Attributes:
         figures: What its figures mean; one that is not declared has no direction and no interval.
-        needs: Parts of a grade that :meth:`numbers` reads beyond outcome, score, verdict, labels, counts and parts:
+        needs: Parts of a grade that ``numbers`` reads beyond outcome, score, verdict, labels, counts and parts:
             ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
-        sums: Names among :attr:`Grade.numbers` that :meth:`numbers` reads in place of items, of graders that have them.
-        keeps: The same as ``needs`` for :meth:`compute`.
+        sums: Names among ``Grade.numbers`` that ``numbers`` reads in place of items, of graders that have them.
+        keeps: The same as ``needs`` for ``compute``.
         pooled: Whether estimates are also made over several models, beside those of each.
     """
 
@@ -325,7 +325,7 @@ class Aggregator(Contract):
         return None
 
     def whole(self, grades: Grades) -> Numbers:
-        """Return what :meth:`of_task` has to know of all grades of a model; it finds it among a task's sums."""
+        """Return what ``of_task`` has to know of all grades of a model; it finds it among a task's sums."""
         return {}
 
     def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
@@ -380,7 +380,7 @@ class Exporter(Contract):
 
 
 class GraderSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One grader's share of an :class:`ExportSummary`."""
+    """One grader's share of an ``ExportSummary``."""
 
     key: str
     """Its key in the suite."""

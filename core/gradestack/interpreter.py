@@ -163,7 +163,7 @@ def ticking(seconds: float, tick: Callable[..., None]) -> Iterator[None]:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise :class:`TimedOut` in what is :func:`under_way` for longer, where code can be cut."""
+    """Raise ``TimedOut`` in what is ``under_way`` for longer, where code can be cut."""
     if seconds is None:
         yield
         return

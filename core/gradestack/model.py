@@ -1,7 +1,7 @@
 """What a recorded run looks like to graders, and what graders say about it.
 
-Everything here is plain frozen data. Readers build :class:`Sample` objects from result files, graders turn each into a
-:class:`Grade`, aggregators see only :class:`Key` and :class:`Grade`.
+Everything here is plain frozen data. Readers build ``Sample`` objects from result files, graders turn each into a
+``Grade``, aggregators see only ``Key`` and ``Grade``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 JSON = Any
-"""A value as :func:`json.loads` returns it."""
+"""A value as ``json.loads`` returns it."""
 
 
 class Outcome(enum.StrEnum):
@@ -392,7 +392,7 @@ LARGEST_SCORE = 1e100
 def check_grade(grade: Grade) -> str | None:
     """Return what is wrong with a grade's numbers and labels, or None when it obeys the contract.
 
-    A graded outcome has a finite score of at most :data:`LARGEST_SCORE` in magnitude, and a verdict or None; any other
+    A graded outcome has a finite score of at most ``LARGEST_SCORE`` in magnitude, and a verdict or None; any other
     has no score. Parts are finite or None, counts finite, labels text or None.
     """
     score = grade.score

@@ -93,7 +93,7 @@ def run(
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
-        progress: Called, often, with a :class:`~gradestack.Progress`.
+        progress: Called, often, with a ``Progress``.
         say: Called with what people should know about an unfinished run that was found.
 
     Returns:
@@ -104,7 +104,7 @@ def run(
         DataError: No record could be read.
         PluginError: A plugin it uses is broken.
 
-    Example:
+    Examples:
         >>> report = gradestack.run("suite.yaml", output="out")  # doctest: +SKIP
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
@@ -138,7 +138,7 @@ def load_suite(
     workers: int | None = None,
     registry: Registry | None = None,
 ) -> Suite:
-    """Return a suite, checked and resolved, without running it; the options are those of :func:`run`.
+    """Return a suite, checked and resolved, without running it; the options are those of ``run``.
 
     Raises:
         ConfigError: Everything that is wrong, each with file, line and path.
@@ -209,7 +209,7 @@ def grade_files(
     ``{"id": PLACE}`` alone is for any reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of
     the first question and the tools. ``records`` is the path to the list of records in one JSON document.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
-    other options are those of :func:`run`.
+    other options are those of ``run``.
 
     Raises:
         ConfigError: Options or output that cannot be honoured.
@@ -316,7 +316,7 @@ def grade(
     """Grade samples held in memory (or made one by one) and return the report.
 
     Args:
-        samples: :class:`~gradestack.Sample` objects, or mappings in the form of the ``jsonl`` format
+        samples: ``Sample`` objects, or mappings in the form of the ``jsonl`` format
             (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars or pyarrow), which
             is read as the reader ``records`` reads a table.
         graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
@@ -342,7 +342,7 @@ def grade(
         DataError: There was no sample.
         PluginError: A plugin in use is broken.
 
-    Example:
+    Examples:
         >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.75
@@ -399,7 +399,7 @@ def stream(
     Args:
         data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
             several of one format.
-        graders: As for :func:`grade`.
+        graders: As for ``grade``.
         profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
         reader: Name of the files' format; default: recognised.
         dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
@@ -416,7 +416,7 @@ def stream(
         DataError: An input that cannot be read, or holds no sample.
         PluginError: A plugin in use is broken.
 
-    Example:
+    Examples:
         >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
         ...     print(sample.id, grades["tau_partial"].score)
     """
@@ -473,7 +473,7 @@ def figures(
     Args:
         metrics: Aggregators by key: ``{"mean": {}}``, ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a
             kind the key is one.
-        rows: Task, run, model and :class:`~gradestack.Grade` (or a score) of every sample, as tuples or as mappings
+        rows: Task, run, model and ``Grade`` (or a score) of every sample, as tuples or as mappings
             with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task, and
             ``facets``; run and model may be None.
         profile: Inherited by the aggregators.
@@ -485,7 +485,7 @@ def figures(
     Raises:
         ConfigError: An unknown aggregator or option, or a row that is none.
 
-    Example:
+    Examples:
         >>> from gradestack import figures
         >>> rows = [("a", 0, None, 1.0), ("b", 0, None, 0.0)]
         >>> figures({"mean": {}}, rows)["mean"]["mean"]

@@ -64,7 +64,7 @@ def compare(
         DataError: A run cannot be read or keeps no rows, or the runs cannot be compared.
         PluginError: The aggregator of a figure raises.
 
-    Example:
+    Examples:
         >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4 trials each)'
     """

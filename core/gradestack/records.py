@@ -54,7 +54,7 @@ def _readable(file: Input) -> Iterator[None]:
 def read_records(
     file: Input, part: Range | None = None, layout: Layout = "either", decode: Callable[[bytes], Any] = loads
 ) -> Iterator[Element]:
-    """Yield what :func:`gradestack.jsonio.iter_records` yields of an input.
+    """Yield what ``gradestack.jsonio.iter_records`` yields of an input.
 
     Raises:
         DataError: It cannot be read, or holds no list where the layout is ``list``.
@@ -70,10 +70,10 @@ def _check_ids(_: Any, __: Any, place: str | None) -> None:
 
 @attrs.frozen(kw_only=True)
 class RecordReader(Reader):
-    """Base of readers of JSON Lines or of a JSON list; a format names its ``keys`` and writes :meth:`sample_of`.
+    """Base of readers of JSON Lines or of a JSON list; a format names its ``keys`` and writes ``sample_of``.
 
     Files are cut into shards between two records, records are numbered (file, line, ordinal) and read one at a time. A
-    record that is not JSON, or that no sample can be made of, is yielded as :class:`BadRecord`, and reading goes on.
+    record that is not JSON, or that no sample can be made of, is yielded as ``BadRecord``, and reading goes on.
 
     Attributes:
         layout: ``lines``, ``list``, or ``either``: whichever a file begins as.
@@ -122,7 +122,7 @@ class RecordReader(Reader):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that a file is of this format, from its first records; see :meth:`recognised`."""
+        """Return how sure it is that a file is of this format, from its first records; see ``recognised``."""
         return cls.recognised(path, head) or 0.0
 
     @classmethod
@@ -194,7 +194,7 @@ class RecordReader(Reader):
     def samples(
         self, shard: Shard, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], file: Input | None = None
     ) -> Iterator[Sample | BadRecord]:
-        """Yield what ``samples_of`` makes of every record of a shard, where that is more than :meth:`sample_of`.
+        """Yield what ``samples_of`` makes of every record of a shard, where that is more than ``sample_of``.
 
         Args:
             shard: The shard.

@@ -29,7 +29,7 @@ def gradestack_components() -> Iterable[Component]:
     """Return the components this plugin offers, without importing their classes.
 
     Called once for every installed plugin, whether the suite uses it or not, so it must be cheap: a tuple of
-    :class:`gradestack.Component` records. Results of all plugins are collected; none stops the others.
+    ``gradestack.Component`` records. Results of all plugins are collected; none stops the others.
 
     Returns:
         Components; an empty iterable is fine.
@@ -77,7 +77,7 @@ class Plugin(NamedTuple):
 
 
 class Registry:
-    """Everything discovered at one time. Build one with :func:`discover`; there is no global one."""
+    """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)

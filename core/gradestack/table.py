@@ -35,7 +35,7 @@ _MSGPACK, _JSON = b"m", b"j"
 
 
 class Place(Protocol):
-    """What the table holds of a sample: :class:`~gradestack.Key` and :class:`~gradestack.Sample` have it."""
+    """What the table holds of a sample: ``Key`` and ``Sample`` have it."""
 
     @property
     def id(self) -> str: ...  # noqa: D102
@@ -369,7 +369,7 @@ class Table:
         """Add the columns of the next shard.
 
         Args:
-            data: What :meth:`Columns.to_bytes` returned.
+            data: What ``Columns.to_bytes`` returned.
             name: Of its input.
         """
         if not self.inputs or self.inputs[-1][0] != name:

@@ -1,7 +1,7 @@
 """The command of the documentation's examples, run by a process that has everything loaded: it forks for each.
 
 Starting Python and importing what a run needs takes longer than most examples; the words, the exit code and the files
-are those of the command as it is installed. ``python warm.py SOCKET`` serves; :func:`install` writes the ``gradestack``
+are those of the command as it is installed. ``python warm.py SOCKET`` serves; ``install`` writes the ``gradestack``
 that asks it.
 """
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
-"""Read by :func:`main` from the arguments, so that it works in any place."""
+"""Read by ``main`` from the arguments, so that it works in any place."""
 
 _remote_option = click.option(
     "--allow-remote", is_flag=True, help="Open URLs that the suite names. Only if you trust it."

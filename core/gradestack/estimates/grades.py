@@ -124,7 +124,7 @@ class Grades:
         return found
 
     def to_pandas(self) -> Any:
-        """Return :meth:`columns` as a pandas DataFrame.
+        """Return ``columns`` as a pandas DataFrame.
 
         Raises:
             ConfigError: pandas is not installed.
@@ -132,7 +132,7 @@ class Grades:
         return _library("pandas").DataFrame(self.columns())
 
     def to_arrow(self) -> Any:
-        """Return :meth:`columns` as a pyarrow Table.
+        """Return ``columns`` as a pyarrow Table.
 
         Raises:
             ConfigError: pyarrow is not installed.

@@ -209,7 +209,7 @@ def interval(
 def ends(
     value: float, stderr: float, clusters: int, *, confidence: float = 0.95, share: bool = True
 ) -> tuple[float, float, str]:
-    """Return both ends of :func:`interval` of what is no amount, and the method; for two tasks and more."""
+    """Return both ends of ``interval`` of what is no amount, and the method; for two tasks and more."""
     q = t_quantile((1 + confidence) / 2, clusters - 1)
     if not share or not 0 <= value <= 1:
         return value - q * stderr, value + q * stderr, "t"

@@ -153,12 +153,12 @@ class TaskSums:
 
     @cached_property
     def units(self) -> tuple[int, ...]:
-        """How many units of :attr:`whole` are 1, of each number."""
+        """How many units of ``whole`` are 1, of each number."""
         return tuple([self._packing.whole(name, ())[1] or 1 for name in self.names])
 
     @cached_property
     def whole(self) -> tuple[Counter[WholeCell], dict[str, Counter[WholeCell]]]:
-        """How many tasks have which sums, over all models and of each model, exact: in :attr:`units`."""
+        """How many tasks have which sums, over all models and of each model, exact: in ``units``."""
         return self._cells(lambda name, sums: self._packing.whole(name, sums)[0])
 
     @cached_property

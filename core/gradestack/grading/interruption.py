@@ -16,7 +16,7 @@ HELD_BACK: list[Callable[[], None]] = []
 class Interruption:
     """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
 
-    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside :meth:`held`:
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside ``held``:
     what is being finished then is short and must be finished. Does nothing outside the main thread, or where the caller
     handles the signal itself.
     """

@@ -253,7 +253,7 @@ def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
 
 
 def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples and of what is :func:`known_of` its model."""
+    """Return what a task adds, made of the sums of its samples and of what is ``known_of`` its model."""
     if type(aggregator).of_task is Aggregator.of_task:
         return numbers
     sums = {**known, **dict(numbers)}

@@ -42,7 +42,7 @@ def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
 
 
 def separated(reader: Reader, inputs: Inputs, shards: Sequence[Shard], index: Any) -> Any:
-    """Return an index, as :class:`Separated` where an id stands for several tasks.
+    """Return an index, as ``Separated`` where an id stands for several tasks.
 
     An id stands for one task where its questions and expectations are the same in all inputs, as far as they are known.
     Questions that differ between the runs of one input, as those of simulated users do, say nothing. With a dataset, an

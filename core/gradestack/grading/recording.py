@@ -1,6 +1,6 @@
 """The seam between grading and whatever keeps its results: a directory, memory, or the caller.
 
-It has two halves. :class:`Pieces` travels with the worker and takes what one shard writes; a :class:`Recorder` stays
+It has two halves. ``Pieces`` travels with the worker and takes what one shard writes; a ``Recorder`` stays
 with the run and takes finished shards, in order.
 """
 
@@ -30,7 +30,7 @@ class Piece(Protocol):
     """Takes what one shard writes."""
 
     def recorded(self, samples: Sequence[Sample]) -> Any:
-        """Return what :meth:`add_rows` needs of a block before graders see it, who may change it."""
+        """Return what ``add_rows`` needs of a block before graders see it, who may change it."""
 
     def add_rows(
         self,

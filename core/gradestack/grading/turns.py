@@ -13,7 +13,7 @@ def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple
     """Return a grader's grade and the submission it judged (None for graders that take none).
 
     Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
-    graded turn by turn, see :func:`_per_turn`. In ``upstream``, text graders judge failed runs too (what they said,
+    graded turn by turn, see ``_per_turn``. In ``upstream``, text graders judge failed runs too (what they said,
     mostly nothing), as letta-evals does when it re-grades a recording.
     """
     regrade = stage.extractor is not None and stage.profile == "upstream" and sample.status is Status.FAILED

@@ -24,7 +24,7 @@ WATCHED = 256
 def watched_of(shard: Shard) -> int:
     """Return how many samples of a shard are watched: of each half as many as of the one before, and one at least.
 
-    So the first :data:`WATCHED` of the run are, whatever engine works on its shards and in which order.
+    So the first ``WATCHED`` of the run are, whatever engine works on its shards and in which order.
     """
     return max(1, WATCHED >> shard.ordinal)
 

@@ -47,10 +47,10 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
 
 
 def read_regular(path: Path) -> bytes:
-    """Return what a file holds; of one above ``limits.record_bytes`` what :func:`.loads` refuses with the reason.
+    """Return what a file holds; of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
 
     Raises:
-        OSError: As of :func:`open_regular`.
+        OSError: As of ``open_regular``.
     """
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -150,7 +150,7 @@ def _skip(file: IO[bytes]) -> bool:
 
 
 def whole_line(file: IO[bytes]) -> bytes:
-    """Return the next line, b"" at the end of the file, what :func:`.loads` refuses for one above the limit.
+    """Return the next line, b"" at the end of the file, what ``loads`` refuses for one above the limit.
 
     Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into: so
     the end of a long line is looked for first.
@@ -173,9 +173,9 @@ def line_blocks(
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of a line.
 
-    Lines come without their ends, blank ones too, about :data:`_BLOCK` bytes together. A byte-order mark is removed.
+    Lines come without their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order mark is removed.
     Lines added to the file behind the range are not looked at. In place of a line above ``limits.record_bytes`` there
-    is one that :func:`.loads` refuses with the reason.
+    is one that ``loads`` refuses with the reason.
 
     Raises:
         DataError: The file is compressed, or of another encoding than UTF-8.
@@ -210,7 +210,7 @@ def line_blocks(
 
 
 def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:
-    """Yield the non-blank lines of a range; see :func:`line_blocks`."""
+    """Yield the non-blank lines of a range; see ``line_blocks``."""
     for number, lines in line_blocks(path, start, end, first_line):
         lines.reverse()
         for at in range(len(lines)):

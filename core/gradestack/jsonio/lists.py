@@ -1,7 +1,7 @@
 """JSON lists in files: their elements one at a time, and ranges of elements that can be read independently.
 
 Why not an event parser (ijson and the like): its C backend turns a lone surrogate into "?" without a word and refuses
-NaN, Infinity and integers over 64 bits, all of which :mod:`json` reads and recorded runs contain. msgspec finds where a
+NaN, Infinity and integers over 64 bits, all of which ``json`` reads and recorded runs contain. msgspec finds where a
 value ends without building anything, in whatever it refuses the brackets are counted, and each value is decoded alone.
 """
 
@@ -296,7 +296,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
 
     Args:
         path: The file.
-        part: One of :func:`list_ranges`; the elements of all of them, in order, are those of the file.
+        part: One of ``list_ranges``; the elements of all of them, in order, are those of the file.
 
     Raises:
         DataError: The file is empty, no UTF-8 text, or does not hold a list.
@@ -361,10 +361,10 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     """Line number (one-based) of its first byte."""
     ranges: tuple[Range, ...] | None = None
-    """Of a list, its elements in ranges for :func:`.iter_list`, none of an empty one; None of what is no list."""
+    """Of a list, its elements in ranges for ``iter_list``, none of an empty one; None of what is no list."""
 
     def read(self, path: Path) -> bytes:
-        """Return the text of its value; what :func:`.loads` refuses for one above the limit."""
+        """Return the text of its value; what ``loads`` refuses for one above the limit."""
         with path.open("rb") as file:
             size = (file.seek(0, os.SEEK_END) if self.end is None else self.end) - self.start
             file.seek(self.start)

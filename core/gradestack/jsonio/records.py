@@ -51,9 +51,9 @@ def iter_records(
 
     Args:
         path: The file.
-        part: One of :func:`record_ranges`.
+        part: One of ``record_ranges``.
         layout: How its records lie.
-        decode: What makes a value of a line, or raises :class:`JsonProblem`.
+        decode: What makes a value of a line, or raises ``JsonProblem``.
 
     Raises:
         DataError: It holds no list where the layout is ``list``.
@@ -140,7 +140,7 @@ class Beginnings:
             self.__dict__.clear()
 
     def records(self, path: Path, count: int, layout: Layout) -> Sequence[tuple[Element, bytes]]:
-        """Return what :func:`first_records` yields of the first 16 MB of a file."""
+        """Return what ``first_records`` yields of the first 16 MB of a file."""
         about = path.stat()
         state = (path, about.st_size, about.st_mtime_ns)
         if self._state != state:

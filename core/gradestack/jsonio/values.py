@@ -102,7 +102,7 @@ def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
 
 
 def standard_loads(text: str | bytes) -> Any:
-    """Return what :func:`json.loads` returns.
+    """Return what ``json.loads`` returns.
 
     Raises:
         RecursionError: It is nested too deeply, in front of what is no JSON if there is any.
@@ -151,7 +151,7 @@ _LONG = 1 << 18
 
 
 def loads(text: str | bytes) -> Any:
-    """Return the value :func:`json.loads` returns.
+    """Return the value ``json.loads`` returns.
 
     msgspec decodes what it can: it accepts less (no NaN, no lone surrogates, no number beyond a float), and what
     it accepts has the same value. Everything else is the standard library's.
@@ -181,7 +181,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def loads_long(text: bytes) -> Any:
-    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object."""
+    """Return what ``loads`` returns; of a long text with less memory: equal long texts in it are one object."""
     if len(text) > _LONG:
         with contextlib.suppress(ValueError, RecursionError):  # the other way decides
             return _shared(text, [])

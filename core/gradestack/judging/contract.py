@@ -83,7 +83,7 @@ def _named(_: Judged, __: Any, path: Path | None) -> None:
 
 @attrs.frozen(kw_only=True)
 class Judged(Grader):
-    """Base of graders whose verdict is a model's: :meth:`requests` and :meth:`verdict`, both pure."""
+    """Base of graders whose verdict is a model's: ``requests`` and ``verdict``, both pure."""
 
     judgements: Path = attrs.field(default=None, validator=_named)
     """The journal: replies by the key of their request."""
@@ -99,7 +99,7 @@ class Judged(Grader):
 
     @abc.abstractmethod
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        """Return the grade by the replies to :meth:`requests`, in their order; None is not on record.
+        """Return the grade by the replies to ``requests``, in their order; None is not on record.
 
         Never raises, whatever a reply says.
         """

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 
 
 def grade_from_json(row: Row) -> Grade:
-    """Return the grade that :func:`gradestack.grade_to_json` wrote: metrics can be recomputed from rows alone."""
+    """Return the grade that ``gradestack.grade_to_json`` wrote: metrics can be recomputed from rows alone."""
     found = msgspec.convert(row, _Grade)
     return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 

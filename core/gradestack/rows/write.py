@@ -2,7 +2,7 @@
 
 What was recorded is written before graders see the sample, so that a row shows it whatever they do to it. Usually
 msgspec writes a row. It writes NaN as null without a word, sets, bytes and dates in forms of its own, and refuses lone
-surrogates: what it cannot write faithfully goes through :func:`gradestack.jsonio.values.dumps`, which sorts the keys.
+surrogates: what it cannot write faithfully goes through ``gradestack.jsonio.values.dumps``, which sorts the keys.
 """
 
 from __future__ import annotations

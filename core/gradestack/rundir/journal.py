@@ -42,7 +42,7 @@ def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
-    """Return the result :func:`to_json` wrote."""
+    """Return the result ``to_json`` wrote."""
     result = msgspec.convert(data, ShardResult)
     result.parts = Parts(None, {name: base / path for name, path in result.parts.items()})
     return result

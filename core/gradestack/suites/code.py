@@ -169,7 +169,7 @@ class LocalFiles(msgspec.Struct, frozen=True):
 
     @classmethod
     def load(cls, paths: Iterable[Path]) -> LocalFiles:
-        """Load files; see :func:`load_file`."""
+        """Load files; see ``load_file``."""
         loaded = [Path(str(load_file(path).__file__)) for path in paths]
         files = sorted({file for path in loaded for file in _code_of(path).values()})
         return cls(tuple(loaded), {file: LOCAL_CODE[file] for file in files})

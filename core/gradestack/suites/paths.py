@@ -33,7 +33,7 @@ class AddressGivenError(ValueError):
 
 
 def local_path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path as :func:`path_of` does, of a file that is never fetched from elsewhere."""
+    """Return a path as ``path_of`` does, of a file that is never fetched from elsewhere."""
     path = path_of(text, base)
     if is_address(text):
         with suppress(OSError):  # a name too long

@@ -30,7 +30,7 @@ RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": Fal
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
+    """The options of ``gradestack.run``, which describes them, and one of the command line alone."""
 
     registry: Registry
     overrides: Sequence[str] = ()

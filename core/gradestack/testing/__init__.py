@@ -6,9 +6,9 @@
     def test_it_keeps_the_contract(check):
         check()
 
-:func:`checks` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the functions it is
+``checks`` checks everything a distribution offers, and ``gradestack plugins check`` runs it; the functions it is
 made of check one component each. Tables of inputs and what is expected of
-them are best written as data, in YAML files of :func:`cases`, each for :func:`check_case`.
+them are best written as data, in YAML files of ``cases``, each for ``check_case``.
 """
 
 from gradestack.testing.case_files import Case, cases, check_case

@@ -90,7 +90,7 @@ def _cases(path: Path, folder: Path) -> Iterator[Case]:
 
 
 def check_case(case: Case, *, registry: Registry | None = None) -> None:
-    """Check one of the :func:`cases` of a folder.
+    """Check one of the ``cases`` of a folder.
 
     Raises:
         AssertionError: A line for each difference: file, case, place, what was expected and what it is.

@@ -72,7 +72,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
 
     Args:
         grader: The grader, with its options.
-        samples: Samples typical of it, in addition to :func:`nasty_samples`.
+        samples: Samples typical of it, in addition to ``nasty_samples``.
     """
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
@@ -199,7 +199,7 @@ def check_aggregator(
 
     Args:
         aggregator: The aggregator, with its options.
-        graded: Keys and grades typical of it; default :func:`random_grades`.
+        graded: Keys and grades typical of it; default ``random_grades``.
         seed: Seed of the random orders and cuts.
     """
     graded = list(graded) if graded is not None else random_grades(seed)

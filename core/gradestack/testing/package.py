@@ -59,7 +59,7 @@ class Check:
 
         Raises:
             AssertionError: The component breaks the contract, disturbs its process, takes longer than
-                :data:`SECONDS`, or does nothing wrong although that is known.
+                ``SECONDS``, or does nothing wrong although that is known.
         """
         try:
             with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():

@@ -27,7 +27,7 @@ class DocumentReader(RecordReader):
     """Base of readers whose records lie in a list inside of a JSON document.
 
     A file holds one document, a list of documents or records, or one of either a line. A format says where records lie
-    (:meth:`records_in`), and writes :meth:`samples_of_record`.
+    (``records_in``), and writes ``samples_of_record``.
 
     Attributes:
         marks: Keys of a document of the format: it has all of one group of them.

@@ -309,7 +309,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of :func:`evaluate`."""
+    """Result of ``evaluate``."""
 
     metrics: Metrics
     predictions: tuple[Prediction, ...]
@@ -345,7 +345,7 @@ def evaluate(
         join: How replies in a file find their record.
         validation: How strictly records are held against the rules of the format.
         grader: A grader with all its options; replaces those given here.
-        options: Options of the grader :class:`DeepFabric`, such as ``profile``, ``weights`` and ``multi_turn``.
+        options: Options of the grader ``DeepFabric``, such as ``profile``, ``weights`` and ``multi_turn``.
 
     Returns:
         Metrics, one prediction per sample, and the configuration.

@@ -101,7 +101,7 @@ def limit_memory(size: int) -> None:
 
 
 def allocated() -> int:
-    """Return the bytes that count against :func:`limit_memory`; 0 where the system does not say."""
+    """Return the bytes that count against ``limit_memory``; 0 where the system does not say."""
     try:  # the sixth figure, in pages
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

@@ -2,7 +2,7 @@
 
 A worker knows the work and all shards from its start, so only places cross the line on the way there, and only
 finished results on the way back. Which shard a dying worker was at is known: it takes them in the order given. A range
-lost with a dying worker is done again; one lost :data:`TRIES` times is done alone by a worker that notes how far it
+lost with a dying worker is done again; one lost ``TRIES`` times is done alone by a worker that notes how far it
 gets, the record it dies of is reported as a failed sample, and the rest of the range is graded as usual.
 """
 
@@ -200,7 +200,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _unwarned() -> Iterator[None]:
-    """Hear nothing of other threads while forking: there are none but our own, see :func:`.machine.threads`."""
+    """Hear nothing of other threads while forking: there are none but our own, see ``machine.threads``."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
         yield
@@ -358,7 +358,7 @@ class Member:
             self.line.send(place)
 
     def take(self) -> tuple[int, Any] | None:
-        """Return the next (place, result or :class:`Raised`); None when all it had to say was that it is there."""
+        """Return the next (place, result or ``Raised``); None when all it had to say was that it is there."""
         try:
             self._wait()
             answer = self.line.recv_bytes()

@@ -1,4 +1,4 @@
-"""The end of a process whose grade takes too long and takes no notice of :class:`gradestack.TimedOut`."""
+"""The end of a process whose grade takes too long and takes no notice of ``gradestack.TimedOut``."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def _check_columns(path: Path) -> None:
 
 
 def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
-    """Yield every row with the line it begins on; :class:`csv.DictReader`, which reads alike, does not tell that.
+    """Yield every row with the line it begins on; ``csv.DictReader``, which reads alike, does not tell that.
 
     Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
     """

@@ -1,7 +1,7 @@
 """Directed graphs, and the edit distance between two of them, with a bound on the work.
 
 Insertion and deletion of a node or an edge cost 1, substitution of an edge nothing, substitution of a node 0 in
-unlabelled graphs and :meth:`Weights.substitution` in labelled ones. Self-loops are edges like any other. The result is
+unlabelled graphs and ``Weights.substitution`` in labelled ones. Self-loops are edges like any other. The result is
 exact unless the search had to stop after its budget of expanded nodes; then it carries a lower and an upper bound.
 
 The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation: mapping a node on
@@ -385,7 +385,7 @@ def feasible(left: Graph, right: Graph) -> bool:
 
 @lru_cache(maxsize=4096)  # two graders ask: without it a run of the default stack takes 1.4 times as long
 def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
-    """Return what networkx takes for the edit distance, with the costs of :func:`edit_distance`.
+    """Return what networkx takes for the edit distance, with the costs of ``edit_distance``.
 
     The search is bounded by the price of deleting one graph and inserting the other, which is also the answer when it
     finds nothing.

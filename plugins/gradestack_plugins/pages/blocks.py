@@ -21,7 +21,7 @@ class Panel(Contract):
     """A section of a page that a plugin contributes.
 
     Attributes:
-        place: ``overview``: on the report page below its first screen; it shows the :class:`gradestack.Report`.
+        place: ``overview``: on the report page below its first screen; it shows the ``gradestack.Report``.
             ``figures``: beside its table of all figures; it shows the report, too.
             ``sample``: in the drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of
             a comparison; it shows the content of comparison.json. ``page``: a page of its own beside the report page,

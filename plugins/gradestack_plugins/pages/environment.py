@@ -116,7 +116,7 @@ def environment(
     """Return an environment that escapes in every ``.html`` template and shows hidden characters in all.
 
     Markdown templates are not escaped by Jinja; they pass every text through the filters of
-    :mod:`gradestack_plugins.pages.markdown`. Ours are also to be had as ``gradestack/NAME``.
+    ``gradestack_plugins.pages.markdown``. Ours are also to be had as ``gradestack/NAME``.
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
     prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}

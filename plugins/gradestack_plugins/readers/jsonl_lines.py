@@ -1,8 +1,8 @@
 """A line of the ``jsonl`` form, decoded straight into a sample.
 
 What the form nests stays in fields of the line; those of the sample are set once, and parameters of tools are decoded
-when somebody asks for them. What does not follow the form in its usual shapes (:class:`Unusual`, or whatever msgspec
-refuses) is left to :mod:`gradestack_plugins.readers.jsonl`: it gives the same sample where both can, and says what is
+when somebody asks for them. What does not follow the form in its usual shapes (``Unusual``, or whatever msgspec
+refuses) is left to ``gradestack_plugins.readers.jsonl``: it gives the same sample where both can, and says what is
 wrong where something is.
 """
 

@@ -38,7 +38,7 @@ class Mean(Aggregator):
         stderr = sqrt(C / (C - 1) * sum over clusters of (sum of (x_i - mean) in the cluster)^2) / n
 
     With one run per task this is the usual standard error, sample standard deviation / sqrt(n). Undefined (None) for
-    fewer than two clusters. Sums are exact and rounded once. The interval is that of :func:`gradestack.interval`, whose
+    fewer than two clusters. Sums are exact and rounded once. The interval is that of ``gradestack.interval``, whose
     standard error leaves out one task at a time; for equally many runs a task that is ``stderr``.
 
     Of several models ``models`` holds the same for each; what stands beside it is over all of them, clustered by task.

@@ -67,7 +67,7 @@ BANDS: tuple[Band, ...] = (
 
 
 def band_index(score: float) -> int:
-    """Return the index in :data:`BANDS` of the band a score falls in; scores below 0 count as the lowest band."""
+    """Return the index in ``BANDS`` of the band a score falls in; scores below 0 count as the lowest band."""
     return next((index for index, band in enumerate(BANDS) if score >= band.lower), len(BANDS) - 1)
 
 

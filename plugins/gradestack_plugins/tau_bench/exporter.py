@@ -24,7 +24,7 @@ class TauBenchExporter(Exporter):
     The first holds the records of the input with ``partial_score`` added, byte for byte as ``json.dump(records,
     indent=2)`` writes them; a record without a score (failed, or skipped by ``no_expected: skip``) has null there, a
     record that could be parsed but is no result record stands unchanged, one that could not be parsed is left out. The
-    second holds the statistics block (:func:`gradestack_plugins.tau_bench.exporter.statistics_block`).
+    second holds the statistics block (``gradestack_plugins.tau_bench.exporter.statistics_block``).
     """
 
     version: ClassVar[str] = "1"

@@ -46,7 +46,7 @@ class TauPartial(Grader):
         score     = (score(e1) + ... + score(en)) / n
 
     A call may serve several expected calls; extra calls and order cost nothing. ``similarity`` is defined in
-    :func:`gradestack_plugins.tau_bench.similarity.similarity`. Special cases, in this order:
+    ``gradestack_plugins.tau_bench.similarity.similarity``. Special cases, in this order:
 
     - the run ended in an error: 0;
     - the record names no expected actions at all (``info``, ``task`` or ``actions`` missing): 0;

@@ -30,7 +30,7 @@ class Budget(msgspec.Struct, gc=False):
     left: int = MAX_COMPARISONS
 
     def spend(self, comparisons: int, depth: int) -> None:
-        """Subtract comparisons; raise :class:`TooMuchWork` where nothing is left or values are nested too deeply."""
+        """Subtract comparisons; raise ``TooMuchWork`` where nothing is left or values are nested too deeply."""
         self.left -= comparisons
         if self.left < 0:
             raise TooMuchWork(f"arguments too large: more than {MAX_COMPARISONS} comparisons")
@@ -94,7 +94,7 @@ def pointer_to(parent: str, token: str | int) -> str:
 def differences(
     expected: Any, actual: Any, subject: str, budget: Budget, pointer: str = "", depth: int = 0
 ) -> Iterator[Reason]:
-    """Yield a reason for every place where :func:`similarity` gives less than 1.
+    """Yield a reason for every place where ``similarity`` gives less than 1.
 
     Codes: ``missing_argument`` (an expected key is absent), ``missing_item`` (a list item has no partner),
     ``wrong_item`` (nor has it one, but the list is of the same length and an unexpected item stands in its place),

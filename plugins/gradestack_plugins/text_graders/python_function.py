@@ -63,10 +63,10 @@ class Function(Grader):
 class PythonFunction(Function):
     """Grades with a function of a Python file or module.
 
-    ``name(sample)`` is handed the :class:`gradestack.Sample`; ``name(sample, submission)`` besides it the text that an
+    ``name(sample)`` is handed the ``gradestack.Sample``; ``name(sample, submission)`` besides it the text that an
     extractor took out of it, and that sample has ``ground_truth``. It returns a number, True or False (1.0 or 0.0, and
     the verdict), a mapping with ``score`` and optionally ``rationale`` and ``metadata``, an object with such
-    attributes, or a :class:`gradestack.Grade`. Scores must lie in [0, 1]; anything else is a failed grade, and so are
+    attributes, or a ``gradestack.Grade``. Scores must lie in [0, 1]; anything else is a failed grade, and so are
     None and an exception. It need not carry a decorator.
 
     The code is imported when the suite is loaded, with all that it may do. So it is refused unless ``--allow-code``

@@ -139,7 +139,7 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
 
 def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
-    """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see :func:`schema_of`."""
+    """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see ``schema_of``."""
     if isinstance(parameters, list) and all(isinstance(each, _OBJECT) for each in parameters):
         parameters = list_schema(parameters)
     return schema_of(parameters)

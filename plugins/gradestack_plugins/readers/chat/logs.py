@@ -143,7 +143,7 @@ def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
 class ChatLogs(StepReader):
     """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
 
-    A format names its ``dialect`` and writes :meth:`exchange_of` and :meth:`ended_of`.
+    A format names its ``dialect`` and writes ``exchange_of`` and ``ended_of``.
 
     Beside the messages, ids, verdicts and what was expected are recognised by their names (``own_data@1``).
 

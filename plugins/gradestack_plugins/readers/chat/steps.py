@@ -163,7 +163,7 @@ STEPS: Final = "steps"
 
 @attrs.frozen(kw_only=True)
 class StepReader(RecordReader):
-    """Base of readers of records that may be single model calls, which :meth:`read` yields alone for ``STEPS``."""
+    """Base of readers of records that may be single model calls, which ``read`` yields alone for ``STEPS``."""
 
     merge: bool = True
     """Whether single model calls, each logged with its history, are put together into conversations."""

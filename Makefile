@@ -9,15 +9,17 @@ DOWNSTREAM := build/downstream
 ORACLES := build/oracles
 PEERS := build/peers
 ACCESSIBILITY := build/accessibility
+SITE := build/docs
 
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
+.PHONY: help demo test docs fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make docs        the documentation: runs every example, builds the site into build/site, strictly, in an environment of its own"
 	@echo "make fuzz        mutated files and suites for GRADESTACK_FUZZ_SECONDS (600)"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
@@ -74,6 +76,14 @@ format: $(VENV)/.installed-dev
 
 test: lint
 	$(BIN)/pytest --numprocesses auto
+
+# mkdocs needs nothing of gradestack's: the reference is made of the source.
+docs: $(VENV)/.installed-dev
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1,<2'
+	$(SITE)/bin/mkdocs build --quiet
+	$(BIN)/pytest --numprocesses auto tests/docs
+	@echo "Open the site: $(CURDIR)/build/site/index.html"
 
 fuzz: $(VENV)/.installed-dev
 	GRADESTACK_FUZZ_SECONDS=$${GRADESTACK_FUZZ_SECONDS:-600} $(BIN)/pytest tests/fuzz

@@ -42,7 +42,7 @@ CONTRACTS = {
 }
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MEANT_TO_BE_BROKEN = ("some.jsonl",)
 MARK = "--8<-- next command --8<--"
@@ -369,5 +369,5 @@ def test_relative_links_resolve(page):
 
 def test_index_links_to_every_page():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
-    others = [page.name for page in DOCS.glob("*.md") if page.name != "index.md"]
+    others = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"]
     assert [name for name in others if f"]({name})" not in text] == []

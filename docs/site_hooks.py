@@ -1,0 +1,36 @@
+"""Hooks of mkdocs.yml: navigation from the tables of docs/index.md, the reference from the types of the import root."""
+
+import re
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+HEADING = re.compile(r"^## (.+)$")
+LINK = re.compile(r"^\| *\[([^\]]+)\]\(([\w/-]+\.md)\)")
+FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+NAMES = Path(__file__).parents[1] / "core/gradestack/__init__.pyi"
+NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
+EVERY_NAME = "\n::: gradestack\n"
+
+
+def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Each heading of docs/index.md is a section of the navigation, each row that begins with a link a page in it."""
+    nav: list[dict[str, Any]] = [{"Home": "index.md"}]
+    for line in Path(config["docs_dir"], "index.md").read_text(encoding="utf-8").splitlines():
+        if heading := HEADING.match(line):
+            nav.append({heading[1]: []})
+        elif link := LINK.match(line):
+            next(iter(nav[-1].values())).append({link[1]: link[2]})
+    config["nav"] = nav
+    return config
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Name all public names where the page asks for them; show a file's name above the block that is written to it."""
+    names = sorted(NAME.findall(NAMES.read_text(encoding="utf-8")), key=lambda found: found[1].lower())
+    markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
+    return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
+
+
+def _titled(fence: re.Match[str]) -> str:
+    return f'```{fence[1]} title="{fence[2]}"' if "." in fence[2] else f"```{fence[1]}"

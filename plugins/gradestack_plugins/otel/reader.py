@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,7 @@ from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
     JsonProblem,
+    Member,
     Range,
     iter_lines,
     iter_list,
@@ -25,6 +27,7 @@ from gradestack.jsonio import (
     list_ranges,
     loads,
     read_regular,
+    whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
 from gradestack_plugins.otel.spans import KEYS, Log, Span, records_of
@@ -195,27 +198,30 @@ def _pieces(number: int, given: Input) -> Iterator[Piece]:
         what = "is a directory" if path.is_dir() else "no such file"
         raise DataError(f"{given.shown}: {what}; a file of traces is expected")
     with path.open("rb") as file:
-        head = file.readline(_PIECE)
-        listed = head.removeprefix(_MARK).lstrip().startswith(b"[")
-        rest = file.read(_PIECE).lstrip()
+        listed = file.read(_PIECE).removeprefix(_MARK).lstrip().startswith(b"[")
+    members = [] if listed else list(iter_members(path, _PIECE))
+    lists = [each.ranges for each in members if each.key in KEYS and each.ranges is not None]
     if listed:
         yield from (Piece(number, part, "list") for part in list_ranges(path, _PIECE))
-    elif _is_json(head) and (rest or len(head) < _PIECE):
+    elif _goes_on(path, members):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
+    elif lists:
+        yield from (Piece(number, part, "list") for ranges in lists for part in ranges)
     else:
-        members = [each for each in iter_members(path, _PIECE) if each.key in KEYS and each.ranges is not None]
-        for member in members:
-            yield from (Piece(number, part, "list") for part in member.ranges or ())
-        if not members:
-            yield Piece(number, Range(0, path.stat().st_size), "whole")
+        yield Piece(number, Range(0, path.stat().st_size), "whole")
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        loads(line.removeprefix(_MARK))
-    except JsonProblem:
-        return False
-    return True
+def _goes_on(path: Path, members: list[Member]) -> bool:
+    """Return whether another document stands behind the first of a file, or in its second line."""
+    with path.open("rb") as file:
+        if members and (end := members[-1].end) is not None:
+            file.seek(end)
+            return file.read(_PIECE).lstrip().removeprefix(b"}").lstrip() != b""
+        whole_line(file)
+        second = whole_line(file)
+    with suppress(JsonProblem):
+        return isinstance(loads(second), dict)
+    return False
 
 
 def _elements(path: Path, piece: Piece) -> Iterator[Element]:

@@ -216,6 +216,14 @@ def test_spans_without_a_root_and_circles(tmp_path):
     assert one(tmp_path, chat("02", "03"), chat("03", "02", start=3)).usage.requests == 1
 
 
+@pytest.mark.parametrize("first", [json.dumps(document(chat("02", asked="x" * 70_000))), '{"resourceSpans": [{"res'])
+def test_lines_behind_a_long_or_a_damaged_first_one_are_read(tmp_path, first):
+    path = tmp_path / "traces.jsonl"
+    path.write_text(f"{first}\n{json.dumps(document(chat('02', trace='cd')))}\n", encoding="utf-8")
+    report = gradestack.grade_files(path, output=tmp_path / "out")
+    assert report.summary["metrics"]["total"] == 1 + first.endswith("}")
+
+
 def test_damaged_lines_and_other_traces(tmp_path, capsys):
     """Lines that are no JSON are bad records; traces of nothing but requests are left out, with a warning."""
     path = tmp_path / "traces.jsonl"

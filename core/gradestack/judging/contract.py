@@ -21,6 +21,9 @@ from gradestack.judging.journal import Journal, Reply
 from gradestack.model import JSON, Grade, Sample
 
 
+_canonical = msgspec.json.Encoder(order="sorted").encode
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked of a model: all of it, and nothing of who answers at which address or in which form."""
 
@@ -37,7 +40,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """SHA-256 of its canonical JSON (sorted keys, no spaces, UTF-8) with ``v``: 1."""
-        return hashlib.sha256(dumps({"v": 1, **msgspec.structs.asdict(self)}).encode()).hexdigest()
+        asked = {"v": 1, **msgspec.structs.asdict(self)}
+        try:
+            text = _canonical(asked)
+        except UnicodeEncodeError:  # lone surrogates
+            text = dumps(asked).encode()
+        return hashlib.sha256(text).hexdigest()
 
     def body(self, vote: int, mode: str) -> dict[str, Any]:
         """Return what is sent, in a form of reply; ``seed`` is another one for each vote."""

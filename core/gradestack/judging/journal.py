@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ except ImportError:  # not on every system
 _KEY = b',"key":"'
 """Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are escaped."""
 _KEY_SIZE = 64
+_HASH = re.compile("[0-9a-f]{64}")
+_GUESSES = 9  # of where a key stands, more than a journal of hashes needs
 Place = tuple[str, int]  # key of a request, and vote
 
 
@@ -81,7 +84,7 @@ def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes
             for number, raw in enumerate(file, 1):
                 try:
                     line = _line.decode(raw)
-                    if line.v != 1 or len(line.key) != _KEY_SIZE or not 0 <= line.vote < 1000:
+                    if line.v != 1 or not _HASH.fullmatch(line.key) or not 0 <= line.vote < 1000:
                         raise ValueError("no such key, vote or v")  # noqa: TRY301
                 except ValueError as error:
                     if part or not raw.strip():
@@ -147,29 +150,47 @@ class Journal:
     def _votes(self, key: str) -> list[Reply | None]:
         """Return all replies to a request by vote; None for a vote that is not on record."""
         data, wanted = self.data, key.encode()
-        low, high = 0, len(data)
-        while low < high:
-            start = data.rfind(b"\n", low, (low + high) // 2) + 1 or low
-            at = data.find(_KEY, start) + len(_KEY)
-            if data[at : at + _KEY_SIZE] < wanted:
-                low = data.find(b"\n", at) + 1 or len(data)
-            else:
-                high = start
         found: list[Reply | None] = []
-        while low < len(data):
-            end = data.find(b"\n", low)
-            line = data[low : end if end >= 0 else len(data)]
-            at = line.find(_KEY) + len(_KEY)
-            if line[at : at + _KEY_SIZE] != wanted:
-                break
-            vote = int(line[line.rindex(b":") + 1 : -1])
-            found += [None] * (vote + 1 - len(found))
-            try:
+        try:
+            low = self._place(wanted)
+            while low < len(data):
+                end = data.find(b"\n", low)
+                line = data[low : end if end >= 0 else len(data)]
+                at = line.find(_KEY) + len(_KEY)
+                if line[at : at + _KEY_SIZE] != wanted:
+                    break
+                vote = int(line[line.rindex(b":") + 1 : -1])
+                found += [None] * (vote + 1 - len(found))
                 found[vote] = _reply.decode(line)
-            except ValueError as error:
-                raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
-            low += len(line) + 1
+                low += len(line) + 1
+        except ValueError as error:
+            raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
         return found
+
+    def _place(self, wanted: bytes) -> int:
+        """Return where the first line begins whose key is not below a key.
+
+        Keys are hashes, evenly spread: looked at is where it should stand, then the line before; at last the middle.
+        """
+        data, share, steps = self.data, _share(wanted), 0
+        low, high, least, most = 0, len(data), 0.0, 1.0
+        probe = int(high * share)
+        while low < high:
+            start = data.rfind(b"\n", low, probe) + 1 or low
+            at = data.find(_KEY, start) + len(_KEY)
+            if (key := data[at : at + _KEY_SIZE]) < wanted:
+                low, least = data.find(b"\n", at) + 1 or len(data), _share(key)
+            else:
+                high, most = start, _share(key)
+            steps += 1
+            part = (share - least) / (most - least) if least < share < most and steps < _GUESSES else 0.5
+            probe = high - 1 if key == wanted else low + int((high - low) * part)
+        return low
+
+
+def _share(key: bytes) -> float:
+    """Return where a key stands among all there may be, 0 to 1."""
+    return int(key[:13], 16) / 16**13
 
 
 def recorded(path: Path, *, part: bool = False) -> dict[Place, bytes]:

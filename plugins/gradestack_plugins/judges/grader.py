@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from itertools import compress
+from operator import mul
 from pathlib import Path
 from statistics import median_low
 from typing import Annotated, Any, ClassVar, Literal
@@ -145,6 +147,11 @@ class JudgedByRubric(LabelledJudge):
     asked: str = attrs.field(init=False, eq=False, repr=False)
     """The criteria, as they are sent."""
     schema: Mapping[str, JSON] = attrs.field(init=False, eq=False, repr=False)
+    schema_text: str = attrs.field(init=False, eq=False, repr=False)
+    forms: tuple[tuple[str, tuple[int, int] | None], ...] = attrs.field(init=False, eq=False, repr=False)
+    """Name and scale of each criterion."""
+    weights: tuple[float, ...] = attrs.field(init=False, eq=False, repr=False)
+    required: tuple[bool, ...] = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         try:
@@ -159,8 +166,10 @@ class JudgedByRubric(LabelledJudge):
             name: {"scale": list(each.scale), "text": each.text} if each.scale else each.text
             for name, each in parts.items()
         }
-        asked, schema = dumps(sent), _schema(parts)
-        known = {"content": content, "parts": parts, "asked": asked, "schema": schema}
+        known = {"content": content, "parts": parts, "asked": visible(dumps(sent)), "schema": _schema(parts)}
+        known |= {"schema_text": dumps(known["schema"]), "forms": tuple((name, of.scale) for name, of in parts.items())}
+        known |= {"weights": tuple(of.weight for of in parts.values())}
+        known |= {"required": tuple(of.required for of in parts.values())}
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
@@ -172,45 +181,55 @@ class JudgedByRubric(LabelledJudge):
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
+        return [self._request(sample)] * self.content.judge.votes
+
+    def _request(self, sample: Sample) -> Request:
+        """Return what is asked about a sample; what marks its data, and the check code, no data can hold."""
         content, judge = self.content, self.content.judge
-        data, nonce, check = self._data(sample)
-        system = _SYSTEM.format(nonce=nonce, check=check, schema=dumps(self.schema))
+        data, half = visible(dumps(shown_run(sample, content.show))), content.max_chars // 2
+        if len(data) > content.max_chars:
+            data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
+        nonce = nonce_of(self.asked, data)
+        check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
         user = f"Criteria:\n{self.asked}{expected}\n{delimited(nonce, data)}"
         user += "The data have ended. Judge them by the criteria above."
-        request = Request(
+        return Request(
             model=judge.model,
-            messages=({"role": "system", "content": system}, {"role": "user", "content": user}),
+            messages=(
+                {"role": "system", "content": _SYSTEM.format(nonce=nonce, check=check, schema=self.schema_text)},
+                {"role": "user", "content": user},
+            ),
             schema=self.schema,
             params=judge.params,
             identity=judge.identity,
         )
-        return [request] * judge.votes
-
-    def _data(self, sample: Sample) -> tuple[str, str, str]:
-        """Return what the model sees of a run, its delimiter and the check code: no data hold hashes of themselves."""
-        data, half = visible(dumps(shown_run(sample, self.content.show))), self.content.max_chars // 2
-        if len(data) > self.content.max_chars:
-            data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
-        nonce = nonce_of(self.asked, data)
-        return data, nonce, hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
-        return self._read(reply, request.messages[0]["content"][-_CHECK_SIZE:])[1]
+        verdicts, code = self._read(reply, _check_of(request))
+        return "unclear" if "unclear" in [each.verdict for each in verdicts.values()] else code
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        request = self._request(sample)
+        return self._verdict(sample, request, self.journal.replies([request.key] * self.content.judge.votes))
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
-        check = self._data(sample)[2]
+        return self._verdict(sample, self._request(sample), replies)
+
+    def _verdict(self, sample: Sample, request: Request, replies: Sequence[Reply | None]) -> Grade:
+        check = _check_of(request)
         read = [({}, "not_judged") if reply is None else self._read(reply, check) for reply in replies]
         votes: list[Verdicts] = [verdicts for verdicts, code in read if code is None]
         if 2 * len(votes) <= len(replies):
             return failed(fault_of(Counter(code for _, code in read if code).most_common(1)[0][0]))
         items = tuple([self._item(sample, name, each, votes) for name, each in self.parts.items()])
-        alone = [{name: _value(each, vote[name].verdict) for name, each in self.parts.items()} for vote in votes]
+        alone = [[_value(each, vote[name].verdict) for name, each in self.parts.items()] for vote in votes]
         counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in alone)}
-        values = {item.id: item.score for item in items}
-        if None in values.values():
+        values = [item.score for item in items]
+        if None in values:
             return replace(failed(fault_of("unclear")), items=items, counts=counts)
         score, passed = self._judged(values)
         return Grade(
@@ -220,7 +239,7 @@ class JudgedByRubric(LabelledJudge):
             label="pass" if passed else "fail",
             gold=verdict_of_people(self.people, sample),
             items=items,
-            rationale="\n".join(f"{item.id}: {item.metadata['reason']}" for item in items),
+            rationale="\n".join([f"{item.id}: {item.metadata['reason']}" for item in items]),
         )
 
     def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Verdicts]) -> Item:
@@ -237,26 +256,28 @@ class JudgedByRubric(LabelledJudge):
             about |= {"outcome": Outcome.FAILED, "fault": fault_of("unclear")}
         return Item(id=name, metadata={"reason": reason}, **about)
 
-    def _judged(self, values: Mapping[str, float | None]) -> tuple[float, bool]:
+    def _judged(self, values: Sequence[float | None]) -> tuple[float, bool]:
         """Return score and verdict by the values of all criteria; not passed where one is unclear."""
-        mark, weighed = self.content.pass_mark, [(values[name], each) for name, each in self.parts.items()]
-        total = math.fsum(each.weight * (value or 0.0) for value, each in weighed)
-        score = total / math.fsum(each.weight for each in self.parts.values())
-        required = [value or 0.0 for value, each in weighed if each.required]
-        return score, None not in values.values() and min([score, *required]) >= mark
+        if None in values:
+            return 0.0, False
+        score = math.fsum(map(mul, values, self.weights)) / math.fsum(self.weights)
+        return score, min(score, *compress(values, self.required), 1.0) >= self.content.pass_mark
 
     def _read(self, reply: Reply, check: str) -> tuple[Verdicts, str | None]:
         """Return the verdicts of a reply, or the code of why it has none."""
         text, code = reply_text(reply)
         if code is not None:
             return {}, code
-        decoder = _decoder(tuple([(name, each.scale) for name, each in self.parts.items()]))
         try:
-            data = decoder.decode(text)
+            data = _decoder(self.forms).decode(text)
         except (ValueError, RecursionError):  # msgspec's own is a ValueError
             return {}, "malformed"
         found = dict(zip(self.parts, msgspec.structs.astuple(data.criteria), strict=True))
         return (found, None) if data.check == check else ({}, "wrong_check")
+
+
+def _check_of(request: Request) -> str:
+    return request.messages[0]["content"][-_CHECK_SIZE:]
 
 
 @lru_cache(maxsize=32)

@@ -20,7 +20,6 @@ from gradestack.jsonio.values import dumps
 from gradestack.judging.journal import Journal, Reply
 from gradestack.model import JSON, Grade, Sample
 
-
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
 

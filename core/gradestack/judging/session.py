@@ -128,7 +128,8 @@ class _Judging(msgspec.Struct, frozen=True, kw_only=True):
             size, longest = most_tokens(request)
             number, tokens_in, tokens_out = number + 1, tokens_in + size, tokens_out + longest
         dollars = f", cost at most {cost(price, tokens_in, tokens_out):.4f} USD" if price else ""
-        worst = f"; at most {tokens_in:,} tokens in, {tokens_out:,} out{dollars}" if number else ""
+        out = f"{tokens_out:,} out{dollars}" if tokens_out else "out as many as the model likes: no max_tokens"
+        worst = f"; at most {tokens_in:,} tokens in, {out}" if number else ""
         self.say(f"{key}: {number:,} to ask, {len(known):,} on record{worst}")
         if estimate:
             return []

@@ -35,6 +35,7 @@ MODES = ("json_schema", "json_object", "plain")
 REPAIRED = ("malformed", "wrong_check")
 _RETRIED = (408, 409, 425, 429)
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
+_LARGEST = 1 << 24  # bytes of a reply
 _GIVEN_UP = 3  # before any was answered: no more are sent
 _SHOWN_EVERY = 10.0
 _FORM = re.compile("response_format|json_schema|json_object")
@@ -85,6 +86,7 @@ class Asker:
         if self._options.max_cost is not None and not self._price:
             raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
         self._connection = self._connect(judged.endpoint)
+        self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)", re.IGNORECASE)
         if importlib.util.find_spec("httpx") is None:
             raise ConfigError("httpx is not installed: pip install 'gradestack[judge]'")
         asyncio.run(self._all(todo))
@@ -159,7 +161,7 @@ class Asker:
                 self._mode = max(self._mode, mode)
                 continue
             if status and status != 200 and status not in _RETRIED and status < 500:
-                refusal = "it redirects elsewhere, which is not followed" if status < 400 else "it refuses the request"
+                refusal = "it redirects, which is not followed" if 300 <= status < 400 else "it refuses the request"
                 said = f"HTTP {status}: {_REFUSALS.get(status, refusal)}: {' '.join(text.split())[:200]}"
                 raise ConfigError(f"the judge's server says {said.removesuffix(': ')}")
             why = "a reply that is no chat completion" if status == 200 else f"HTTP {status}" if status else text
@@ -180,6 +182,8 @@ class Asker:
         None is not known: what may have been charged counts as the worst case.
         """
         worst, most, charged = cost(self._price, *most_tokens(request)), self._options.max_cost, [0.0]
+        if most is not None and not most_tokens(request)[1]:
+            raise ConfigError("--max-cost needs the rubric's judge.max_tokens: without it a reply may cost anything")
         while most is not None and self._spent + self._held + worst > most:
             if self._held < worst / 1e6:  # nothing is in flight
                 self.full = f"--max-cost {most:g}"
@@ -217,8 +221,8 @@ class Asker:
             async with self._client.stream("POST", self._connection.url, **sent) as answer:
                 async for piece in answer.aiter_bytes():  # each within the time-out; cancelling would lose connections
                     found += piece
-                    if time.monotonic() > latest:
-                        return 0, b"no reply in time", None
+                    if time.monotonic() > latest or len(found) > _LARGEST:
+                        return 0, b"a reply too large" if len(found) > _LARGEST else b"no reply in time", None
                 return answer.status_code, bytes(found), answer.headers.get("retry-after")
         except httpx.TimeoutException:
             return 0, b"no reply in time", None
@@ -242,7 +246,7 @@ class Asker:
         return Reply(
             content=self._clean(content) if isinstance(content, str) else None,
             finish="tool_calls"
-            if message.get("tool_calls")
+            if message.get("tool_calls") or message.get("function_call")
             else self._clean(as_text(choice.get("finish_reason"))) or "stop",
             refusal=self._clean(as_text(message.get("refusal"))) or None,
             model=self._clean(as_text(data.get("model"))) or None,
@@ -251,6 +255,9 @@ class Asker:
 
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat."""
-        for secret in self._connection.secrets:
-            text = text.replace(secret, "***")
-        return text
+        return self._secret.sub("***", text)
+
+
+def _in_any_form(secret: str) -> str:
+    """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than once."""
+    return "".join(rf"\\*(?:{re.escape(each)}|u{ord(each):04x})" for each in secret)

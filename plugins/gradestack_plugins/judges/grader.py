@@ -258,10 +258,11 @@ class JudgedByRubric(LabelledJudge):
 
     def _judged(self, values: Sequence[float | None]) -> tuple[float, bool]:
         """Return score and verdict by the values of all criteria; not passed where one is unclear."""
-        if None in values:
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
             return 0.0, False
-        score = math.fsum(map(mul, values, self.weights)) / math.fsum(self.weights)
-        return score, min(score, *compress(values, self.required), 1.0) >= self.content.pass_mark
+        score = math.fsum(map(mul, known, self.weights)) / math.fsum(self.weights)
+        return score, min([score, *compress(known, self.required)]) >= self.content.pass_mark
 
     def _read(self, reply: Reply, check: str) -> tuple[Verdicts, str | None]:
         """Return the verdicts of a reply, or the code of why it has none."""

@@ -14,7 +14,7 @@ from msgspec import Meta
 from gradestack import ConfigError, suggest, yaml_data
 
 _SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
-_USERINFO = re.compile(r"//[^/?#]*@")
+USERINFO = re.compile(r"//[^/?#]*@")
 _Text = Annotated[str, Meta(pattern=r"\S")]
 _Dollars = Annotated[float, Meta(ge=0)]
 
@@ -82,7 +82,11 @@ def read_rubric(path: Path) -> Rubric:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from None
+        mark = getattr(error, "problem_mark", None)  # the lines themselves may hold a key
+        line = f":{mark.line + 1}" if mark is not None else ""
+        raise ConfigError(
+            f"{path}{line}: not YAML: {getattr(error, 'problem', None) or type(error).__name__}"
+        ) from None
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: expected a mapping with criteria and judge")
     _refuse_secrets(path, data)
@@ -100,8 +104,9 @@ def read_rubric(path: Path) -> Rubric:
 
 def _refuse_secrets(path: Path, data: Any, place: str = "") -> None:
     """Refuse a file that holds a key, without repeating it."""
-    for key, value in data.items() if isinstance(data, Mapping) and place != "criteria." else ():
-        if str(key).lower() in _SECRETS or (isinstance(value, str) and _USERINFO.search(value)):
+    known = ("criteria.", "judge.headers_env.")  # whose keys are anybody's
+    for key, value in data.items() if isinstance(data, Mapping) and place not in known else ():
+        if str(key).lower() in _SECRETS or (isinstance(value, str) and USERINFO.search(value)):
             advice = "a key is never written to a file; name the variable that holds it: api_key_env"
             raise ConfigError(f"{path}: {place}{key!s:.80}: {advice}")
         _refuse_secrets(path, value, f"{place}{key}.")

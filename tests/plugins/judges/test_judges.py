@@ -91,7 +91,7 @@ CASES = [
 
 
 def answering(case):
-    """Return what a server answers: SOUND in its words is a right reply, COPIED has another check, KEY is the key."""
+    """Return what a server answers: SOUND in its words is a right reply, ESCAPED has the key, COPIED another check."""
 
     def answer(_, question, task, nth):
         form = question.get("response_format", {}).get("type", "plain")
@@ -102,6 +102,8 @@ def answering(case):
             return case["status"], text.encode(), case.get("headers", {})
         names = {"SOUND": usual(question, task), "KEY": question["key"]}
         names["COPIED"] = usual(question, task, check="00000000")
+        names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
+        names["ESCAPED"] = names["SOUND"].replace(task, "".join(f"\\u{ord(each):04x}" for each in question["key"]))
         content = case["content"] and re.sub("|".join(names), lambda found: names[found[0]], case["content"])
         return 200, completion(content, case.get("finish", "stop"), **case.get("message", {}))
 

@@ -163,8 +163,12 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
 
 
 def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
-    """Write the adjusted p and the verdict into the rows of several tests; equal rows are one test."""
-    for rows, p in zip(tests, holm([_p_of(row) for row, *_ in tests]), strict=True):
+    """Write the adjusted p and the verdict into the rows of several tests; equal rows are one test.
+
+    It is that of the t test; of the exact one where every task differs by the same, which has no t.
+    """
+    found = [row["p_exact"] if row["p"] is None else row["p"] for row, *_ in tests]
+    for rows, p in zip(tests, holm(found), strict=True):
         for row in rows:
             row |= {"p_holm": p}
             row["verdict"] = _verdict(row, 1 - rules.confidence)
@@ -266,12 +270,6 @@ def _verdict(row: Mapping[str, Any], level: float) -> str:
         return "no evidence"
     up, down = _WORDS[row["better_is"]]
     return up if gap > 0 else down
-
-
-def _p_of(row: Mapping[str, Any]) -> float | None:
-    """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
-    found: float | None = row["p_exact"] if row["p"] is None else row["p"]
-    return found
 
 
 def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:

@@ -240,10 +240,6 @@ def _defaults(kind: Any) -> dict[str, Any]:
     }
 
 
-def _left_out(value: Any, default: Any) -> bool:
-    return value is msgspec.UNSET or value is default or (type(value) is type(default) and value == default)
-
-
 def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
     """Return a value as JSON data: objects become mappings without their absent fields, enums their values."""
     kind = type(value)
@@ -263,7 +259,8 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
         return json_data(value.value, other)
     if isinstance(value, msgspec.Struct):
         fields = ((name, getattr(value, name), default) for name, default in _defaults(type(value)).items())
-        return {name: json_data(item, other) for name, item, default in fields if not _left_out(item, default)}
+        given = (each for each in fields if each[1] is not msgspec.UNSET and each[1] is not each[2])
+        return {name: json_data(item, other) for name, item, to in given if type(item) is not type(to) or item != to}
     if attrs.has(kind):
         held = ((name, getattr(value, name)) for name in attrs.fields_dict(kind))
         return {name: json_data(item, other) for name, item in held if item is not msgspec.UNSET}

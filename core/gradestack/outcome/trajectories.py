@@ -103,7 +103,8 @@ class Trajectories:
 
     def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
         """Add the trajectories of samples of one file, reading no more of it than needed."""
-        given = next((each for each in self._inputs if _lies_in(file, each.shown)), None)
+        below = f"{file}/"
+        given = next((each for each in self._inputs if below.startswith(f"{each.shown.rstrip('/')}/")), None)
         if given is None:
             raise DataError(f"{file} is not among the inputs on record")
         for each in filter(None, (given, self._dataset)):
@@ -180,10 +181,6 @@ class Trajectories:
 def _input(recorded: Mapping[str, str]) -> Input:
     path = Path(recorded["path"])
     return Input(path=readable(path) if path.exists() else path, name=recorded["name"], shown=recorded["shown"])
-
-
-def _lies_in(file: str, shown: str) -> bool:
-    return file == shown or file.startswith(f"{shown.rstrip('/')}/")
 
 
 def _place_of(row: Row) -> _Place | None:

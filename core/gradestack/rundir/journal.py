@@ -151,18 +151,15 @@ class Journal:
         """
         with contextlib.suppress(OSError):  # what was written before counts
             if failed and self._to >= 0:
-                self._make_room()
+                if self._rows_file is not None:
+                    self._rows_file.trim()
+                for path in self._staging.parts.glob("*.rows*"):
+                    path.unlink()
             self.finish(short=not failed)
         if self._to >= 0:
             os.close(self._to)
             self._to = -1
         return self.recorded
-
-    def _make_room(self) -> None:
-        if self._rows_file is not None:
-            self._rows_file.trim()
-        for path in self._staging.parts.glob("*.rows*"):
-            path.unlink()
 
 
 _ANEW = "run without --resume to start anew"

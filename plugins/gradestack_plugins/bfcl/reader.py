@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -81,7 +81,9 @@ class Bfcl(RecordReader):
         forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
         paths = {given.name: given.path for given in inputs.data}
         if not {"result", "question", "answer"} & set(forms.values()):
-            forms |= {(given, str(found.absolute())): "result" for given, found in _results_of(forms, paths)}
+            scores_of = [(given, paths[given] / name) for (given, name), form in forms.items() if form == "score"]
+            graded = ((given, counterpart(path, "result")) for given, path in scores_of)
+            forms |= {(given, str(found.absolute())): "result" for given, found in graded if found is not None}
         wanted = _wanted(forms.values(), inputs)
         files = {
             given: tuple(name for (of, name), form in forms.items() if of == given and form == wanted)
@@ -158,13 +160,6 @@ def _forms(given: Input) -> Iterator[tuple[str, Form]]:
         what = "no file of BFCL: questions, possible answers, results or scores are expected"
         raise DataError(f"{given.path}: {what}")
     yield from forms
-
-
-def _results_of(forms: Mapping[tuple[str, str], Form], paths: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
-    """Yield the result files of score files, each with the input of its scores."""
-    for (given, name), form in forms.items():
-        if form == "score" and (found := counterpart(paths[given] / name, "result")) is not None:
-            yield given, found
 
 
 def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
@@ -257,7 +252,8 @@ def _graders(inputs: Inputs | None) -> dict[str, dict[str, str]]:
         index = None
     if inputs is None or index is None:
         return {**_VERDICTS, **_RULES, **_CALLS}
-    categories = _categories(inputs, index)
+    paths = {given.name: given.path for given in inputs.data}
+    categories = [category_of(paths[given] / name) or "" for given, names in index.files.items() for name in names]
     scored, files = len(index.side.scores), len(categories)
     if index.form == "result" and not scored and not index.side.answers and not _called(categories):
         return dict(_FREE)
@@ -265,12 +261,6 @@ def _graders(inputs: Inputs | None) -> dict[str, dict[str, str]]:
         return dict(_VERDICTS)
     rules = _RULES if _called(categories) or (index.side.questions and not all(map(_turns, categories))) else {}
     return {**(_VERDICTS if scored else {}), **rules, **_CALLS}
-
-
-def _categories(inputs: Inputs, index: Index) -> list[str]:
-    paths = {given.name: given.path for given in inputs.data}
-    files = (Path(paths[given], name) for given, names in index.files.items() for name in names)
-    return [category_of(path) or "" for path in files]
 
 
 def _called(categories: list[str]) -> bool:

@@ -250,7 +250,8 @@ def call_grade(sample: Sample, steps: Iterable[Step], profile: Profile) -> tuple
     listed = values
     if upstream and verdicts is not None and not fallback:
         # A live judge of the original lists the pairs it judged first, then assigns values by position.
-        listed = [pair.value for pair in sorted(pairs, key=_without_judge)]
+        judged = {"judged", "undecided"}
+        listed = [each.value for each in sorted(pairs, key=lambda pair: judged.isdisjoint(k.reason for k in pair.keys))]
     undefined = 0.0 if upstream else None
     name, key = mean([pair.name for pair in pairs]), mean([pair.key for pair in pairs])
     parts = {
@@ -277,10 +278,6 @@ def call_grade(sample: Sample, steps: Iterable[Step], profile: Profile) -> tuple
         metadata={"judge_failed": upstream and (bool(fallback) or not pairs)},
     )
     return grade, pairs
-
-
-def _without_judge(pair: Pair) -> bool:
-    return not any(result.reason in ("judged", "undecided") for result in pair.keys)
 
 
 def _bags(step: Step) -> tuple[Bag, Bag]:

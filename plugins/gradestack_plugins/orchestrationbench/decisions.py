@@ -432,7 +432,7 @@ def _documented(trial: Trial) -> Arguments | Fault:
 
 def _upstream(trial: Trial) -> Arguments:
     history, label = trial.run["sub_agent_history"], trial.run["label"]
-    _system_message(label)
+    label["1"]["content"] if label["1"]["role"] == "system" else ""  # raises what the original raises
     steps = steps_of(label, history, "upstream")
     for entry, step in zip(history, steps, strict=True):
         _check_history(label, entry["step_id"])
@@ -447,11 +447,6 @@ def _upstream(trial: Trial) -> Arguments:
 def _missing(gold: Iterable[str], steps: Iterable[Step]) -> tuple[str, ...]:
     predicted = {step.id for step in steps}
     return tuple(step for step in gold if step not in predicted)
-
-
-def _system_message(label: Any) -> Any:
-    first = label["1"]
-    return first["content"] if first["role"] == "system" else ""
 
 
 def _check_history(label: Any, step: Any) -> None:

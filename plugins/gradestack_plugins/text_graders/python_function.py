@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
@@ -90,18 +91,14 @@ class PythonFunction(Function):
         object.__setattr__(self, "function", _function(loaded, self.name, self.file or self.module))
         super().__attrs_post_init__()
 
-    def __reduce__(self) -> tuple[Callable[..., PythonFunction], tuple[Path | None, str | None, str]]:
+    def __reduce__(self) -> tuple[Callable[[], PythonFunction], tuple[()]]:
         """Pickle by where the function is; it is imported again in another process."""
-        return _again, (self.file, self.module, self.name)
+        return partial(PythonFunction, file=self.file, module=self.module, name=self.name), ()
 
     @staticmethod
     def of(function: Callable[..., Any]) -> Function:
         """Return a grader for a function that is at hand."""
         return Function(function=function)
-
-
-def _again(file: Path | None, module: str | None, name: str) -> PythonFunction:
-    return PythonFunction(file=file, module=module, name=name)
 
 
 def _loaded_file(path: Path) -> ModuleType:

@@ -123,13 +123,6 @@ class UnusableRule(ValueError):
     """A rule that says nothing, or two things."""
 
 
-def check_rules(rules: Mapping[str, Rule]) -> None:
-    """Check that the rules of a call's arguments can be used."""
-    for key, rule in rules.items():
-        if problem := _problem(rule):
-            raise UnusableRule(f"rule of {key}: {problem}")
-
-
 def _problem(rule: Rule) -> str:
     if rule.ignore and (rule.any_of or rule.compare != "exact" or rule.tolerance is not None):
         return "ignore takes any value, so it goes with no other condition"
@@ -235,8 +228,9 @@ class Expected:
         self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
         self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
         self.rules: Mapping[str, Rule] = call.rules if rules and call.rules else {}
-        if self.rules:
-            check_rules(self.rules)
+        for key, rule in self.rules.items():
+            if problem := _problem(rule):
+                raise UnusableRule(f"rule of {key}: {problem}")
         self.requestor = call.requestor if requestor else None
         self.leaves: dict[str, Leaves] = {}
         """Those compared with calls of a tool, worked out once."""

@@ -353,7 +353,10 @@ class Matching:
         if self.options.first_fit:
             return self._first_fit(expected, made)
         start = 0  # calls that are made as expected from the first on take none of max_pairs
-        while start < min(len(expected), len(made)) and self._is_all(self.share(expected[start], made[start])):
+        for one, other in zip(expected, made, strict=False):
+            right, of = self.share(one, other)
+            if right != of:
+                break
             start += 1
         exact = list(zip(expected[:start], made[:start], strict=True))
         expected, made = expected[start:], made[start:]
@@ -364,10 +367,6 @@ class Matching:
                 equal = len(self._equal(*block))
                 self._check((len(block[0]) - equal) * (len(block[1]) - equal))
         return exact + self._chosen(expected, made, in_order)
-
-    @staticmethod
-    def _is_all(share: Share) -> bool:
-        return share[0] == share[1]
 
     def _check(self, pairs: int) -> None:
         most = self.options.max_pairs

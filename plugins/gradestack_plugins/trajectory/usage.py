@@ -19,7 +19,6 @@ from gradestack import (
     Grade,
     Grader,
     Grades,
-    Message,
     Numbers,
     Reason,
     Sample,
@@ -91,9 +90,10 @@ class RunUsage(Grader):
     def grade(self, sample: Sample) -> Grade:
         usage, turns, calls = sample.usage, sample.turns, sample.calls
         steps = sum([message.role == "assistant" for turn in turns for message in turn]) if turns else None
+        asked = sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0  # not cut into turns
         parts: dict[str, float | None] = {
             "steps": steps or None,
-            "turns": _user_turns(turns) if steps else None,
+            "turns": max(len(turns), asked) if steps else None,
             "calls": None if calls is None else len(calls),
             "executed_calls": _executed(sample),
         }
@@ -115,12 +115,6 @@ class RunUsage(Grader):
             told = skipped("usage_not_recorded", f"{self.score} not recorded")
             return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
         return Grade(score=float(found), parts=parts, reasons=reasons)
-
-
-def _user_turns(turns: tuple[tuple[Message, ...], ...]) -> int:
-    """Return the number of user turns; of a conversation that is not cut into them, the messages of the user."""
-    users = sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0
-    return max(len(turns), users)
 
 
 def _executed(sample: Sample) -> int | None:

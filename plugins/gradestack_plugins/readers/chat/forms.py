@@ -245,11 +245,8 @@ def calls_in(text: str) -> tuple[str, list[Any]]:
         if match[1] is not None:
             found = literal(match[1].strip())[1]
             calls.append(found if isinstance(found, dict) else undecodable(match[1].strip()))
-    return (_IN_TEXT.sub(_without_call, text).strip() if calls else text), calls
-
-
-def _without_call(match: re.Match[str]) -> str:
-    return match[0] if match[1] is None else ""
+    rest = _IN_TEXT.sub(lambda match: match[0] if match[1] is None else "", text).strip() if calls else text
+    return rest, calls
 
 
 def undecodable(text: Any) -> Entry:

@@ -104,13 +104,10 @@ def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:
         return ErrorForm("json_status", _message(result)) if status.lower() in {"error", "failed", "failure"} else None
     codes = [result.get(key) for key in _CODES]
     codes += [result.get("code")] if "message" in result or "error" in result else []
-    return ErrorForm("json_code", _message(result)) if any(map(_is_http_error, codes)) else None
+    numbers = [code for code in codes if isinstance(code, int | float) and not isinstance(code, bool)]
+    return ErrorForm("json_code", _message(result)) if any(code in range(400, 600) for code in numbers) else None
 
 
 def _message(result: Mapping[str, Any]) -> str:
     error = result.get("error")
     return error_text(error) if error and isinstance(error, str | Mapping) else error_text(result)
-
-
-def _is_http_error(code: Any) -> bool:
-    return isinstance(code, int | float) and not isinstance(code, bool) and code in range(400, 600)

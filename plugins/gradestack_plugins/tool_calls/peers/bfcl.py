@@ -279,7 +279,8 @@ def problem_of(value: Any, answers: Sequence[Any], about: Parameter) -> Problem:
             return None if _plain(value) in _texts(answers) else "value_error:string"
         if about.kind is list:
             given = [_plain(each) for each in value]
-            return None if given in [_plain_items(one) for one in answers] else "value_error:list/tuple"
+            wanted = [[_plain(one[place]) for place in range(len(one))] for one in answers]
+            return None if given in wanted else "value_error:list/tuple"
     return None if value in answers else "value_error:others"
 
 
@@ -311,10 +312,6 @@ def _is_left_out(answer: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Return a text without spaces and punctuation that do not count, in lower case; anything else as it is."""
     return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
-
-
-def _plain_items(answer: Any) -> list[Any]:
-    return [_plain(answer[place]) for place in range(len(answer))]
 
 
 def _texts(answers: Sequence[Any]) -> list[str]:

@@ -62,23 +62,23 @@ LAYERS = [
 BUDGETS = {
     "core/gradestack": 3_956,
     "core/gradestack/cli": 1_141,
-    "core/gradestack/comparison": 1_476,
+    "core/gradestack/comparison": 1_474,
     "core/gradestack/copies": 462,
     "core/gradestack/estimates": 775,
     "core/gradestack/gates": 958,
     "core/gradestack/grading": 2_561,
-    "core/gradestack/jsonio": 1_373,
+    "core/gradestack/jsonio": 1_370,
     "core/gradestack/judging": 657,
-    "core/gradestack/outcome": 1_249,
+    "core/gradestack/outcome": 1_246,
     "core/gradestack/output": 98,
     "core/gradestack/rows": 835,
-    "core/gradestack/rundir": 1_272,
+    "core/gradestack/rundir": 1_269,
     "core/gradestack/suites": 2_941,
     "core/gradestack/testing": 922,
     "plugins/gradestack_plugins": 1,
     "plugins/gradestack_plugins/anthropic_logs": 125,
     "plugins/gradestack_plugins/archives": 699,
-    "plugins/gradestack_plugins/bfcl": 1_219,
+    "plugins/gradestack_plugins/bfcl": 1_209,
     "plugins/gradestack_plugins/deepfabric": 3_076,
     "plugins/gradestack_plugins/end_states": 814,
     "plugins/gradestack_plugins/engines": 1_605,
@@ -87,22 +87,22 @@ BUDGETS = {
     "plugins/gradestack_plugins/judges": 1_313,
     "plugins/gradestack_plugins/letta": 1_701,
     "plugins/gradestack_plugins/openai_logs": 167,
-    "plugins/gradestack_plugins/orchestrationbench": 3_548,
+    "plugins/gradestack_plugins/orchestrationbench": 3_540,
     "plugins/gradestack_plugins/otel": 1_337,
     "plugins/gradestack_plugins/pages": 6_897,
-    "plugins/gradestack_plugins/readers": 4_226,
+    "plugins/gradestack_plugins/readers": 4_220,
     "plugins/gradestack_plugins/records": 801,
     "plugins/gradestack_plugins/reporters": 327,
     "plugins/gradestack_plugins/stability": 1_154,
     "plugins/gradestack_plugins/statistics": 1_174,
     "plugins/gradestack_plugins/tau2_bench": 827,
     "plugins/gradestack_plugins/tau_bench": 1_933,
-    "plugins/gradestack_plugins/text_graders": 717,
-    "plugins/gradestack_plugins/tool_calls": 3_578,
-    "plugins/gradestack_plugins/trajectory": 2_055,
+    "plugins/gradestack_plugins/text_graders": 714,
+    "plugins/gradestack_plugins/tool_calls": 3_568,
+    "plugins/gradestack_plugins/trajectory": 2_049,
     "plugins/gradestack_plugins/when2call": 1_267,
-    "core": 20_676,
-    "plugins": 41_458,
+    "core": 20_665,
+    "plugins": 41_415,
     "tests": 49_039,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
@@ -111,7 +111,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 113, "plugins": 174}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_034, "suites.resolve": 5_033, "runner": 13_028}
+CLOSURES = {"grading.loop": 5_034, "suites.resolve": 5_030, "runner": 13_019}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -14,14 +14,15 @@ EVERY_NAME = "\n::: gradestack\n"
 
 
 def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Each heading of docs/index.md is a section of the navigation, each row that begins with a link a page in it."""
-    nav: list[dict[str, Any]] = [{"Home": "index.md"}]
+    """Each heading of docs/index.md is a section of the navigation, each row beginning with a link is a page in it."""
+    nav: dict[str, Any] = {"Home": "index.md"}
+    section = ""
     for line in Path(config["docs_dir"], "index.md").read_text(encoding="utf-8").splitlines():
         if heading := HEADING.match(line):
-            nav.append({heading[1]: []})
+            section = heading[1]
         elif link := LINK.match(line):
-            next(iter(nav[-1].values())).append({link[1]: link[2]})
-    config["nav"] = nav
+            nav.setdefault(section, []).append({link[1]: link[2]})
+    config["nav"] = [{title: pages} for title, pages in nav.items()]
     return config
 
 

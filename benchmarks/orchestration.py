@@ -8,7 +8,7 @@ unlabelled). They run in turns, pair by pair, in one process; the table shows CP
 time counts. Then plan-like pairs of twelve nodes, which networkx does not finish, are timed alone.
 
 The exit code is 1 when a distance differs, when the total is less than 30 times faster, or when a pair of twelve nodes
-takes a second or is not exact. Needs networkx and scipy (``pip install 'gradestack[networkx]'``).
+takes a second or is not exact. Needs networkx and scipy (``pip install networkx scipy``).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if not available():
-        print("networkx and scipy are needed: pip install 'gradestack[networkx]'", file=sys.stderr)
+        print("networkx and scipy are needed: pip install networkx scipy", file=sys.stderr)
         return 2
     rng = random.Random(options.seed)
     theirs, ours, wrong = compare(options.pairs, rng)

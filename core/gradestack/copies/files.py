@@ -300,7 +300,8 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError as error:
-        raise ConfigError(f"{shown}: remote files are read by fsspec: pip install 'gradestack[remote]'") from error
+        wanted = "pip install 'fsspec[http]>=2026.9' (extra 'remote')"
+        raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
     try:
         system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
         return [_copy(system, *each, known, web=protocol in _WEB) for each in _meant(system, place, address)]

@@ -38,7 +38,7 @@ class Query:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
             what = "wildcards, slices and filters are followed by python-jsonpath"
-            raise ValueError(f"{place[:_LONGEST]!r}: {what}: pip install 'gradestack[paths]'") from error
+            raise ValueError(f"{place[:_LONGEST]!r}: {what}: pip install python-jsonpath (extra 'paths')") from error
         try:
             self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
         except (library.JSONPathError, RecursionError) as error:

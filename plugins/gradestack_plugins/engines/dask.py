@@ -28,7 +28,7 @@ class Dask(Engine):
     The data and the run directory are on a path that all machines see under the same name: only the shards' places
     and finished results cross the network. A worker that is lost costs the shards it was at, which the scheduler gives
     to others; a record that ends its workers is found and reported as a failed sample. Results are the same as with any
-    other engine. Needs the extra ``gradestack[dask]``.
+    other engine. Needs the extra ``dask``.
 
     Attributes:
         address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is started on this
@@ -65,7 +65,7 @@ class Dask(Engine):
         if importlib.util.find_spec("distributed") is None:
             raise ConfigError(
                 "the engine `dask` needs dask.distributed, which is not installed",
-                "install it: pip install 'gradestack[dask]'",
+                "install it: pip install distributed (extra 'dask')",
             )
         if not shards:
             return

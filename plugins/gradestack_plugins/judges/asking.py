@@ -88,7 +88,7 @@ class Asker:
         self._connection = self._connect(judged.endpoint)
         self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)", re.IGNORECASE)
         if importlib.util.find_spec("httpx") is None:
-            raise ConfigError("httpx is not installed: pip install 'gradestack[judge]'")
+            raise ConfigError("httpx is not installed: pip install httpx (extra 'judge')")
         asyncio.run(self._all(todo))
         if self._stop is not None:
             raise self._stop

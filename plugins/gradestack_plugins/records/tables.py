@@ -171,7 +171,7 @@ def _parquet(file: Input) -> Any:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise DataError(
-            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install 'gradestack[tables]'"
+            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install pyarrow (extra 'tables')"
         ) from error
     with _readable_parquet(file):
         about = parquet.read_metadata(file.path)

@@ -353,7 +353,7 @@ def test_what_cannot_be_read_is_said(monkeypatch, bucket):
     with pytest.raises(ConfigError, match=r"gs://b/x: .*gcsfs"):
         expand(["gs://b/x"])
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ConfigError, match=r"pip install 'gradestack\[remote\]'"):
+    with pytest.raises(ConfigError, match=r"\(extra 'remote'\)"):
         expand(["s3://b/none.jsonl"])
 
 

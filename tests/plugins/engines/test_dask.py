@@ -106,7 +106,7 @@ def test_a_scheduler_that_goes_away(shards, tmp_path):
 
 def test_without_dask(shards, monkeypatch):
     monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"needs dask\.distributed.*\n.*pip install 'gradestack\[dask\]'"):
+    with pytest.raises(ConfigError, match=r"needs dask\.distributed.*\n.*\(extra 'dask'\)"):
         list(Dask().map(_twice(), shards(1)))
 
 

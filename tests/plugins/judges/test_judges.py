@@ -39,7 +39,7 @@ def write_samples(path, number):
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Return a directory with a rubric and 40 samples, in which the test runs; the key stands in a variable."""
-    pytest.importorskip("httpx", reason="httpx is not installed: pip install 'gradestack[judge]'")
+    pytest.importorskip("httpx", reason="httpx is not installed: pip install httpx (extra 'judge')")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_KEY", "sk-secret-0123456789")
     (tmp_path / "R.yaml").write_text(RUBRIC, encoding="utf-8")

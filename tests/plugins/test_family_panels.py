@@ -1,5 +1,6 @@
 """What families show on pages: sound panels, on their own examples and nowhere else."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ SHOWN = {
     "stability": {"stability.stability"},
     "when2call": {"when2call.classes"},
     "presets": {"tool_calls.other_tools"},
+    "judges": {"text_graders.judges"},
 }
 PRESETS = """
 name: presets
@@ -31,6 +33,11 @@ graders:
   strict: {kind: tool_calls, preset: adk/exact}
   loose: {kind: tool_calls, preset: adk/any_order/names}
 outcome: own
+"""
+JUDGED = """
+name: judges
+target: {paths: [runs.jsonl]}
+graders: {helpful: {kind: judged, rubric: rubric.yaml, judgements: judgements.jsonl, labels: labels.csv}}
 """
 CALLS = """
 {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f", "arguments": {"x": 2}}]}
@@ -43,8 +50,21 @@ def runs(tmp_path_factory):
     out, own = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("presets")
     (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
     (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
-    places = {name: own if name == "presets" else EXAMPLES / name for name in SHOWN}
-    return {name: gradestack.run(place / "suite.yaml", output=out / name) for name, place in places.items()}
+    (own / "judged.yaml").write_text(JUDGED, encoding="utf-8")
+    (own / "rubric.yaml").write_text("criteria: {good: It is good.}\njudge: {model: m}", encoding="utf-8")
+    (own / "labels.csv").write_text("id,label\na,pass\nb,fail\n", encoding="utf-8")
+    gradestack.judge(own / "judged.yaml", ask=all_pass)
+    suites = {"presets": own / "suite.yaml", "judges": own / "judged.yaml"}
+    places = {name: suites.get(name, EXAMPLES / name / "suite.yaml") for name in SHOWN}
+    return {name: gradestack.run(suite, output=out / name) for name, suite in places.items()}
+
+
+def all_pass(_, todo, record):
+    for request, vote in todo:
+        verdict = {"good": {"reason": "<b>Sure.</b>", "verdict": "pass"}}
+        content = json.dumps({"check": request.messages[0]["content"][-8:], "criteria": verdict})
+        record(request, vote, gradestack.Reply(content=content), "plain", [])
+    return ""
 
 
 def test_every_panel_has_an_example():
@@ -67,6 +87,13 @@ def test_each_is_sound(runs, example, key, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
     check_panel(PANELS[key], runs[example], tmp_path)
+
+
+def test_where_a_judge_and_people_disagree_is_listed_with_the_reason(runs):
+    words, _, matrix, _, apart = PANELS["text_graders.judges"].show(runs["judges"])
+    assert "uncalibrated: 2 labels, floor 50" in words.text
+    assert matrix.values == [[1, 1], [0, 0]]
+    assert [*apart.rows.values()] == [[blocks.Link("b", position=1), "pass", "fail", "good: <b>Sure.</b>"]]
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):

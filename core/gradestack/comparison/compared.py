@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from statistics import NormalDist
 from string import ascii_lowercase
 from typing import Any
 
@@ -25,7 +26,8 @@ from gradestack.comparison.paired import (
 from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
 from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
-from gradestack.jsonio.values import as_list, as_map, as_text
+from gradestack.gates.verdicts import CALIBRATED
+from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON
 from gradestack.output.words import counted
 
@@ -179,7 +181,15 @@ def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     matched = Matched.of(a.pass_rates(key, rules.failed), b.pass_rates(key, rules.failed))
     word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
     declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
-    return _mean_row(matched, declared, rules, share=True)
+    return _mean_row(matched, declared, rules, share=True) | _noise(a, b, key)
+
+
+def _noise(a: Side, b: Side, key: str) -> dict[str, float]:
+    """Return by how much a judge alone may make two rates differ, as its votes say; nothing where they do not."""
+    whole = [side for side in (a, b) if sum(map(len, side.tasks.values())) == len(side.samples)]  # not one of models
+    found: list[Any] = [as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise") for side in whole]
+    noises = [each for each in found if is_number(each)]
+    return {"noise": NormalDist().inv_cdf(0.975) * math.hypot(*noises)} if len(noises) == 2 else {}
 
 
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
@@ -447,6 +457,9 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
             text += f"; smallest detectable difference: {_amount(row['mde80'], row)}"
         elif row["stderr"]:
             text += "; so few tasks cannot show any difference"
+    if "noise" in row:
+        within = "is within" if abs(gap) <= row["noise"] else "exceeds"
+        text += f"; the judge alone, at one vote a sample, may make {_amount(row['noise'], row)}, which this {within}"
     exact = row["p_exact"]
     if exact is not None and row["p"] is not None and (exact < _SIGNIFICANT) != (row["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"

@@ -40,6 +40,8 @@ UNMATCHED = "have no task in common"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
+_ON_RECORD = frozenset({"judgements", "labels", "calibration"})
+"""Options that say where replies and labels are, of which each run may have its own."""
 _SHIFTED = 0.1
 """Share of the tasks that were asked what another task was, from which on ids are taken for shifted."""
 _OTHER = 0.5
@@ -345,6 +347,8 @@ def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[st
     for name in _SAME:
         if name in one and name in other:
             left, right = one[name], other[name]
+            if name == "options":
+                left, right = ({k: v for k, v in each.items() if k not in _ON_RECORD} for each in (left, right))
             if differing_parts(left, right) if name == "extractor" else left != right:
                 found.append(name)
     return found

@@ -102,6 +102,7 @@ def answering(case):
             return case["status"], text.encode(), case.get("headers", {})
         names = {"SOUND": usual(question, task), "KEY": question["key"]}
         names["COPIED"] = usual(question, task, check="00000000")
+        names["FAILED"] = names["SOUND"].replace('"pass"', '"fail"')
         names["UNCLEAR"] = re.sub('"(pass|fail)"', '"unclear"', names["SOUND"])
         names["ESCAPED"] = names["SOUND"].replace(task, "".join(f"\\u{ord(each):04x}" for each in question["key"]))
         content = case["content"] and re.sub("|".join(names), lambda found: names[found[0]], case["content"])

@@ -22,6 +22,7 @@ from functools import partial
 from itertools import product
 
 from gradestack import Estimate, Interval, interval, jackknife
+from gradestack_plugins.judges.calibrated import CELLS, Calibrated
 from gradestack_plugins.statistics.classification import Counted
 
 Ends = tuple[float, float] | None
@@ -38,6 +39,17 @@ OF_K = ((4, 2), (4, 4), (8, 4))
 """Runs of a task, and k."""
 NEAR_ENDS = ((0.1, 0.4), (0.03, 0.3), (0.05, 0.4), (0.01, 0.3), (0.2, 0.2), (0.1, 0.1))
 """Rates of pass^k near 0, and of failures for pass@k near 1."""
+JUDGES = (
+    (500, 100, 0.736, 0.9, 0.67, False),
+    (500, 50, 0.736, 0.9, 0.67, False),
+    (500, 100, 0.736, 0.9, 0.67, True),
+    (500, 100, 0.5, 0.7, 0.6, False),
+    (500, 200, 0.9, 0.95, 0.6, False),
+    (2000, 200, 0.3, 0.8, 0.9, False),
+    (200, 60, 0.6, 0.85, 0.8, False),
+    (2000, 100, 0.8, 0.97, 0.5, True),
+)
+"""Samples, labels, share people pass, sensitivity, specificity, and whether half the labels are of its passes."""
 SEED = 20261122
 LEAST, LEAST_AGAIN, AGAIN = 0.93, 0.91, 10
 MEAN_LEAST, MEAN_MOST = 0.93, 0.975
@@ -196,6 +208,37 @@ def several_models() -> Iterator[Scenario]:
         yield f"{tasks}, {models} models", 0.42, draw
 
 
+def judged() -> Iterator[Scenario]:
+    """The share that people would pass, by a judge's verdicts and labels of some samples: drawn, or half by verdict."""
+
+    def rate(judged: float, passed: float, *cells: float) -> dict[str, float | None]:
+        found = Calibrated().estimate(judged=judged, passed=passed, **dict(zip(CELLS, cells, strict=True)))
+        return {"rate": found["rate"]}
+
+    for size, labels, share, sensitivity, specificity, picked in JUDGES:
+
+        def draw(
+            rng: random.Random,
+            size: int = size,
+            labels: int = labels,
+            share: float = share,
+            chances: tuple[float, float] = (1 - specificity, sensitivity),
+            picked: bool = picked,
+        ) -> Ends:
+            people = [rng.random() < share for _ in range(size)]
+            runs = [(good, rng.random() < chances[good]) for good in people]
+            if picked:
+                runs.sort(key=lambda run: run[1])
+                runs = [runs[at] for pair in zip(range(size), reversed(range(size)), strict=True) for at in pair][:size]
+            cells: Counter[tuple[float, ...]] = Counter()
+            for at, (good, passed) in enumerate(runs):
+                cell = 2 * (not passed) + (not good)
+                cells[1, passed, *(float(at < labels and each == cell) for each in range(len(CELLS)))] += 1
+            return ends_of(rate, cells, 2 + len(CELLS))
+
+        yield f"{size}, {labels} labels{' by verdict' * picked}, {share}, {sensitivity}, {specificity}", share, draw
+
+
 NEAR, RARE, UNEVEN = "pass^k and 1 - pass@k near 0", "macro-F1, a class of 2 to 10 %", "tokens, seconds, dollars"
 WIDE = {NEAR, RARE, UNEVEN}
 """Whose average may be above 97.5 %: few tasks decide."""
@@ -210,6 +253,7 @@ SETS: dict[str, Callable[[], Iterator[Scenario]]] = {
     "counts": counts,
     "paired difference": paired,
     "mean over models": several_models,
+    "judge's rate, corrected": judged,
 }
 
 

@@ -127,3 +127,41 @@ def test_ac1_of_a_published_table():
     table = {("1", "1"): 8, ("1", "0"): 1, ("0", "1"): 1}
     assert round(ac1(table), 3) == 0.756
     assert round(kappa(table), 3) == -0.111
+
+
+TABLES = [((66, 9, 7, 18), 380, 500), ((20, 20, 19, 21), 300, 500), ((40, 3, 9, 70), 90, 400)]
+
+
+@pytest.mark.parametrize(("table", "passes", "graded"), TABLES)
+def test_judges_are_calibrated_as_numpy_and_scipy_have_it(stats, table, passes, graded):
+    """Figures from columns of verdicts, the interval by leaving out each sample in turn, all to 1e-9."""
+    numpy = pytest.importorskip("numpy")
+    kinds = {(1, 1.0): table[0], (1, 0.0): table[1], (0, 1.0): table[2], (0, 0.0): table[3]}
+    kinds |= {(1, math.nan): passes - table[0] - table[1], (0, math.nan): graded - passes - table[2] - table[3]}
+    cells = [cell for cell, number in kinds.items() for _ in range(number)]
+    golds = {1.0: "pass", 0.0: "fail"}
+    rows = [
+        (f"t{n}", None, None, Grade(score=float(judge), passed=bool(judge), gold=golds.get(people)))
+        for n, (judge, people) in enumerate(cells)
+    ]
+    found = figures({"calibrated": {}}, rows)["calibrated"]
+    verdicts, labels = numpy.array(cells).T
+
+    def rate_of(verdicts, labels):
+        share = verdicts.mean()
+        return share * numpy.nanmean(labels[verdicts == 1]) + (1 - share) * numpy.nanmean(labels[verdicts == 0])
+
+    both = ~numpy.isnan(labels)
+    judge, people = verdicts[both], labels[both]
+    p, a, b, same = passes / graded, judge.mean(), people.mean(), (judge == people).mean()
+    sensitivity, specificity, q = judge[people == 1].mean(), 1 - judge[people == 0].mean(), (a + b) / 2
+    youden, chance = sensitivity + specificity - 1, a * b + (1 - a) * (1 - b)
+    known = {"rate": rate_of(verdicts, labels), "youden": youden, "percent_agreement": same}
+    known["rogan_gladen"] = numpy.clip((p + specificity - 1) / youden, 0, 1)
+    known |= {"kappa": (same - chance) / (1 - chance), "ac1": (same - 2 * q * (1 - q)) / (1 - 2 * q * (1 - q))}
+    assert {name: found[name] for name in known} == pytest.approx(known, abs=1e-9)
+    left = numpy.array([rate_of(numpy.delete(verdicts, at), numpy.delete(labels, at)) for at in range(graded)])
+    spread = numpy.sqrt((graded - 1) / graded * ((left - left.mean()) ** 2).sum())
+    wide = spread / (known["rate"] * (1 - known["rate"])) * stats.t.ppf(0.975, graded - 1)
+    ends = stats.logistic.cdf(stats.logistic.ppf(known["rate"]) + numpy.array([-wide, wide]))
+    assert [found["rate_interval"][end] for end in ("low", "high")] == pytest.approx(ends, abs=1e-9)

@@ -16,7 +16,8 @@ _NAMES = {
     "Inputs Profile Reader ResultT Shard",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
-    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut library "
+    "missing_library suggest",
     "hooks": "Component Kind hookimpl",
     "judging.connection": "Connection connection_to",
     "judging.contract": "Endpoint Judged Request cost most_tokens",

@@ -27,6 +27,8 @@ from gradestack.errors import GradestackError as GradestackError
 from gradestack.errors import LostEngineError as LostEngineError
 from gradestack.errors import PluginError as PluginError
 from gradestack.errors import TimedOut as TimedOut
+from gradestack.errors import library as library
+from gradestack.errors import missing_library as missing_library
 from gradestack.errors import suggest as suggest
 from gradestack.estimates.grades import Grades as Grades
 from gradestack.estimates.interval import Estimate as Estimate

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
+from typing import Any
 
 _LONGEST, _MOST = 2_000, 100
 """Characters of a message, and problems of an error; what comes from files may be of any size."""
@@ -50,6 +51,26 @@ class ConfigError(GradestackError):
 
 class LostEngineError(ConfigError):
     """The machines a run is spread over are gone; what they had finished counts, and the run can be continued."""
+
+
+def missing_library(name: str, extra: str = "") -> ConfigError:
+    """Return that a library is not installed, and how it is: one of an extra from a copy of the repository."""
+    package = name.partition(".")[0]
+    return ConfigError(f"{package} is not installed: pip install {package}{f' (extra {extra!r})' if extra else ''}")
+
+
+def library(name: str, *, extra: str = "") -> Any:
+    """Return a library that is imported where it is needed, and that need not be installed.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    import importlib  # noqa: PLC0415 - not needed to say errors
+
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise missing_library(name, extra) from error
 
 
 class DataError(GradestackError):

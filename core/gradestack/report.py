@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import copy
 import io
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -26,7 +25,7 @@ from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
-from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
+from gradestack.rows.tables import COLUMNS, OF_ROWS, Table, TableName, blocks_of, figure_tables, row_of, table_of
 from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
 
@@ -177,10 +176,11 @@ class Report:
         return (self.row(number, line) for number, _, line in self._lines())
 
     def table(self, name: TableName) -> Table:
-        """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
+        """Return one table of the run, as columns; a score is None unless graded, where rows say 0.0.
 
         Args:
-            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or ``calls``.
+            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or ``calls``, of its
+                rows; ``headline``, ``figures`` or ``gates``, of its summary.
 
         Raises:
             ConfigError: There is no such table.
@@ -188,7 +188,13 @@ class Report:
         """
         if name not in COLUMNS:
             raise ConfigError(f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}")
-        return table_of(name, self.rows())
+        if name in OF_ROWS:
+            return table_of(name, self._read_rows())
+        return dict(figure_tables(self.summary, self.header))[name]
+
+    def figures(self) -> Table:
+        """Return every number of every grader and aggregator with its interval; ``.to_pandas()`` makes a frame."""
+        return self.table("figures")
 
     def grades(self, key: str) -> Grades:
         """Return one grader's grades of all samples, in input order: ``.columns()``, ``.to_pandas()``, ``.to_arrow()``.
@@ -227,15 +233,22 @@ class Report:
             except ValueError as error:
                 raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
-    def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
-        """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.
+    def tables(self) -> Iterator[tuple[str, Table]]:
+        """Yield all tables in one pass over the rows, each with its name; those of rows come in blocks.
 
-        First comes a line for each table with the names of its columns.
+        Of a run that kept no rows only those of figures.
 
         Raises:
-            DataError: No rows were kept, or the file cannot be read.
+            DataError: The file of rows cannot be read.
         """
-        return itertools.chain(COLUMNS.items(), lines_of(COLUMNS, self.rows()))
+        yield from figure_tables(self.summary, self.header)
+        if self.has_rows:
+            yield from blocks_of(OF_ROWS, self._read_rows())
+
+    def _read_rows(self) -> Iterator[Any]:
+        """Yield of every row what tables need."""
+        self._check_rows()
+        return (row_of(number, line, self.row) for number, _, line in self._lines())
 
     def lines(self, places: Iterable[tuple[int, int]] | None = None) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of the lines of results.jsonl that are not blank.

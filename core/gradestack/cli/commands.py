@@ -52,6 +52,11 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option(
                 "--export", "exporters", multiple=True, metavar="NAME", help="Also write native result files."
             ),
+            click.option(
+                "--tables",
+                type=click.Choice(["parquet", "csv", "json"]),
+                help="Also write tables/: samples, grades, ...",
+            ),
             click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
             click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
@@ -166,7 +171,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.suites.spec import RunOptions  # noqa: PLC0415
 
     quiet = shared.pop("quiet")
-    of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed")}
+    of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")}
     shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from array import array
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -10,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from gradestack.errors import ConfigError
+from gradestack.errors import library
 from gradestack.estimates.sums import MOST_PACKED, Packing, Sparse, TaskNumbers, TaskSums
 from gradestack.model import Grade, Key
 from gradestack.table import Numbers, Table
@@ -129,7 +128,7 @@ class Grades:
         Raises:
             ConfigError: pandas is not installed.
         """
-        return _library("pandas").DataFrame(self.columns())
+        return library("pandas").DataFrame(self.columns())
 
     def to_arrow(self) -> Any:
         """Return ``columns`` as a pyarrow Table.
@@ -139,7 +138,7 @@ class Grades:
         """
         columns = self.columns()
         columns["run"] = [None if run is None else str(run) for run in columns["run"]]
-        return _library("pyarrow").table(columns)
+        return library("pyarrow", extra="tables").table(columns)
 
     @cached_property
     def _packing(self) -> tuple[Packing, list[int]]:
@@ -240,10 +239,3 @@ class Grades:
             counted[packed[code]] += times
         total = packing.total(counted)
         return {name: packing.exact(name, [total])[0] for name in packing.names}
-
-
-def _library(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ConfigError(f"{name} is not installed: pip install {name}") from error

@@ -81,7 +81,9 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         "gradestack": __version__,
         "form of the table of grades": FORM,
         "python": ".".join(map(str, sys.version_info[:3])),
-        "suite": {key: value for key, value in suite.config.items() if key not in ("engine", "reports", "limits")},
+        "suite": {
+            key: value for key, value in suite.config.items() if key not in ("engine", "reports", "tables", "limits")
+        },
         "suite's name": suite.name,
         "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs},
         **{name: _component(stage) for name, stage in stages.items()},

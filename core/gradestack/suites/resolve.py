@@ -246,6 +246,9 @@ def parts_of(
     success, headline = verdicts.headline(gates, reader)
     _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
+    formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
+    there = {stage.name for stage in reports if stage is not None}
+    reports += [resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there]
     return {
         **{name: getattr(spec, name) for name in ("description", "profile", "allow_all_failed", "num_runs")},
         "metrics": tuple(metrics),

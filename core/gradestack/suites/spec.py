@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Rows = Literal["full", "slim", "none"]
 """What is kept of samples: whole rows, rows without their trajectory, or none."""
+TableFormat = Literal["parquet", "csv", "json"]
 RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": False}
 """How header.json says it."""
 
@@ -176,6 +177,8 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     setup_script: str | None = None
     """Accepted from letta-evals suites; a live target's setup is not run."""
     reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
+    tables: TableFormat | tuple[TableFormat, ...] = ()
+    """Formats in which samples, grades, items, reasons, calls and figures are written as tables."""
     exporters: tuple[str | dict[str, Any], ...] = ()
     """Writers of native files, besides those that come with the format's own plugin."""
     engine: str | dict[str, Any] = "auto"

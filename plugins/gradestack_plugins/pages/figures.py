@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from gradestack import Declarations, Report, distinguishing_decimals, which_is_better, with_unit
+from gradestack import Declarations, Report, Table, distinguishing_decimals, which_is_better, with_unit
 from gradestack import Figure as Meaning
-from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact, is_number
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.pages.draw import Shape, scale_of
 from gradestack_plugins.pages.index import RowEntry, index_of
 from gradestack_plugins.pages.tasks import Reliability, by_task
@@ -22,18 +22,15 @@ _MOST_ROWS, _MOST_ENTRIES, _ZOOMED = 16, 6, 60
 _MEANS = ("mean", "mean.mean", "classification.accuracy")
 """Figures that are the share of successes where every score is 1 or 0."""
 _PERCENT = ("accuracy", "pass_rate")
-_INTERVAL = ("low", "high", "confidence", "n", "clusters", "method")
-_NO_INTERVAL = (None,) * (len(_INTERVAL) + 1)
-_MEANT = ("label", "unit", "better")
-_BESIDE = ("_interval", "_reason")
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "headline": ("label", "figure", "model", "value", *_INTERVAL, "reason", "unit", "better"),
-    "figures": ("grader", "aggregator", "figure", "model", "value", *_INTERVAL, "reason", *_MEANT),
-    "gates": ("gate", "outcome", "passed", "metric_key", "metric", "op", "threshold", "actual", *_INTERVAL, "reason"),
-    "tasks": ("id", "model", "trials", "passed", "not_passed", "ungraded", "mean_score"),
-    "failures": ("grader", "code", "subject", "argument", "samples"),
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "tasks": {
+        **dict.fromkeys(("id", "model"), "text"),
+        **dict.fromkeys(("trials", "passed", "not_passed", "ungraded"), "int"),
+        "mean_score": "float",
+    },
+    "failures": {**dict.fromkeys(("grader", "code", "subject", "argument"), "text"), "samples": "int"},
 }
-"""Names of the columns of tables beside those of the rows, in order."""
+"""Columns of tables beside those of figures and rows, in order, with their types."""
 Line = tuple[Any, ...]
 
 
@@ -277,25 +274,21 @@ def _end(value: float, unit: str) -> str:
 def lines_of(report: Report) -> list[Shape]:
     """Return the lines of the table ``figures`` as texts; a number that is not declared has no label."""
     found = []
-    for table, line in figure_lines(report, rows=False):
-        if table == "figures":
-            held = dict(zip(COLUMNS[table], line, strict=True))
-            ends = "" if held["low"] is None else f"{end(held['low'])} – {end(held['high'])}"
-            notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
-            found.append(
-                Shape(
-                    grader=held["grader"],
-                    path=brief(".".join(filter(None, (held["aggregator"], held["figure"]))), 160),
-                    model=None if held["model"] is None else brief(held["model"], 80) or "(no name)",
-                    label=brief(held["label"] or "", 120),
-                    value=with_unit(number(held["value"]), held["unit"] or "")
-                    if held["value"] is not None
-                    else UNDEFINED,
-                    interval=ends,
-                    n="" if held["n"] is None else number(held["n"]),
-                    note=brief("; ".join(filter(None, notes)), 200),
-                )
+    for held in report.table("figures").rows():
+        ends = "" if held["low"] is None else f"{end(held['low'])} – {end(held['high'])}"
+        notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
+        found.append(
+            Shape(
+                grader=held["grader"],
+                path=brief(".".join(filter(None, (held["aggregator"], held["figure"]))), 160),
+                model=None if held["model"] is None else brief(held["model"], 80) or "(no name)",
+                label=brief(held["label"] or "", 120),
+                value=with_unit(number(held["value"]), held["unit"] or "") if held["value"] is not None else UNDEFINED,
+                interval=ends,
+                n="" if held["n"] is None else number(held["n"]),
+                note=brief("; ".join(filter(None, notes)), 200),
             )
+        )
     return found
 
 
@@ -369,75 +362,14 @@ def _note(gate: Mapping[str, Any]) -> str:
     return "nothing was graded" if gate.get("outcome") == "no_data" else ""
 
 
-def figure_lines(report: Report, *, tasks: bool = True, rows: bool = True) -> Iterator[tuple[str, Line]]:
-    """Yield the lines of tables beside those of the rows, each with its table; without rows no tasks and failures."""
-    summary, declared = as_map(report.summary), Declarations(report.header)
-    for entry in _entries(summary):
-        meant = _meant(declared.at(as_text(entry.get("figure"))))[1:]
-        yield from (("headline", (*line, *meant)) for line in _headline(entry))
-    for grader, averages in as_map(report.metrics.get("by_metric")).items():
-        for path, *line in _figures(as_map(averages)):
-            yield "figures", (grader, None, path, *line, *_meant(declared.figure(grader, "", path)))
-    for grader, aggregators in as_map(report.metrics.get("aggregates")).items():
-        for aggregator, metrics in as_map(aggregators).items():
-            for path, *line in _figures(as_map(metrics)):
-                meant = _meant(declared.figure(grader, aggregator, path))
-                yield "figures", (grader, aggregator, path, *line, *meant)
-    for gate in map(as_map, as_list(summary.get("gates"))):
-        names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
-        yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
-    if rows and report.has_rows:
+def tables_of_tasks(report: Report) -> Iterator[tuple[str, Table]]:
+    """Yield the tables ``tasks`` and ``failures``, which are counted from the rows."""
+    if report.has_rows:
         index = index_of(report)
-        yield from ((("tasks", line) for line in task_lines(index.entries)) if tasks else ())
-        for kind, samples in zip(index.given.kinds, index.given.samples, strict=True):
-            yield "failures", (*(part or None for part in kind), samples)
-
-
-def _meant(meaning: Meaning | None) -> Line:
-    return (None,) * len(_MEANT) if meaning is None else (meaning.label, meaning.unit, meaning.better)
-
-
-def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
-    names = (_plain(entry.get("label")), _plain(entry.get("figure")))
-    models = as_map(entry.get("models"))
-    for model, held in models.items() if models else [(None, entry)]:
-        value, interval, reason = (as_map(held).get(name) for name in ("value", "interval", "reason"))
-        if isinstance(value, Mapping):
-            for key, each in value.items():
-                yield names[0], f"{names[1]}.{key}", model, each, *_interval(as_map(interval).get(key))
-        else:
-            yield *names, model, value, *_interval(interval, reason)
-
-
-def _figures(
-    metrics: Mapping[str, Any], path: str = "", model: str | None = None, intervals: Any = None
-) -> Iterator[Line]:
-    """Yield the numbers in metrics by their dotted paths, and what is not defined with its reason."""
-    undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
-    for name, value in metrics.items():
-        if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
-            continue
-        interval = metrics.get(f"{name}_interval", intervals.get(name))
-        if value is None or is_number(value):
-            reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
-            yield f"{path}{name}", model, value, *_interval(interval, reason)
-        elif name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
-            for key, each in as_map(value).items():
-                yield from _figures(as_map(each), "", key)
-        elif isinstance(value, Mapping):
-            yield from _figures(value, f"{path}{name}.", model, interval)
-
-
-def _interval(held: Any, reason: Any = None) -> Line:
-    """Return ends, confidence, size and method of an interval, and why there is no value, or no interval."""
-    if held is None and reason is None:
-        return _NO_INTERVAL
-    fields = as_map(held)
-    return (*(_plain(fields.get(name)) for name in _INTERVAL), _plain(reason or fields.get("reason")))
-
-
-def _plain(value: Any) -> Any:
-    return compact(value) if isinstance(value, Mapping | list) else value
+        yield "tasks", Table.of(COLUMNS["tasks"], task_lines(index.entries))
+        counted = zip(index.given.kinds, index.given.samples, strict=True)
+        lines = [(*(part or None for part in kind), samples) for kind, samples in counted]
+        yield "failures", Table.of(COLUMNS["failures"], lines)
 
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:

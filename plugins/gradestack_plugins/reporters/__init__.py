@@ -35,6 +35,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="reporter",
+            name="parquet",
+            target="gradestack_plugins.pages.table_files:ParquetReporter",
+            summary="tables/NAME.parquet: samples, grades, items, reasons, calls, figures, typed, for frames and SQL",
+        ),
+        Component(
+            kind="reporter",
             name="text",
             target="gradestack_plugins.pages.show:TextReporter",
             summary="report.txt: the worst samples as `gradestack show` prints one, for terminals and logs",
@@ -68,6 +74,12 @@ def gradestack_components() -> tuple[Component, ...]:
             name="view",
             target="gradestack_plugins.pages.view:view",
             summary="Serve a run to this machine's browser: its samples as a list, one by one, the report.",
+        ),
+        Component(
+            kind="command",
+            name="query",
+            target="gradestack_plugins.pages.query:query",
+            summary="Ask the tables of a run in SQL: samples, grades, items, reasons, calls, figures.",
         ),
         Component(
             kind="command",

@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "scripts.yaml")
+
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-ROWS = {
-    "startup": 7,
-    "dispatch": 2,
-    "throughput": 15,
-    "authors": 4,
-    "matcher": 5,
-    "reports": 3,
-    "pages": 2,
-    "readers": 11,
-    "memory": 4,
-    "million": 8,
-}
+ROWS = DATA["rows"]
 
 
 def table_of(name, place, *options):

@@ -1,61 +1,13 @@
 """Files of code for the tests of what a suite takes from them, and how they are graded."""
 
 import gradestack
+from tests.core.outcomes import data
 
-METRIC = """\
-from attrs import frozen
-from gradestack import Grade, Grader, Reason, skipped
+DATA = data(__file__, "code_samples.yaml")
 
-@frozen(kw_only=True)
-class FewCalls(Grader):
-    needs = frozenset({"calls"})
-    aggregators = ("mean",)
-    most: int = 3
 
-    def grade(self, sample):
-        if sample.calls is None:
-            return skipped("no_calls", "calls were not recorded")
-        over = tuple(Reason(code="over", subject=call.name) for call in sample.calls[self.most :])
-        return Grade(score=1 / (1 + len(over)), reasons=over)
-"""
-SHAPES = """\
-import attrs
-from gradestack import Aggregator, Grade, Grader, hookimpl
-
-class Always(Grader):
-    def grade(self, sample):
-        return Grade(score=1.0)
-
-@attrs.frozen(kw_only=True)
-class Share(Grader):
-    of: float = 0.5
-
-    def grade(self, sample):
-        return Grade(score=self.of)
-
-class Forgetful(Grader):
-    limit: int = 3
-
-    def grade(self, sample):
-        return Grade(score=1.0)
-
-class Count(Aggregator):
-    def compute(self, grades): return {"count": len(grades)}
-
-def shout(sample):
-    return 0.25
-
-def torn(sample):
-    raise LookupError(f"nothing in {sample.id}")
-
-def pair(sample, submission):
-    return submission == "x"
-
-def three(a, b, c):
-    return 1.0
-
-VALUE = 7
-"""
+METRIC = DATA["metric"]
+SHAPES = DATA["shapes"]
 
 
 def graded(*references, registry, allow_code=True, **options):

@@ -8,9 +8,11 @@ import pytest
 
 import gradestack
 from gradestack import load_suite
-from tests.core.outcomes import read
+from tests.core.outcomes import data, read
 from tests.core.tables import recomputed
 from tests.core.toy_components import DO_SKIP
+
+DATA = data(__file__, "runner_bytes.yaml")
 
 
 @pytest.fixture
@@ -47,18 +49,7 @@ LINES = [
     *map(json.dumps, MIXED[30:]),
     json.dumps(MIXED[0]),
 ]
-RICH = {
-    "graders": {"quality": "toy", "other": {"kind": "toy", "factor": 0.3}},
-    "metrics": {
-        "average": "mean",
-        "others": {"kind": "mean", "of": "other"},
-        "hat": {"kind": "pass_hat_k", "of": "quality"},
-        "partial": {"kind": "partial_statistics", "of": "quality"},
-        "binary": {"kind": "binary", "of": "other"},
-    },
-    "gate": {"op": "gte", "value": 0.4},
-    "reports": ["dump", "html", "markdown"],
-}
+RICH = DATA["rich"]
 
 
 def test_rerunning_gives_the_same_bytes(run_lines, toys, with_echo, noon):

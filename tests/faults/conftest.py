@@ -7,33 +7,12 @@ from pathlib import Path
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
 
-FUNCTION = '''
-import os
-import signal
-from pathlib import Path
-
-KEPT = []
+DATA = data(__file__, "conftest.yaml")
 
 
-def grade(sample, submission):
-    """Do what the sample says; its score is its text."""
-    do = sample.facets.get("do")
-    if do == "exit":
-        os._exit(3)
-    if do == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if do == "once" and not Path(sample.facets["marker"]).exists():
-        Path(sample.facets["marker"]).touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    if do == "eat":
-        held = []
-        while True:
-            held.append(bytearray(1 << 24))
-    if do == "keep":
-        KEPT.append(bytearray(1 << 24))
-    return float(submission)
-'''
+FUNCTION = DATA["function"]
 
 
 class Recording:

@@ -14,6 +14,10 @@ import pytest
 import gradestack
 from gradestack import DataError
 from gradestack.grading import loop
+from tests.core.outcomes import data
+
+DATA = data(__file__, "changing_files.yaml")
+
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ENGINES = ["serial", {"kind": "processes", "workers": 2}]
@@ -123,20 +127,7 @@ CHANGES = {
     "cut short": ("os.truncate(path, 100)", "cut short"),
 }
 APPEND = 'with path.open(\'a\') as file: file.write(\'{"id": "late", "predicted": "x"}\\n{"half\')'
-GRADER = """
-import os
-import time
-from pathlib import Path
-
-HERE = Path(__file__).parent
-
-def grade(sample):
-    path = HERE / "runs.jsonl"
-    if not (HERE / "done").exists():
-        (HERE / "done").touch()
-        {change}
-    return 1.0
-"""
+GRADER = DATA["grader"]
 
 
 @pytest.fixture

@@ -6,19 +6,12 @@ import sys
 
 import pytest
 
-FORKS = """
-import os
-from gradestack import Grade
+from tests.core.outcomes import data
 
-def forks(sample):
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        return 1.0
-    with open("children", "a") as file:
-        file.write("x")
-    {ending}
-"""
+DATA = data(__file__, "forking_graders.yaml")
+
+
+FORKS = DATA["forks"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

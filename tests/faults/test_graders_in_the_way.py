@@ -8,23 +8,16 @@ import sys
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "graders_in_the_way.yaml")
+
 
 ENGINES = ["serial", "processes"]
 COUNT = 12
 ASKED = 2 * COUNT
 """How often graders of others are asked: the first samples of a run are graded twice."""
-AGGREGATOR = """
-from gradestack import Aggregator, Grade
-
-class Unwritable(Aggregator):
-    needs = frozenset({"items"})
-
-    def numbers(self, grade):
-        return {"n": lambda: None}
-
-def grade(sample):
-    return 1.0
-"""
+AGGREGATOR = DATA["aggregator"]
 
 
 @pytest.fixture
@@ -54,20 +47,7 @@ QUIET = """
 def grade(sample):
     return 1.0
 """
-PRINTS = """
-import os
-import sys
-
-print("loaded")
-sys.__stdout__.write("loaded by another name\\n")
-
-def grade(sample):
-    print("printed")
-    sys.__stdout__.write("by another name\\n")
-    os.write(1, b"by its number\\n")
-    assert os.system("echo by a child") == 0
-    return 1.0
-"""
+PRINTS = DATA["prints"]
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -84,20 +64,7 @@ def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffer
         assert lines.count(said) == ASKED, noisy.stderr
 
 
-DIES = """
-import os
-import signal
-import sys
-from pathlib import Path
-
-def grade(sample):
-    sys.__stdout__.write("part of a line of " + sample.id)
-    if sample.id == "t5" and not Path("once").exists():
-        Path("once").touch()
-        sys.__stdout__.write("\\nlast words\\n")
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 1.0
-"""
+DIES = DATA["dies"]
 
 
 def test_what_a_worker_printed_before_it_was_killed_is_there(command):
@@ -149,21 +116,7 @@ def test_a_grader_that_changes_the_directory(command, tmp_path, engine):
     assert gradestack.load_report(tmp_path / "out").metrics["total"] == COUNT
 
 
-LEAVES = """
-import os
-import signal
-import time
-from pathlib import Path
-
-def grade(sample):
-    if sample.id == "t4" and not Path("once").exists():
-        child = os.fork()
-        if not child:
-            time.sleep(1000)
-        Path("once").write_text(str(child))
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 1.0
-"""
+LEAVES = DATA["leaves"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

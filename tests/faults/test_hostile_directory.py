@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "hostile_directory.yaml")
+
+
 PROGRAM = Path(sys.executable).with_name("gradestack")
 FILES = [f"{number}.jsonl" for number in range(4)]
 MORE = ["sitecustomize", "usercustomize", "conftest", "setup", "site", "evil", "__init__", "__main__"]
@@ -20,24 +25,7 @@ import sibling
 def doubled(sample):
     return sibling.SCORE
 """
-SCRIPT = """
-import threading
-
-import gradestack
-
-
-def main():
-    idle = threading.Event()
-    threading.Thread(target=idle.wait).start()  # with it, workers are not forked
-    try:
-        gradestack.grade_files(FILES, output=OUT, graders=["tau_partial"], engine="processes", workers=2)
-    finally:
-        idle.set()
-
-
-if __name__ == "__main__":
-    main()
-"""
+SCRIPT = DATA["script"]
 
 
 @pytest.fixture

@@ -8,6 +8,11 @@ import sys
 
 import pytest
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "interruption.yaml")
+
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
 ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.faults)]
 
@@ -52,20 +57,7 @@ def test_workers_go_when_the_run_is_killed(started, engine, marked, until):
     until(lambda: marked() == [])
 
 
-SECOND = """
-import os, signal, sys, time
-from distributed import SpecCluster
-from gradestack.cli import commands
-
-def close(self, *arguments, close=SpecCluster.close, **options):
-    SpecCluster.close = close
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(0.1)  # is cut by the signal, if by anything
-    return close(self, *arguments, **options)
-
-SpecCluster.close = close
-commands.main(sys.argv[1:])
-"""
+SECOND = DATA["second"]
 
 
 def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):

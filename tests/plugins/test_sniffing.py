@@ -57,26 +57,7 @@ def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp
     assert _owner(written(tmp_path, [{"id": "a", "model": "m", "input": "hi", **more}])) == owner
 
 
-PUBLISHED = {
-    "bfcl": "bfcl",
-    "formats/adk": "adk",
-    "formats/atif": "atif",
-    "formats/anthropic": "anthropic",
-    "formats/bfcl": "bfcl",
-    "formats/openai": "openai",
-    "formats/records": "records",
-    "formats/tau2": "tau2",
-    "formats/inspect": "inspect",
-    "inspect": "inspect",
-    "letta": "letta_dataset",
-    "formats/otel": "otel",
-    "otel/eval_set_helm.json": "adk",
-    "otel/helm.json": "otel",
-    "otel/k8s.json": "otel",
-    "orchestrationbench": "orchestrationbench_scenario",
-    "tau-bench": "tau_bench",
-    "tool_calls": "jsonl",
-}
+PUBLISHED = DATA["published"]
 """Folder of published files -> the reader of its files; no reader takes a file of another folder."""
 PEOPLES = "own_data"
 """Folder of files as people bring them, of no format with a reader of its own."""

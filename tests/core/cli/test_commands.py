@@ -382,16 +382,7 @@ def test_the_python_api_warns_of_an_unknown_name(here, monkeypatch):
     gradestack.load_suite(suite, registry=gradestack.discover())
 
 
-SUITE = """\
-name: my-eval-suite
-target: {{kind: recorded, paths: [{paths}], reader: letta}}
-graders:
-  quality: {{kind: recorded, metric: quality}}
-  accuracy: {{kind: recorded, metric: accuracy}}
-gate: {{metric_key: quality, op: gte, value: 0.75}}
-reports: []
-{more}
-"""
+SUITE = DATA["suite"]
 
 
 def _line(number, quality, accuracy, model=None):
@@ -439,15 +430,7 @@ def test_the_console_block(recorded, capsys):
     recorded({"recorded": [_line(0, 1.0, 1.0), _line(1, 1.0, 0.0), _line(2, 0.5, 1.0)]})
     assert _main("run", "suite.yaml", "--output", "results") == 0
     said = [line for line in capsys.readouterr().out.splitlines() if line]
-    assert said[:7] == [
-        "Running evaluation: my-eval-suite",
-        "━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ 3/3 100%",
-        "Results:",
-        "  Total samples: 3",
-        "  Attempted: 3",
-        "  Avg score: 0.83 (attempted: 0.83)",
-        "  Passed: 2 (66.7%)",
-    ]
+    assert said[:7] == data(__file__, "commands.yaml")["the_console_block"]
     at = said.index("Gate (quality >= 0.75): PASSED")
     assert said[at + 1].startswith("  actual: 0.83, ")
 
@@ -496,16 +479,7 @@ def test_per_model(recorded):
     place = recorded({"recorded": lines})
     gradestack.run(place / "suite.yaml", output="results")
     first, second = json.loads((place / "results/summary.json").read_text())["metrics"]["per_model"]
-    assert first == {
-        "model_name": "gpt-4o",
-        "total": 2,
-        "total_attempted": 2,
-        "avg_score_attempted": 0.75,
-        "avg_score_total": 0.75,
-        "passed_samples": 1,
-        "failed_samples": 1,
-        "metrics": {"quality": 50.0, "accuracy": 100.0},
-    }
+    assert first == data(__file__, "commands.yaml")["per_model"]
     assert (second["model_name"], second["passed_samples"], second["metrics"]["accuracy"]) == ("claude", 2, 50.0)
 
 

@@ -9,24 +9,11 @@ from gradestack.cli import console
 from gradestack.cli.console import share
 from tests.core.outcomes import data
 
-METRICS = {
-    "total": 4,
-    "total_attempted": 3,
-    "avg_score_attempted": 0.8333,
-    "avg_score_total": 0.625,
-    "passed_attempts": 2,
-    "by_metric": {"quality": {"avg_score_attempted": 0.8333}},
-    "states": {"quality": {"graded": 3, "skipped": 1, "failed": 0, "missing": 0}},
-    "per_model": None,
-}
-OUTCOME = {
-    "grader": "quality",
-    "rule": "passed by grader quality",
-    "words": {"passed": "solved", "failed": "not solved"},
-    "passed": 1,
-    "failed": 2,
-    "per_model": None,
-}
+DATA = data(__file__, "console.yaml")
+
+
+METRICS = DATA["metrics"]
+OUTCOME = DATA["outcome"]
 SUMMARY = {
     "metrics": METRICS,
     "gates": [],
@@ -38,14 +25,7 @@ SUMMARY = {
     "headline": {"letta": False, "figures": []},
     "failures": {},
 }
-LETTA = [
-    "Results:",
-    "  Total samples: 4",
-    "  Attempted: 3",
-    "  Avg score: 0.62 (attempted: 0.83)",
-    "  Passed: 2 (66.7%)",
-    "  Passed means: quality score >= 0.5, of 3 attempted",
-]
+LETTA = DATA["letta"]
 OF_EARLIER_VERSIONS = {name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")}
 
 
@@ -97,15 +77,7 @@ def test_several_graders_have_a_line_each():
 def test_what_needs_attention_is_told():
     listed = [{"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"} for number in range(5)]
     lines = odd(bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x")
-    assert lines[-7:] == [
-        "5 bad records left out:",
-        "  f:record 0: bad\\x1b[2J",
-        "  f:1: bad\\x1b[2J",
-        "  f:2: bad\\x1b[2J",
-        "  and 2 more, in summary.json",
-        "Warning: mind this",
-        "Incomplete: interrupted: x",
-    ]
+    assert lines[-7:] == data(__file__, "console.yaml")["what_needs_attention_is_told"]
 
 
 def test_what_holds_of_many_graders_is_one_line():

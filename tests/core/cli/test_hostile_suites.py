@@ -8,20 +8,10 @@ import pytest
 
 from tests.core.outcomes import data
 
-EVIL = """
-from pathlib import Path
-Path(__file__).with_name("ran").touch()
-from gradestack import Extractor, Grade, Grader, Reader, Reporter
+DATA = data(__file__, "hostile_suites_texts.yaml")
 
-class Evil(Grader):
-    \"\"\"Never to be made.\"\"\"
 
-    def grade(self, sample):
-        return Grade(score=1.0)
-
-def evil(*arguments, **named):
-    return 1.0
-"""
+EVIL = DATA["evil"]
 REACHING = "{{ cycler.__init__.__globals__.os.system('touch ran') }}"
 FORMS = data(__file__, "hostile_suites.yaml")
 

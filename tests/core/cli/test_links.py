@@ -10,15 +10,7 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "links.yaml")
 
-PAGES = {
-    "html": ["report.html"],
-    "markdown": ["report.md"],
-    "text": ["report.txt"],
-    "junit": ["junit.xml"],
-    "github": ["annotations.txt", "step_summary.md"],
-    "csv": ["tables/samples.csv", "tables/figures.csv"],
-    "json": ["tables/samples.json"],
-}
+PAGES = DATA["pages"]
 """Reporter -> files it writes."""
 EVERY = [name for names in PAGES.values() for name in names]
 KINDS = ["file", "other_name", "folder", "dangling", "full", "pipe"]

@@ -9,39 +9,16 @@ import pytest
 
 import gradestack
 from tests.conftest import ON_RECORD
+from tests.core.outcomes import data
+
+DATA = data(__file__, "signals.yaml")
+
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now\n"
 KEPT = "interrupted: partial results were kept; --resume grades the rest\n"
-PATTERN = """
-import re
-from pathlib import Path
-
-HERE = Path(__file__).parent
-
-
-def grade(sample, submission):
-    if sample.facets["held"]:
-        (HERE / "held-1").touch()
-        re.match("(a+)+$", "a" * 60 + "b")
-    return 1.0
-"""
-STUBBORN = """
-import time
-from pathlib import Path
-
-HERE = Path(__file__).parent
-
-
-def grade(sample, submission):
-    while sample.facets["held"]:
-        try:
-            (HERE / "held-1").touch()
-            time.sleep(1)
-        except BaseException:
-            pass
-    return 1.0
-"""
+PATTERN = DATA["pattern"]
+STUBBORN = DATA["stubborn"]
 
 
 @pytest.fixture
@@ -97,18 +74,7 @@ def test_a_grader_that_takes_no_notice(held, hanging):
 
 
 def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
-    (tmp_path / "forks.py").write_text(
-        "import os, signal, time\n\n"
-        "def grade(sample):\n"
-        "    ready, there = os.pipe()\n"
-        "    child = os.fork()\n"
-        "    if not child:\n"
-        "        os.write(there, b'x')\n"
-        "        time.sleep(1000)\n"
-        "    os.read(ready, 1)\n"
-        "    os.kill(child, signal.SIGTERM)\n"
-        "    return float(os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM)\n"
-    )
+    (tmp_path / "forks.py").write_text(DATA["a_child_of_a_grader_that_is_ended_is_not_the_run"])
     (tmp_path / "runs.jsonl").write_text('{"id": "a", "predicted": "x"}\n{"id": "b", "predicted": "x"}\n')
     command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", "-o", "out", "--allow-code", "--quiet"]
     command += ["--grader", "forks.py:grade", "--set", "reports=[]", "--engine", "serial"]
@@ -117,57 +83,9 @@ def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
     assert gradestack.load_report(tmp_path / "out").metrics["avg_score_total"] == 1.0
 
 
-IN_VAIN = """
-import signal
-import click
-from gradestack.cli import commands
-
-def echo(*_, **__):
-    signal.raise_signal(signal.SIGINT)
-
-def interrupted(*_, **__):
-    click.echo = echo
-    raise KeyboardInterrupt
-
-commands.cli.main = interrupted
-commands.main()
-"""
-IN_A_DESTRUCTOR = """
-import signal
-import time
-from gradestack.cli import commands
-
-class Last:
-    def __del__(self):
-        signal.raise_signal(signal.SIGINT)
-
-def destroys(*_, **__):
-    Last()
-    time.sleep(60)
-
-commands.cli.main = destroys
-commands.main()
-"""
-AT_THE_END = """
-import os
-import signal
-import sys
-import threading
-import time
-from gradestack.cli import commands
-
-def ends(*_, **__):
-    def later():
-        main = threading.main_thread().ident
-        while sys._current_frames()[main].f_code.co_name != "_shutdown":
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(0.3)
-    threading.Thread(target=later).start()
-
-commands.cli.main = ends
-commands.main()
-"""
+IN_VAIN = DATA["in_vain"]
+IN_A_DESTRUCTOR = DATA["in_a_destructor"]
+AT_THE_END = DATA["at_the_end"]
 
 
 @pytest.mark.parametrize(

@@ -226,18 +226,7 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
     assert flips["zero"]["tasks"] == [{"task": "c", "a": "1/1", "b": "0/1"}]
 
 
-OWN = """from gradestack import Aggregator, Figure, ratio
-
-
-class Hits(Aggregator):
-    figures = (Figure("rate", "Hits", better="lower", unit="share", divisor="samples"),)
-
-    def numbers(self, grade):
-        return {"hits": int(grade.score == 1), "samples": 1}
-
-    def estimate(self, hits, samples):
-        return {"rate": ratio(hits, samples)}
-"""
+OWN = DATA["own"]
 
 
 @pytest.fixture
@@ -297,16 +286,7 @@ def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_
     assert found["moved"] == known.better + known.worse
 
 
-MIDDLE = """import statistics
-from gradestack import Aggregator, Figure
-
-
-class Middle(Aggregator):
-    figures = (Figure("median", "Median", better="higher", unit="score"),)
-
-    def compute(self, grades):
-        return {"median": statistics.median(grade.score for _, grade in grades)}
-"""
+MIDDLE = DATA["middle"]
 """The median of all scores: neither of sums over tasks nor a mean of tasks."""
 
 

@@ -8,34 +8,12 @@ import pytest
 
 import gradestack
 from gradestack import Aggregator, Figure, Grade, Numbers, ratio
+from tests.core.outcomes import data
 
-GRADER = '''
-import attrs
-from gradestack import Aggregator, Figure, Grade, Grader, ratio
+DATA = data(__file__, "declared_figures.yaml")
 
-@attrs.frozen(kw_only=True)
-class Slips(Grader):
-    """Share of slips."""
 
-    aggregators = ("mean", "./slips.py:Rate")
-    better = "{better}"
-    label = "Slips"
-
-    def grade(self, sample):
-        return Grade(score=float(sample.recorded["slip"]))
-
-@attrs.frozen(kw_only=True)
-class Rate(Aggregator):
-    """Share of samples with a slip."""
-
-    figures = (Figure("slip_rate", "Samples with a slip", better="{better}", about="slips / samples"),)
-
-    def numbers(self, grade):
-        {numbers}
-
-    def estimate(self, samples, slips):
-        {estimate}
-'''
+GRADER = DATA["grader"]
 NUMBERS, ESTIMATE = 'return {"samples": 1, "slips": grade.score}', 'return {"slip_rate": ratio(slips, samples)}'
 SUITE = """
 name: slips

@@ -54,18 +54,7 @@ def test_states_stand_where_they_belong():
     assert (row["predicted"]["state"], row["expected"]["state"]) == ({"db": 1}, [2])
 
 
-DETAILS = {
-    "error": "late",
-    "error_type": "Timeout",
-    "turn": 0,
-    "step": 3,
-    "author": "planner",
-    "server": "files",
-    "kind": "mcp",
-    "status": "error",
-    "started": "2026-01-02T03:04:05Z",
-    "seconds": 1.5,
-}
+DETAILS = DATA["details"]
 
 
 def test_details_of_calls_are_in_the_row():
@@ -87,16 +76,7 @@ def test_a_reference_is_in_the_row_as_the_form_writes_it():
         forbidden=("rm*",),
     )
     row = written(Sample(id="a", expected=expected))["expected"]
-    assert row["calls"] == [
-        {
-            "name": "",
-            "names": ["f", "g"],
-            "arguments": {},
-            "rules": {"x": {"any_of": [1, "1"], "compare": "number"}},
-            "optional": True,
-        },
-        {"name": "h", "arguments": None, "turn": 0, "group": 1, "requestor": "user"},
-    ]
+    assert row["calls"] == data(__file__, "recorded_fields.yaml")["a_reference_is_in_the_row_as_the_form_writes_it"]
     assert row["alternatives"] == [[], [{"name": "f", "arguments": {}}]]
     assert row["forbidden"] == ["rm*"]
 

@@ -28,7 +28,11 @@ from gradestack import (
 )
 from gradestack.jsonio import dumps
 from gradestack_plugins.pages.rows import RowPlaces
+from tests.core.outcomes import data
 from tests.core.row_reference import written
+
+DATA = data(__file__, "rows.yaml")
+
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
 RICH = Grade(
@@ -128,17 +132,7 @@ def test_a_row_holds_the_letta_form_and_more():
         "sample": {"id": "t1", "input": ["one", "two"], "ground_truth": ["a", "b"]},
         "submission": "done",
         "submissions": None,
-        "trajectory": [
-            [
-                {"role": "user", "content": "hi"},
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{"}}],
-                },
-            ],
-            [],
-        ],
+        "trajectory": data(__file__, "rows.yaml")["a_row_holds_the_letta_form_and_more"],
         "agent_id": "agent-1",
         "agent_usage": {"tokens": 3},
         "model_name": "m",
@@ -154,15 +148,7 @@ def test_a_row_holds_the_letta_form_and_more():
         "recorded": {"reward": 1.0},
         "tools": ["f", "g"],
         "expected": {"calls": [], "label": "tool_call", "text": ["a", "b"], "plan": None},
-        "predicted": {
-            "calls": [
-                {"name": "f", "arguments": {"x": 1}},
-                {"name": "f", "arguments": None, "raw_arguments": "{", "error": "no"},
-            ],
-            "label": "direct",
-            "plan": {"w": 1},
-            "text": "done",
-        },
+        "predicted": data(__file__, "rows.yaml")["a_row_holds_the_letta_form_and_more_2"],
     }
 
 

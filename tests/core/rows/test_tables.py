@@ -23,6 +23,10 @@ from gradestack import (
     skipped,
 )
 from gradestack.rows.tables import COLUMNS, OF_ROWS, table_of
+from tests.core.outcomes import data
+
+DATA = data(__file__, "tables.yaml")
+
 
 KEY = {"position": 0, "id": "7", "model": "m", "run": "1"}
 
@@ -91,28 +95,7 @@ def test_a_score_is_null_unless_graded(report):
 
 def test_samples(report):
     first, second = report.table("samples").rows()
-    assert first == KEY | {
-        "cluster": "c",
-        "facets": {"domain": "air"},
-        "status": "ok",
-        "ended": "completed",
-        "state": "graded",
-        "score": 0.25,
-        "passed": False,
-        "n_calls": 2,
-        "requests": None,
-        "input_tokens": 10,
-        "cached_input_tokens": None,
-        "cache_write_tokens": None,
-        "output_tokens": None,
-        "reasoning_tokens": None,
-        "cost_usd": 1.0,
-        "seconds": None,
-        "first_token_seconds": None,
-        "source_file": "f.json",
-        "source_line": 3,
-        "source_ordinal": 2,
-    }
+    assert first == KEY | data(__file__, "tables.yaml")["samples"]
     assert {name for name, value in second.items() if value is not None} == {
         "position",
         "id",
@@ -133,15 +116,7 @@ def test_grades(report):
 
 def test_items_and_reasons(report):
     items = list(report.table("items").rows())
-    assert items[0] == KEY | {
-        "grader": "one",
-        "item": "0",
-        "state": "graded",
-        "score": 0.5,
-        "label": "g",
-        "gold": "f",
-        "parts": {"names": 0.0},
-    }
+    assert items[0] == KEY | data(__file__, "tables.yaml")["items_and_reasons"]
     assert [(item["item"], item["state"], item["score"]) for item in items[1:]] == [("1", "skipped", None)]
     reasons = report.table("reasons")
     assert next(reasons.rows()) == KEY | {"grader": "one", "item": None, "code": "low", "subject": "", "pointer": "/x"}

@@ -343,22 +343,7 @@ def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_
     assert len((tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()) == 5
 
 
-SCRIPT = """
-import signal, sys, time
-from gradestack import run
-from gradestack.rundir import journal
-from gradestack.cli.commands import main
-from gradestack.jsonio import records
-from gradestack_plugins.readers import jsonl
-records.SHARD_BYTES = 13_000
-journal.PAUSE = -1.0
-begun = time.process_time()
-signal.setitimer(signal.ITIMER_PROF, float(sys.argv[1]))
-try:
-    main(sys.argv[2:])
-finally:
-    print(time.process_time() - begun)
-"""
+SCRIPT = DATA["script"]
 """The command, which the system kills when it has used as many seconds of its processor as the first argument says."""
 ENGINES = {"serial": ("--engine", "serial"), "processes": ("--engine", "processes", "--workers", "2")}
 
@@ -483,21 +468,7 @@ def test_what_is_taken_over_is_said_once(capsys):
     assert capsys.readouterr().err == ""
 
 
-GRADER = """
-import time
-from pathlib import Path
-
-HERE = Path(__file__).parent
-
-
-def grade(sample, submission):
-    slow, stop = (HERE / "slow").exists(), (HERE / "stop").exists()
-    if sample.id == "t7" and slow:
-        time.sleep(1000)
-    if sample.id == "t15" and stop:
-        raise KeyboardInterrupt
-    return 1.0
-"""
+GRADER = DATA["grader"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such timer")

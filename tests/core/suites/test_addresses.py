@@ -21,6 +21,9 @@ from gradestack.suites.inputs import expand, name_inputs
 from tests.core.outcomes import data
 from tests.placed import unpacked
 
+DATA = data(__file__, "addresses.yaml")
+
+
 LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
 REGISTRY = gradestack.discover(limit="")
 pytestmark = pytest.mark.usefixtures("temporary")
@@ -89,18 +92,7 @@ def test_other_names_of_a_kind_are_corrected(command):
     assert "a local file is named by its path" in command("grade", "file:///x.jsonl").err
 
 
-SUITES = {
-    "a path": {"target": {"paths": "WEB/log.jsonl"}},
-    "a list of paths": {"target": {"paths": ["here.jsonl", "WEB/log.jsonl"]}},
-    "a pattern": {"target": {"paths": ["WEB/*.jsonl"]}},
-    "with a reader": {"target": {"paths": ["WEB/log.jsonl"]}, "reader": "jsonl"},
-    "with graders": {"target": {"paths": ["WEB/log.jsonl"]}, "graders": {"g": "tau_partial"}},
-    "a dataset": {"target": {"paths": ["here.jsonl"]}, "dataset": "WEB/log.jsonl"},
-    "a dataset and its reader": {
-        "target": {"paths": ["here.jsonl"]},
-        "dataset": {"path": "WEB/log.jsonl", "reader": "jsonl"},
-    },
-}
+SUITES = DATA["suites"]
 
 
 @pytest.mark.parametrize("name", SUITES)
@@ -144,21 +136,7 @@ def test_an_address_on_the_command_line_is_opened(command, web, place):
     assert "/theirs" not in web.seen
 
 
-ELSEWHERE = {
-    "plugins": {"plugins": ["WEB/x.py"]},
-    "a grader of a file": {"graders": {"g": "WEB/x.py:X"}},
-    "a function": {"graders": {"g": {"kind": "python_function", "file": "WEB/x.py", "name": "x"}}},
-    "a reader of a file": {"reader": "WEB/x.py:X"},
-    "side files": {"reader": {"kind": "orchestrationbench", "verdicts": "WEB/log.jsonl"}},
-    "prices": {"graders": {"g": {"kind": "usage", "prices": "WEB/log.jsonl"}}},
-    "a theme": {"reports": [{"kind": "html", "theme": "WEB/log.jsonl"}]},
-    "templates": {"reports": [{"kind": "markdown", "templates": "WEB/"}]},
-    "an exporter of a file": {"exporters": ["WEB/x.py:X"]},
-    "a baseline": {
-        "graders": {"g": "tau_partial"},
-        "gate": {"metric_key": "g", "baseline": "WEB/run", "not_worse_than": 0.1},
-    },
-}
+ELSEWHERE = DATA["elsewhere"]
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
@@ -401,16 +379,7 @@ def test_names_on_the_web_lead_nowhere_either(web, temporary):
     assert set(web.seen) <= {"/logs/", "/logs/a.jsonl", "/logs/b.jsonl", "/"}
 
 
-STANDS_STILL = """
-import gzip
-import sys
-import time
-from gradestack.cli.commands import main
-
-once = gzip.GzipFile.read
-gzip.GzipFile.read = lambda file, size: once(file, 10) if file.tell() == 0 else time.sleep(600)
-main()
-"""
+STANDS_STILL = DATA["stands_still"]
 """The command line, which unpacks the beginning of a file and gets no further."""
 
 

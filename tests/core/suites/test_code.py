@@ -13,6 +13,9 @@ from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
 from tests.core.outcomes import data, files_but_headers
 from tests.core.toy_components import ROOT
 
+DATA = data(__file__, "code.yaml")
+
+
 AIRLINE = ROOT / "examples/airline/results.json"
 
 
@@ -46,19 +49,7 @@ def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch,
     )
     (shapes / "helper.py").write_text("SCORE = 0.75\n")
     monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context(way))
-    suite = {
-        "name": "x",
-        "target": {"paths": ["runs.jsonl", "again.jsonl"]},
-        "plugins": ["more.py"],
-        "graders": {
-            "a": "./shapes.py:Always",
-            "s": {"kind": "shapes.py:Share", "of": 0.125},
-            "f": "shapes.py:shout",
-            "h": "helped",
-        },
-        "metrics": {"n": {"kind": "shapes.py:Count", "of": "h"}},
-        "reports": [],
-    }
+    suite = data(__file__, "code.yaml")["suite_of_code_travels_to_workers_by_file_and_name"]
     (shapes / "again.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
     for engine in ("serial", "processes"):
         report = gradestack.run(
@@ -99,36 +90,9 @@ def test_results_do_not_say_where_the_code_lies(shapes, registry):
 
 
 def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
-    (shapes / "kinds.py").write_text(
-        "import attrs\n"
-        "from gradestack import Engine, Extractor, Reader, Reporter, Sample, Shard\n"
-        "class Lines(Reader):\n"
-        "    provides = frozenset({'text'})\n"
-        "    def plan(self, inputs, index): return [Shard(ordinal=0, input=inputs.data[0])]\n"
-        "    def read(self, shard, index):\n"
-        "        yield from (Sample(id=each) for each in shard.input.path.read_text().split())\n"
-        "@attrs.frozen(kw_only=True)\n"
-        "class Always(Extractor):\n"
-        "    text: str = 'y'\n"
-        "    def extract(self, sample): return self.text\n"
-        "class Here(Engine):\n"
-        "    def map(self, work, shards): return map(work, shards)\n"
-        "class Note(Reporter):\n"
-        "    def write(self, report, out):\n"
-        "        (out / 'note.txt').write_text(report.name)\n"
-        "        return [out / 'note.txt']\n"
-    )
+    (shapes / "kinds.py").write_text(DATA["every_kind_of_component_may_stand_in_a_file"])
     (shapes / "words.txt").write_text("one two three")
-    suite = {
-        "name": "kinds",
-        "target": {"paths": ["words.txt"]},
-        "reader": "./kinds.py:Lines",
-        "graders": {
-            "q": {"kind": "shapes.py:pair", "extractor": "./kinds.py:Always", "extractor_config": {"text": "x"}}
-        },
-        "engine": "./kinds.py:Here",
-        "reports": ["./kinds.py:Note"],
-    }
+    suite = data(__file__, "code.yaml")["suite_of_every_kind_of_component_may_stand_in_a_file"]
     report = gradestack.run(suite, output="out", allow_code=True, registry=registry)
     assert (average(report, "q"), report.metrics["total"]) == (1.0, 3)
     assert report.summary["config"]["reader"] == {"kind": "kinds.py:Lines"}

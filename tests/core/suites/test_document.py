@@ -17,17 +17,7 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "document.yaml")
 
-TEXT = """\
-name: x
-graders:
-  one: {kind: toy,
-        factor: 2}
-  two:
-    kind: toy
-    names:
-      - a
-      - b
-"""
+TEXT = DATA["text"]
 
 
 @pytest.mark.parametrize(
@@ -154,21 +144,7 @@ def test_a_problem_with_an_override_is_placed_on_the_command_line():
     assert document.where(("gone", "deeper", "other")) == "--set gone.deeper.other"
 
 
-SUITE = """\
-name: x
-profile: upstream
-target: {kind: recorded, paths: [a.jsonl], reader: jsonl}
-graders:
-  q: {kind: toy, factor: 0.5, weights: {a: 1}, names: [b], mode: loud, limit: null}
-  r: toy
-metrics:
-  average: {kind: mean, of: q, confidence: 0.9}
-  count: toy_count
-gate: {op: gte, value: 0.5, metric_key: q}
-reports: [html, {kind: dump, title: t}]
-engine: serial
-duplicates: last
-"""
+SUITE = DATA["suite"]
 
 
 @pytest.fixture(scope="module")
@@ -286,22 +262,7 @@ def problems(given, kind=Options):
 
 
 def test_right_values_are_taken_as_they_are():
-    given = {
-        "flag": True,
-        "number": 3,
-        "ratio": 2,
-        "text": "x",
-        "choice": 3,
-        "maybe": 4,
-        "either": {"a": [1]},
-        "texts": ["a", "b"],
-        "weights": {"a": 1, "b": 0.5},
-        "mapping": {"a": 1},
-        "inner": {"share": 1, "names": ["x"]},
-        "inners": [{}, {"share": 0}],
-        "named": {"x": {}},
-        "anything": {"deep": [None]},
-    }
+    given = data(__file__, "document.yaml")["given_of_right_values_are_taken_as_they_are"]
     made = structure(given, Options)
     assert made.ratio == 2.0
     assert type(made.ratio) is float

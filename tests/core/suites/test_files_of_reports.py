@@ -5,22 +5,12 @@ import pytest
 from gradestack import ConfigError, discover
 from gradestack.suites.code import with_files
 from gradestack_plugins.pages.panel import panels_of
+from tests.core.outcomes import data
 
-PANEL = """
-from gradestack import Reporter
-from gradestack_plugins.pages.blocks import Panel
+DATA = data(__file__, "files_of_reports.yaml")
 
-class Card(Panel):
-    place = "overview"
-    title = "P"
 
-    def show(self, about):
-        return None
-
-class Line(Reporter):
-    def write(self, report, out):
-        return ()
-"""
+PANEL = DATA["panel"]
 
 
 def test_what_a_file_offers_is_added(tmp_path):

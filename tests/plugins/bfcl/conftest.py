@@ -5,19 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-FIND = {
-    "name": "find.trains",
-    "description": "Find.",
-    "parameters": {
-        "type": "dict",
-        "properties": {
-            "to": {"type": "string"},
-            "price": {"type": "float"},
-            "stops": {"type": "array", "items": {"type": "any"}},
-        },
-        "required": ["to"],
-    },
-}
+from tests.core.outcomes import data
+
+DATA = data(__file__, "conftest.yaml")
+
+
+FIND = DATA["find"]
 
 
 def lines(*records):

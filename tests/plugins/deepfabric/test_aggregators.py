@@ -179,7 +179,6 @@ def test_laws(df, grades, profile):
     aggregator = DeepFabricMetrics(profile=profile)
     own = [(Key(id=str(n), ordinal=n), grade) for n, grade in enumerate(grades(profile) * 9)]
     testing.check_aggregator(aggregator, own)
-    testing.check_aggregator(aggregator)
 
 
 def test_nothing_but_missing_replies_has_no_figures():

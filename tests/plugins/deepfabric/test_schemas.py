@@ -97,31 +97,14 @@ def test_tools_the_original_fails_on(function):
     convert([{"type": "function", "function": function}], "documented")
 
 
-OWN = {
-    "name": "f",
-    "description": "does it",
-    "parameters": [
-        {"name": "a", "type": "str", "description": "A"},
-        {"name": "b", "type": "int", "description": "B", "required": False, "default": "3"},
-        {"name": "c", "type": "list[str]", "description": "C", "required": False},
-    ],
-    "returns": "r",
-}
+OWN = DATA["own"]
 
 
 def test_own_form_documented():
     """The own form becomes JSON Schema: types by word, required unless said otherwise, defaults converted."""
     (spec,) = convert([OWN], "documented")
     assert (spec.name, spec.description) == ("f", "does it")
-    assert spec.parameters == {
-        "type": "object",
-        "properties": {
-            "a": {"type": "string", "description": "A"},
-            "b": {"type": "integer", "description": "B", "default": 3},
-            "c": {"description": "C"},
-        },
-        "required": ["a"],
-    }
+    assert spec.parameters == data(__file__, "schemas.yaml")["own_form_documented"]
     assert accepts(signature(spec.parameters, "documented"), {"a": "x", "c": 5})
 
 

@@ -11,31 +11,8 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "state_diff.yaml")
 
-CHANGES = {
-    "inserts": [{"__table__": "notes", "id": 3, "text": "hi"}, {"__table__": "notes", "id": 4, "text": "ho"}],
-    "updates": [
-        {
-            "__table__": "jobs",
-            "before": {"id": 1, "state": "new", "at": 5},
-            "after": {"id": 1, "state": "done", "at": 6},
-        }
-    ],
-    "deletes": [{"__table__": "tags", "id": 9}],
-}
-TABLES = {
-    "before": {
-        "notes": [],
-        "jobs": [{"id": 1, "state": "new", "at": 5}],
-        "tags": {"9": {"id": 9}},
-        "kept": [{"id": 1}],
-    },
-    "after": {
-        "notes": [{"id": 3, "text": "hi"}, {"id": 4, "text": "ho"}],
-        "jobs": [{"id": 1, "state": "done", "at": 6}],
-        "tags": [],
-        "kept": [{"id": 1}],
-    },
-}
+CHANGES = DATA["changes"]
+TABLES = DATA["tables"]
 
 
 def graded(*assertions, state=None, **more):

@@ -5,18 +5,12 @@ import logging
 import gradestack
 from gradestack_plugins.engines.dask_cluster import _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
+from tests.core.outcomes import data
 
-CODE = """\
-from gradestack import Grade, Grader
-from beside import SCORE
+DATA = data(__file__, "code.yaml")
 
-class Mine(Grader):
-    def grade(self, sample):
-        return Grade(score=SCORE)
 
-def alone(sample):
-    return SCORE
-"""
+CODE = DATA["code"]
 
 
 def test_a_cluster_loads_the_code_of_each_run(tmp_path):

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import until
+from tests.core.outcomes import data
+
+DATA = data(__file__, "limits.yaml")
+
 
 ENGINES = ["serial", "processes", pytest.param("dask", marks=pytest.mark.faults)]
 MIB = 1024 * 1024
@@ -138,28 +142,8 @@ def test_a_path_to_the_records(tmp_path, records):
     assert ("took longer than 0.3 s" if len(records) < 100 else "nested too deeply") in found.stderr
 
 
-SCHEDULER = """
-import asyncio
-import sys
-from distributed import Scheduler, Worker
-
-async def serve():
-    here = {"host": "127.0.0.1", "dashboard": False, "protocol": sys.argv[1]}
-    async with Scheduler(port=0, **here) as scheduler, Worker(scheduler.address, nthreads=1, memory_limit=0, **here):
-        print(scheduler.address, flush=True)
-        await scheduler.finished()
-
-asyncio.run(serve())
-"""
-GRADER = """
-import time
-from pathlib import Path
-
-def slow(sample):
-    Path("begun").touch()
-    time.sleep(0.3)
-    return 1.0
-"""
+SCHEDULER = DATA["scheduler"]
+GRADER = DATA["grader"]
 
 
 def certified(place, monkeypatch):

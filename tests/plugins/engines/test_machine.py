@@ -49,18 +49,7 @@ def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_limit_counts_from_what_is_there():
-    script = """
-from gradestack_plugins.engines.machine import allocated, be_expendable, limit_memory, threads
-before = allocated()
-limit_memory(64 << 20)
-be_expendable()
-held = bytearray(48 << 20)
-assert allocated() - before >= 48 << 20, "what is taken is seen"
-try:
-    bytearray(48 << 20)
-except MemoryError:
-    print("no more", open("/proc/self/oom_score_adj").read().strip(), threads())
-"""
+    script = DATA["script_of_a_limit_counts_from_what_is_there"]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "no more 500 1\n"
 
@@ -68,24 +57,6 @@ except MemoryError:
 @pytest.mark.skipif(sys.platform != "linux", reason="threads are counted by the system")
 def test_own_threads_do_not_count():
     """A thread that only writes files is no reason not to fork; any other is, and one that has ended is none."""
-    script = """
-import threading
-from gradestack_plugins.engines.machine import threads
-waiting = threading.Event()
-threading.Thread(target=waiting.wait, name="gradestack-journal", daemon=True).start()
-before = threads()
-other = threading.Thread(target=waiting.wait, name="other", daemon=True)
-other.start()
-print(before, threads(), end=" ")
-waiting.set()
-other.join()
-counts = set()
-for _ in range(500):  # the system knows one for a moment longer
-    brief = threading.Thread(target=int)
-    brief.start()
-    brief.join()
-    counts.add(threads())
-print(counts)
-"""
+    script = DATA["script_of_own_threads_do_not_count"]
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "1 2 {1}\n"

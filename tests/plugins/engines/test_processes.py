@@ -19,6 +19,9 @@ from gradestack import DataError, PluginError
 from gradestack_plugins.engines import processes as pool
 from gradestack_plugins.engines.local import Auto, Serial
 from gradestack_plugins.engines.processes import AHEAD, Processes
+from tests.core.outcomes import data
+
+DATA = data(__file__, "processes.yaml")
 
 
 def _ordinal(shard):
@@ -222,18 +225,7 @@ def test_it_has_no_state(engine):
     assert pickle.loads(pickle.dumps(engine)) == engine  # noqa: S301
 
 
-UNGUARDED = """
-import threading
-from pathlib import Path
-from gradestack import Input, Shard
-from gradestack_plugins.engines.processes import Processes
-
-print("run", flush=True)
-threading.Thread(target=threading.Event().wait, name="gradestack-journal", daemon=True).start()
-given = Input(path=Path("data"), name="data", shown="data")
-shards = [Shard(ordinal=n, input=given, start=n, end=n + 1, first_row=0) for n in range(9)]
-print(list(Processes(workers=2).map(lambda shard: shard.ordinal, shards)))
-"""
+UNGUARDED = DATA["unguarded"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others start processes from a server anyway")
@@ -245,24 +237,7 @@ def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
     assert (done.stdout, done.stderr) == (f"run\n{list(range(9))}\n", "")
 
 
-STUCK = """
-import multiprocessing, os, re, sys
-from pathlib import Path
-from gradestack import Input, Shard
-from gradestack_plugins.engines import processes as pool
-from gradestack_plugins.engines.processes import Processes
-
-
-def work(shard):
-    Path(sys.argv[2], str(os.getpid())).touch()
-    re.match(r"(a+)+$", "a" * 40 + "b")
-
-
-if __name__ == "__main__":
-    pool.context = lambda: multiprocessing.get_context(sys.argv[1])
-    given = Input(path=Path("data"), name="data", shown="data")
-    list(Processes(workers=1).map(work, [Shard(ordinal=0, input=given, start=0, end=1, first_row=0)]))
-"""
+STUCK = DATA["stuck"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with what it is at")
@@ -320,24 +295,7 @@ def test_progress_is_reported_by_the_run_alone(tmp_path):
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="starts workers by a server")
-SCRIPT = """
-import threading
-from pathlib import Path
-from gradestack import Input, Shard
-from gradestack_plugins.engines.processes import Member
-
-def run():
-    shard = Shard(ordinal=0, input=Input(path=Path("x"), name="x", shown="x"))
-    member = Member(str, [shard], None)
-    assert member.take() is None
-    member.line.close()
-    member._process.join(60)
-    print(member.exit_code)
-
-thread = threading.Thread(target=run)  # so that the worker is not forked, and has no end of the line but its own
-thread.start()
-thread.join()
-"""
+SCRIPT = DATA["script"]
 
 
 def test_a_worker_whose_line_is_cut_ends_in_silence():

@@ -20,7 +20,11 @@ from gradestack.interpreter import LOOKS, Limits, time_limit
 from gradestack_plugins.engines import time_limit as module
 from gradestack_plugins.engines.processes import alone
 from gradestack_plugins.engines.time_limit import limits_of
+from tests.core.outcomes import data
 from tests.plugins.engines.test_recovery import SHARD, Work, attempt
+
+DATA = data(__file__, "time_limit.yaml")
+
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
 SAID = "took longer than 0.2 s (limits.seconds_per_grade)"
@@ -217,28 +221,7 @@ def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
     assert said[1:] == ["cancelled"]
 
 
-NATIVE = """
-import hashlib
-import sys
-import gradestack
-from gradestack_plugins.engines import processes as recovery
-from gradestack_plugins.engines import time_limit
-
-time_limit.GRACE = recovery.GRACE = 2.0  # of this process, and of those it forks
-
-def native(sample):
-    if sample.text == "lock held":
-        sum(range(10**14))
-    if sample.text == "lock free":
-        hashlib.pbkdf2_hmac("sha256", b"x", b"y", 2**31 - 1)
-    return 1.0
-
-if __name__ == "__main__":
-    gradestack.grade_files(
-        "runs.jsonl", graders=["native.py:native"], output="out", engine=sys.argv[1], workers=1, allow_code=True,
-        overrides=["limits.seconds_per_grade=0.5", "reports=[]"],
-    )
-"""
+NATIVE = DATA["native"]
 
 
 @pytest.mark.parametrize(

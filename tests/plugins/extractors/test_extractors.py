@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from gradestack import Message, Sample, ToolCall, testing
@@ -56,15 +54,7 @@ def talk(*turns, **fields):
 
 @pytest.mark.parametrize("extractor", ALL, ids=lambda extractor: type(extractor).__name__)
 def test_extractors_never_raise_and_change_nothing(extractor):
-    """Odd samples give a text; extractors survive pickling and leave the sample as it was."""
-    again = pickle.loads(pickle.dumps(extractor))  # noqa: S301
-    assert again == extractor
-    for sample in testing.nasty_samples():
-        before = repr(sample.turns), repr(sample.calls)
-        found = extractor.extract(sample)
-        assert isinstance(found, str)
-        assert again.extract(sample) == found
-        assert (repr(sample.turns), repr(sample.calls)) == before
+    testing.check_extractor(extractor)
 
 
 @pytest.mark.parametrize(("options", "message"), DATA["pattern_refuses_what_cannot_work"])

@@ -10,16 +10,7 @@ DATA = data(__file__, "decisions.yaml")
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
 
-MATRIX = [
-    "true_positive_reject",
-    "true_negative_reject",
-    "false_positive_reject",
-    "false_negative_reject",
-    "true_positive_fc",
-    "false_positive_fc",
-    "false_negative_fc",
-    "true_negative_fc",
-]
+MATRIX = DATA["matrix"]
 
 
 @pytest.fixture

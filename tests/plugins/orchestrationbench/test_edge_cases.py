@@ -1,14 +1,15 @@
 """Broken records: what zeroes a file in upstream and what stays of it in documented; results that cannot be read."""
 
 import copy
-import json
 
 import pytest
 
 import gradestack
 from gradestack import DataError, Outcome
+from tests.core.outcomes import data
 
 PROFILES = ["documented", "upstream"]
+BREAKS = data(__file__, "broken_runs.yaml")
 
 
 @pytest.fixture
@@ -40,77 +41,26 @@ def first(content):
     return content["history"]["run #1"]
 
 
-def no_system_turn(content):
-    del first(content)["label"]["1"]
-
-
-def null_calls(content):
-    first(content)["sub_agent_history"][1]["tool_calls"] = None
-
-
-def null_content(content):
-    first(content)["sub_agent_history"][1].update(content=None, tool_calls=[])
-
-
-def list_arguments(content):
-    first(content)["sub_agent_history"][0]["tool_calls"][0]["function"]["arguments"] = "[1]"
-
-
-def odd_label_key(content):
-    first(content)["label"]["note"] = {"role": "user", "content": "x"}
-
-
-def gold_arguments_as_object(content):
-    call = first(content)["label"]["4-1"]["tool_calls"][0]
-    call["function"]["arguments"] = json.loads(call["function"]["arguments"])
-
-
-def odd_query(content):
-    call = first(content)["label"]["4-1"]["tool_calls"][0]
-    call["function"]["arguments"] = '{"a": 1, "refinedQuery": 7}'
-
-
-def entry_is_no_object(content):
-    first(content)["sub_agent_history"].append("text")
-
-
-def step_id_missing(content):
-    del first(content)["sub_agent_history"][0]["step_id"]
-
-
-def history_missing(content):
-    del first(content)["sub_agent_history"]
-
-
-def label_missing(content):
-    del first(content)["label"]
-
-
-def run_is_no_object(content):
-    content["history"]["run #1"] = "crashed"
-
-
-BREAKS = [
-    no_system_turn,
-    null_calls,
-    null_content,
-    list_arguments,
-    odd_label_key,
-    gold_arguments_as_object,
-    odd_query,
-    entry_is_no_object,
-    step_id_missing,
-    history_missing,
-    label_missing,
-    run_is_no_object,
-]
-
-
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
-def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench, sound, broken):
-    """Whatever the original raises on zeroes the argument part of the whole file, which still counts as successful."""
-    broken(sound)
+@pytest.fixture(params=BREAKS.values(), ids=list(BREAKS))
+def broken(bench, sound, request):
+    """A file whose first run is broken, and what documented still counts of it."""
+    path, value, counts = request.param
+    at, (*steps, last) = sound, ["history", "run #1", *filter(None, path.split("."))]
+    for step in steps:
+        at = at[int(step)] if isinstance(at, list) else at[step]
+    if isinstance(at, list):
+        at[int(last) :] = [value, *at[int(last) + 1 :]]
+    elif value == "gone":
+        del at[last]
+    else:
+        at[last] = value
     bench.write("one", sound)
+    return path, tuple(counts)
+
+
+@pytest.mark.usefixtures("broken")
+def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench):
+    """Whatever the original raises on zeroes the argument part of the whole file, which still counts as successful."""
     found = row(bench, "upstream")
     assert found["error"] is None
     assert found["arguments_error"]
@@ -121,35 +71,20 @@ def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench, sound, br
     assert grades[0].fault.category == "data"
 
 
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
-def test_one_broken_record_costs_documented_no_more_than_its_step(bench, sound, broken):
+def test_one_broken_record_costs_documented_no_more_than_its_step(bench, broken):
     """Documented keeps everything else of the file: the second trial is untouched, the rest of the first one too."""
-    broken(sound)
-    bench.write("one", sound)
+    path, expected = broken
     found = row(bench, "documented")
     assert found["error"] is None
     assert found["fc_fc"] >= 1
     assert found["reject_reject"] >= 1
     assert found["function_name_accuracy"] == 1.0
-    expected = {
-        null_calls: (2, 2, 0, 0),
-        null_content: (2, 1, 0, 0),
-        list_arguments: (2, 2, 0, 0),
-        entry_is_no_object: (2, 2, 1, 0),
-        step_id_missing: (1, 2, 1, 1),
-        history_missing: (1, 1, 0, 2),
-        label_missing: (1, 1, 0, 0),
-        run_is_no_object: (1, 1, 0, 0),
-    }.get(broken, (2, 2, 0, 0))
     assert tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing")) == expected
-    assert len(found["faults"]) == (1 if broken in (label_missing, run_is_no_object) else 0)
+    assert len(found["faults"]) == (path in ("label", ""))
 
 
-@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
-def test_plans_survive_a_broken_argument_part(bench, sound, broken):
-    broken(sound)
-    bench.write("one", sound)
-    lost = broken in (label_missing, run_is_no_object)
+def test_plans_survive_a_broken_argument_part(bench, broken):
+    lost = broken[0] in ("label", "")
     for profile in PROFILES:
         found = row(bench, profile)
         assert found["total_comparison_steps_evaluated"] == (1 if lost else 2)

@@ -5,6 +5,9 @@ import pytest
 from gradestack_plugins.orchestrationbench.plans import graphs, outline
 from tests.core.outcomes import data
 
+DATA = data(__file__, "workflow_graphs_texts.yaml")
+
+
 PROFILES = ["documented", "upstream"]
 
 
@@ -26,18 +29,7 @@ def test_graphs_of_a_plan(profile, case):
 
 @pytest.mark.parametrize(
     "plan",
-    [
-        {"workflow_1": None},
-        {"workflow_1": "x"},
-        {"workflow_1": {"steps": ["x"]}},
-        {"workflow_1": {"steps": 3}},
-        {"workflow_1": {"steps": [{"name": ["a"]}]}},
-        {"workflow_1": {"steps": [{"name": "a", "status": {"b": 1}}]}},
-        {"workflow_1": {"depends_on": 5}},
-        {"workflow_1": {"depends_on": [None]}},
-        {"workflow_1": {"depends_on": [["x"]]}},
-        {"workflow_1": {}, 7: {}},
-    ],
+    DATA["malformed_plans_raise_in_upstream_and_count_as_empty_in_documented"],
 )
 def test_malformed_plans_raise_in_upstream_and_count_as_empty_in_documented(plan):
     """What the original stumbles over gives a smaller graph in documented, and an outline for people."""

@@ -16,6 +16,9 @@ from gradestack_plugins.readers.jsonl import JsonLines
 from tests.conftest import examples
 from tests.core.outcomes import data
 
+DATA = data(__file__, "jsonl_lines.yaml")
+
+
 READER = JsonLines()
 
 
@@ -66,21 +69,7 @@ VALUES = st.recursive(
     ODD | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner)
 )
 OBJECTS = st.dictionaries(st.sampled_from(["q", "n", "id", ""]), VALUES, max_size=3)
-TEXTS = [
-    None,
-    "{}",
-    '{"q": 1}',
-    '{"q": NaN}',
-    '{"a": 1, "a": 2}',
-    "{",
-    "[]",
-    "null",
-    "1",
-    '"{}"',
-    "",
-    '{"x": "\\ud800"}',
-    "\ud800",
-]
+TEXTS = DATA["texts"]
 ARGUMENTS = OBJECTS | st.sampled_from(
     [*TEXTS, [], 1, 1.5, True, [{"q": 1}], {"deep": [[[{}]]]}, float("nan"), "9" * 30]
 )

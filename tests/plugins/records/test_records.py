@@ -18,15 +18,7 @@ from tests.plugins.chat_files import certainties, reference, told
 
 DATA = data(__file__, "records.yaml")
 
-TALK = [
-    {"role": "user", "content": "Refund T-3."},
-    {
-        "role": "assistant",
-        "tool_calls": [{"id": "c", "function": {"name": "refund", "arguments": '{"ticket": "T-3"}'}}],
-    },
-    {"role": "tool", "tool_call_id": "c", "content": "Error: used"},
-    {"role": "assistant", "content": "It is used."},
-]
+TALK = DATA["talk"]
 CALL = [{"name": "refund", "arguments": {"ticket": "T-3"}}]
 
 

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from gradestack import BadRecord, Outcome, Status, testing
+from gradestack import BadRecord, Status
 from gradestack.jsonio import record_ranges
-from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
 from tests.core.outcomes import data
 
@@ -126,14 +125,3 @@ def test_sweeps_are_recognised(tmp_path):
     assert StabilityReader.sniff(tmp_path / "x", sweep[:-5]) > 0.5
     for other in (b"", b"\xff\x00", b'{"uuid": "a", "predicted_label": "x"}', b'{"run_labels": []}', b"[]"):
         assert StabilityReader.sniff(tmp_path / "x", other) == 0.0
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_grader_keeps_its_promises_on_odd_samples(profile):
-    """It never raises, is deterministic, and reads only what it needs."""
-    grader = StabilityLabel(profile=profile)
-    for each in testing.nasty_samples():
-        if each.status in grader.handles:
-            first = grader.grade(each)
-            assert first == grader.grade(testing.masked(each, grader.needs))
-            assert (first.score is None) == (first.outcome is not Outcome.GRADED)

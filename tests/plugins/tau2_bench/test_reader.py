@@ -10,7 +10,10 @@ import gradestack
 from gradestack import BadRecord, DataError, Outcome, Sample, Status, testing
 from gradestack_plugins.tau2_bench.grader import Tau2Reward
 from gradestack_plugins.tau2_bench.reader import Tau2
+from tests.core.outcomes import data
 from tests.plugins.described_samples import agrees, described, read
+
+DATA = data(__file__, "reader.yaml")
 
 
 def conversation(tau2):
@@ -68,17 +71,7 @@ def test_odd_messages_are_counted_by_kind(tau2):
         tau2.result("z", "whose?"),
     ]
     (sample,) = read(Tau2(), tau2.write(tau2.simulation("unknown", messages=messages)))
-    assert sample.remarks == {
-        "message_not_an_object": 1,
-        "message_of_unknown_role": 1,
-        "call_not_an_object": 1,
-        "arguments_undecodable": 1,
-        "call_without_name": 1,
-        "call_answered_twice": 1,
-        "result_without_call": 1,
-        "call_without_result": 1,
-        "task_missing": 1,
-    }
+    assert sample.remarks == data(__file__, "reader.yaml")["odd_messages_are_counted_by_kind"]
     assert sample.calls[0].arguments is None
     assert sample.calls[0].raw_arguments == "{"
     assert sample.calls[0].result == "one"
@@ -233,14 +226,7 @@ def test_a_missed_reward_says_what_was_missing(tau2):
         "communicate_checks_unmet",
     ]
     assert grade.parts == {"DB": 0.0, "COMMUNICATE": 0.0}
-    assert grade.counts == {
-        "actions": 2,
-        "actions_matched": 1,
-        "read_actions": 1,
-        "read_actions_matched": 1,
-        "write_actions": 1,
-        "write_actions_matched": 0,
-    }
+    assert grade.counts == data(__file__, "reader.yaml")["a_missed_reward_says_what_was_missing"]
 
 
 def test_states_are_told_apart(tau2):

@@ -122,14 +122,7 @@ def test_interesting_cases(tau):
         graded(0.0, 0.9),
     ]
     out = tau.fold(PartialStatistics(), zip(keys, grades, strict=True))
-    assert out["binary_fail_high_partial"] == {
-        "total": 4,
-        "first": [
-            {"id": "0", "run": 0, "score": 0.71},
-            {"id": "3", "run": 0, "score": 1.0},
-            {"id": "4", "run": 0, "score": 0.9},
-        ],
-    }
+    assert out["binary_fail_high_partial"] == data(__file__, "aggregators.yaml")["interesting_cases"]
     assert out["binary_success_low_partial"] == {"total": 1, "first": [{"id": "6", "run": 0, "score": 0.79}]}
 
 

@@ -132,37 +132,7 @@ def test_statistics_block_character_for_character(tau, tmp_path):
     ]
     path = tmp_path / "r.json"
     path.write_text(json.dumps(records))
-    assert export(path)[STATISTICS] == (
-        "\n"
-        "=== SCORING STATISTICS ===\n"
-        "Total tasks: 8\n"
-        "\n"
-        "Binary Scoring:\n"
-        "  Success rate: 3/8 (37.5%)\n"
-        "  Average: 0.375\n"
-        "\n"
-        "Partial Scoring:\n"
-        "  Average: 0.713\n"
-        "  Min: 0.000\n"
-        "  Max: 1.000\n"
-        "\n"
-        "Partial Score Distribution:\n"
-        "  [0.0-0.2):   2 tasks ( 25.0%)\n"
-        "  [0.2-0.4):   0 tasks (  0.0%)\n"
-        "  [0.4-0.6):   0 tasks (  0.0%)\n"
-        "  [0.6-0.8):   1 tasks ( 12.5%)\n"
-        "  [0.8-1.0):   0 tasks (  0.0%)\n"
-        "  [1.0]:   5 tasks ( 62.5%)\n"
-        "\n"
-        "Interesting Cases:\n"
-        "  Binary fail but partial > 0.7: 4 tasks\n"
-        "    Task two: partial=1.00\n"
-        "    Task 5: partial=1.00\n"
-        "    Task 6: partial=1.00\n"
-        "  Binary success but partial < 0.8: 2 tasks\n"
-        "    Task 1: partial=0.70\n"
-        "    Task 4: partial=0.00\n"
-    )
+    assert export(path)[STATISTICS] == (DATA["statistics_block_character_for_character"])
 
 
 def test_empty_lists_of_cases_have_no_line(tau):

@@ -15,6 +15,10 @@ from gradestack_plugins.tau_bench.grader import TauPartial, _reasons
 from gradestack_plugins.tau_bench.records import Call, TauRecord
 from gradestack_plugins.tau_bench.similarity import MAX_REASONS, Budget, describe
 from tests.conftest import examples
+from tests.core.outcomes import data
+
+DATA = data(__file__, "partial.yaml")
+
 
 PROFILES = ["documented", "upstream"]
 both = pytest.mark.parametrize("profile", PROFILES)
@@ -122,20 +126,7 @@ names = st.sampled_from(["a", "b", "", None, 1])
 arguments = objects.map(json.dumps) | json_values.map(json.dumps) | objects | st.sampled_from(["{", "", None, 5, [1]])
 functions = st.fixed_dictionaries({}, optional={"name": names, "arguments": arguments}) | st.sampled_from([None, "f"])
 calls = st.fixed_dictionaries({}, optional={"function": functions, "id": st.just("c")}) | st.sampled_from([None, "c"])
-contents = st.sampled_from(
-    [
-        None,
-        "hello",
-        "Action: hello",
-        'Action: {"name": "a", "arguments": {"x": 1}}',
-        'Action: nothing. Action: {"name": "b", "arguments": {}}',
-        '{"name": "respond", "arguments": {"content": "hi"}}',
-        'Action: {"name": "a", "arguments": [1]}',
-        'Action: {"name": 1, "arguments": {}}',
-        'Action: {"name": "a", "arguments": {}} and more',
-        'Action: ["a"]',
-    ]
-)
+contents = st.sampled_from(DATA["contents"])
 roles = st.sampled_from(["assistant", "user", "tool"])
 good_call = st.fixed_dictionaries({"function": st.fixed_dictionaries({"name": names, "arguments": arguments})})
 messages = st.fixed_dictionaries(

@@ -57,47 +57,7 @@ def test_tool_refuses_unknown_functions(options, message):
         structure(options, Tool)
 
 
-FUNCTIONS = """
-import dataclasses
-
-@dataclasses.dataclass
-class Result:
-    score: float
-    rationale: str = "as an object"
-    metadata: dict = None
-
-def number(sample, submission):
-    return 0.25
-
-def truth(sample, submission):
-    return submission == sample.ground_truth
-
-def mapping(sample, submission):
-    return {"score": 1, "rationale": f"{sample.id}: {sample.input}", "metadata": {"a": 1}}
-
-def result(sample, submission):
-    return Result(0.5)
-
-def broken(sample, submission):
-    raise RuntimeError("no idea")
-
-async def later(sample, submission):
-    return 1.0
-
-def alone(sample, least=1):
-    return len(sample.calls) >= least
-
-def nobody(*names):
-    return 1.0
-
-def three(sample, submission, more):
-    return 1.0
-
-def named(sample, *, least):
-    return 1.0
-
-VALUE = 7
-"""
+FUNCTIONS = DATA["functions"]
 
 
 @pytest.fixture

@@ -9,14 +9,7 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "bfcl_ast.yaml")
 
-PROPERTIES = {
-    "s": {"type": "string"},
-    "n": {"type": "integer"},
-    "l": {"type": "array", "items": {"type": "string"}},
-    "o": {"type": "dict"},
-    "free": {"type": "dict"},
-    "lo": {"type": "array", "items": {"type": "dict"}},
-}
+PROPERTIES = DATA["properties"]
 TOOLS = tuple(
     ToolSpec(name=name, parameters={"type": "dict", "properties": PROPERTIES, "required": ["s"]}) for name in "fg"
 )

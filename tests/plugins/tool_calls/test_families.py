@@ -12,7 +12,11 @@ from gradestack import ConfigError
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import PRESETS, key_of, peers
 from gradestack_plugins.tool_calls.side_by_side import presets_of
+from tests.core.outcomes import data
 from tests.plugins.tool_calls.presets_table import CASES, sample_of
+
+DATA = data(__file__, "families.yaml")
+
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -188,23 +192,7 @@ def test_every_option_can_be_set_in_a_suite(tmp_path):
     """Options are structured from YAML, those of single tools and of empty sides, too."""
     line = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    options = {
-        "order": "in_order",
-        "extra": "allow",
-        "missing": "forbid",
-        "arguments": "superset",
-        "per_tool": {"f": {"arguments": "exact", "keys": ["/y"], "ignore": ["z*"], "defaults": {"d": [1, None]}}},
-        "equality": "text",
-        "repeats": "set",
-        "assignment": "first_fit",
-        "credit": "call",
-        "unit": "turn",
-        "requestor": "any",
-        "count": "attempted",
-        "empty": {"both": "skip", "expected_only": 0, "made_only": 1},
-        "score": "recall",
-        "max_pairs": 10,
-    }
+    options = data(__file__, "families.yaml")["options_of_every_option_can_be_set_in_a_suite"]
     report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}})
     assert next(iter(report.rows()))["grade"]["score"] == 1.0
     assert report.header["components"][1]["options"] == options

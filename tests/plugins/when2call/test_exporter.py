@@ -8,23 +8,13 @@ import pytest
 
 from gradestack_plugins.when2call.aggregators import summarise
 from gradestack_plugins.when2call.reader import read_events
+from tests.core.outcomes import data
+
+DATA = data(__file__, "exporter.yaml")
+
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
-METRICS = [
-    "accuracy",
-    "macro_f1",
-    "macro_f1_no_direct",
-    "per_class_f1",
-    "per_class_support",
-    "confusion_matrix",
-    "tool_hallucination_rate",
-    "answer_hallucination_rate",
-    "parameter_hallucination_rate",
-    "n_total",
-    "n_missing_uuid",
-    "n_invalid_label",
-    "n_converted_to_cannot_answer",
-]
+METRICS = DATA["metrics"]
 FORCED = [
     "all_logprobs_-inf_string_fallback",
     "invalid_label_coercion_to_cannot_answer",
@@ -129,18 +119,7 @@ def events():
 def test_the_audit_summary_counts_events_and_uuids():
     """Most frequent first, then by name; forced kinds are those that decided a label."""
     found = summarise(events(), "audit.jsonl")
-    assert list(found) == [
-        "audit_path",
-        "n_events_total",
-        "n_uuids_with_any_event",
-        "events_by_fallback_type",
-        "events_by_stage",
-        "events_by_severity",
-        "uuids_by_fallback_type",
-        "n_forced_fallback_events",
-        "n_forced_fallback_uuids",
-        "forced_fallback_types",
-    ]
+    assert list(found) == data(__file__, "exporter.yaml")["the_audit_summary_counts_events_and_uuids"]
     assert (found["audit_path"], found["n_events_total"], found["n_uuids_with_any_event"]) == ("audit.jsonl", 8, 2)
     kinds = [(FORCED[0], 2), ("z", 2), ("UNKNOWN", 1), (FORCED[3], 1), ("x", 1), ("y", 1)]
     assert list(found["events_by_fallback_type"].items()) == kinds

@@ -234,7 +234,6 @@ def test_the_aggregators_keep_the_contract(evaluate, row, profile):
     keyed = [(Key(id=f"u{n}", ordinal=n), grade) for n, grade in enumerate(grades)]
     for aggregator in (Hallucination(), When2CallCounts()):
         testing.check_aggregator(aggregator, keyed)
-        testing.check_aggregator(aggregator)
 
 
 def test_a_failed_run_fails_in_documented_and_is_missing_upstream():
@@ -255,15 +254,3 @@ def test_senseless_aliases_are_refused(aliases, said):
     """An alias stands for one of the four labels and is none itself."""
     with pytest.raises(Problems, match=said):
         structure({"aliases": aliases}, When2Call)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_grader_keeps_its_promises_on_odd_samples(profile):
-    """It never raises, is deterministic, and reads only what it needs."""
-    grader = When2Call(profile=profile)
-    for each in testing.nasty_samples():
-        first = grader.grade(each)
-        assert first == grader.grade(testing.masked(each, grader.needs))
-        assert (first.score is None) == (first.outcome is not Outcome.GRADED)
-        if first.outcome is Outcome.MISSING:
-            assert each.status is Status.MISSING

@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_267,
     "core": 20_980,
     "plugins": 41_604,
-    "tests": 49_251,
+    "tests": 47_922,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -84,6 +84,8 @@ def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
     parts: Any = gate.get("conditions", ())
     for part in parts:
         mark_uncalibrated(part, graders)
+    if whys := dict.fromkeys(part["uncalibrated"] for part in parts if "uncalibrated" in part):
+        gate["uncalibrated"] = "; ".join(whys)
     named: Any = gate.get("weights") or [gate.get("metric_key")]
     if gate.get("kind") not in ("figure", "baseline", "logical") and any(key in graders for key in named):
         gate["uncalibrated"] = "a model's score, not corrected by labels"

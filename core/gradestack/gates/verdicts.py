@@ -352,7 +352,7 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
     why = as_text(made.get("uncalibrated")) or ("raw is not corrected by labels" if made and rest == "raw" else "")
     if why:
         found |= {"uncalibrated": why, "on_uncalibrated": gate.on_uncalibrated}
-        found |= _outcome(passed=False) if gate.on_uncalibrated == "fail" else {}
+        found |= {**_outcome(passed=False), "sure": True} if gate.on_uncalibrated == "fail" else {}
     return found
 
 

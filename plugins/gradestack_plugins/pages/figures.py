@@ -318,12 +318,13 @@ def gate_of(gate: Mapping[str, Any]) -> Gate:
     passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
     (low, high), unit = ends_of(gate.get("interval")), "%" if scale > 1 else ""
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
+    uncalibrated = brief(f"uncalibrated: {gate['uncalibrated']}", 200) if "uncalibrated" in gate else ""
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
         actual=_actual(gate),
-        note=", ".join(filter(None, (unsure, _note(gate)))),
+        note=", ".join(filter(None, (unsure, _note(gate), uncalibrated))),
         at=None if of_samples else scale_of(actual, scale),
         threshold=None if of_samples else scale_of(value, scale),
         low=scale_of(low),

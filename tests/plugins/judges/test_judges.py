@@ -141,6 +141,8 @@ def check(step, place, said):
     if "lines" in step:
         lines = [json.loads(line) for line in (place / "J.jsonl").read_text(encoding="utf-8").splitlines()]
         assert {(line["mode"], len(line.get("rejected", ()))) for line in lines} == {tuple(step["lines"])}
+    for name, text in step.get("shows", {}).items():
+        assert text in (place / name).read_text(encoding="utf-8")
     for at, wanted in step.get("summary", {}).items():
         found = json.loads((place / "out/summary.json").read_text(encoding="utf-8"))
         for key in at.split("."):

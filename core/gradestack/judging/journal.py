@@ -250,11 +250,9 @@ def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line]
     descriptor = _locked(path, part)
     try:
         settled, fresh = recorded(path), recorded(part, part=True)
-        if os.fstat(descriptor).st_size:
-            os.write(descriptor, b"\n")  # ends a line that is torn
 
-        def add(line: Line) -> None:
-            text, why = line.encode(), "no space is left"
+        def write(text: bytes) -> None:
+            why = "no space is left"
             try:
                 written = os.write(descriptor, text)
             except OSError as error:
@@ -263,8 +261,14 @@ def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line]
                 raise DataError(
                     f"{part}: cannot be written: {why}; what is on record is kept: the same command goes on"
                 )
+
+        def add(line: Line) -> None:
+            text = line.encode()
+            write(text)
             fresh[line.place] = text
 
+        if os.fstat(descriptor).st_size:
+            write(b"\n")  # ends a line that is torn
         try:
             yield settled | fresh, add
         finally:

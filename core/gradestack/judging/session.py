@@ -122,7 +122,8 @@ class _Judging(msgspec.Struct, frozen=True, kw_only=True):
         """Ask for what is missing; return why something still is."""
         judged: Judged = self.stage.component
         path, price, key = judged.judgements, judged.endpoint.price, self.stage.key
-        known = recorded(path) | recorded(path.with_name(f"{path.name}.part"), part=True)
+        part = path.with_name(f"{path.name}.part")
+        known = recorded(path) | recorded(part, part=True)
         number, tokens_in, tokens_out = 0, 0, 0
         for request, _ in self.missing(known, self.say):
             size, longest = most_tokens(request)
@@ -135,6 +136,8 @@ class _Judging(msgspec.Struct, frozen=True, kw_only=True):
             return []
         if offline and number:
             return [f"{counted(number, 'judgement')} of {key} not on record, and --offline asks nothing"]
+        if not number and not part.exists():
+            return []
         why, done = "", set[Place]()
         with recording(path) as (known, add):  # joins what a killed process left
 

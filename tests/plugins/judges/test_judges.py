@@ -20,7 +20,7 @@ from gradestack import Grade, Judged, Reply, Request, Sample, ToolCall, figures,
 from gradestack.cli.commands import main
 from gradestack.jsonio import dumps
 from gradestack_plugins.judges.grader import JudgedByRubric
-from tests.conftest import until
+from tests.conftest import THOROUGH, until
 from tests.core.outcomes import data
 from tests.plugins.judges.fake_server import completion, faulty, number_of, serving, usual, verdict_of
 
@@ -29,6 +29,10 @@ name: helpful
 criteria: {solved: The agent did what the user asked., polite: The agent is polite.}
 judge: {model: gpt-x, price: {input: 1, output: 2}}
 """
+
+
+SAMPLES, KILLS = (500, (3, 60, 150, 280, 430)) if THOROUGH else (60, (1, 10, 25))
+ENGINES = ("serial", "processes", "dask") if THOROUGH else ("serial", "processes")
 
 
 def write_samples(path, number):
@@ -72,7 +76,7 @@ def command(place, capfd):
 
 @pytest.fixture
 def on_record(command, place):
-    write_samples(place / "data.jsonl", 60)
+    write_samples(place / "data.jsonl", SAMPLES)
     with serving() as server:
         assert command("JUDGE ", server)[0] == 0
     return place / "J.jsonl"
@@ -204,7 +208,7 @@ LINE = [
 
 def test_every_verdict_is_right_whatever_happens_on_the_way(command, place):
     """One reply in twenty is 429, 503 or cut off, one in fifty hangs; then all is on record, and nothing is asked."""
-    write_samples(place / "data.jsonl", 120)
+    write_samples(place / "data.jsonl", SAMPLES)
     with serving(faulty) as server:
         code, said = command("JUDGE --timeout 0.7 --retries 40", server)
     assert code == 0, said
@@ -220,7 +224,7 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
     whole, part = on_record.read_bytes(), place / "J.jsonl.part"
     on_record.unlink()
     with serving(faulty) as server:
-        for size in (1, 10, 25):
+        for size in KILLS:
             process = subprocess.Popen([*LINE, server.url, "--api-key-env", "JUDGE_KEY"], stderr=subprocess.DEVNULL)
             until(lambda size=size: part.exists() and part.read_bytes().count(b'"vote"') >= size)
             os.kill(process.pid, signal.SIGKILL)
@@ -231,7 +235,7 @@ def test_a_killed_judge_goes_on_where_it_was(on_record, command, place):
         assert command("JUDGE --timeout 0.7 --retries 40", server)[0] == 0
     assert on_record.read_bytes() == whole
     assert not part.exists()
-    assert len({task for task in twice if number_of(task) % 20 > 2}) <= 3 * 16
+    assert len({task for task in twice if number_of(task) % 20 > 2}) <= len(KILLS) * 16
 
 
 def test_ctrl_c_keeps_what_has_arrived(command, place):
@@ -322,10 +326,10 @@ def test_transcripts_stay_data(tmp_path):
 def test_the_same_bytes_on_every_engine_and_no_socket(on_record, command, place, monkeypatch):
     """`grade` asks nobody; header.json has the journal's digest."""
     found = []
-    for engine in ("serial", "processes"):
+    for engine in ENGINES:
         assert command(f"GRADE --engine {engine}")[0] == 0
         found.append([(place / "out" / name).read_bytes() for name in ("results.jsonl", "summary.json")])
-    assert found[0] == found[1]
+    assert all(each == found[0] for each in found)
     (entry,) = json.loads((place / "out/header.json").read_text())["judgements"]
     assert (entry["grader"], entry["sha256"]) == ("helpful", hashlib.sha256(on_record.read_bytes()).hexdigest())
 

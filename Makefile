@@ -10,11 +10,12 @@ ORACLES := build/oracles
 PEERS := build/peers
 ACCESSIBILITY := build/accessibility
 SITE := build/docs
+RELEASE := build/release
 
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test docs fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
+.PHONY: help demo test docs fuzz proofs faults oracles peers accessibility matrix downstream coverage lint style types typing format changelog release bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
@@ -33,6 +34,7 @@ help:
 	@echo "make typing      the types of the public names, by mypy and pyright"
 	@echo "make format      format the code"
 	@echo "make changelog   print what the fragments in changelog.d come to"
+	@echo "make release     what a release takes: builds and checks wheel and sdist, installs the wheel on every Python found, lists licences"
 	@echo "make pages       what the page of 100,000 samples costs to make and, where there is a Chromium, to open"
 	@echo "make bench       run the benchmarks (about 40 minutes), write benchmarks/RESULTS.md"
 
@@ -127,6 +129,17 @@ coverage: $(VENV)/.installed-dev
 
 changelog: $(VENV)/.installed-dev
 	$(BIN)/towncrier build --draft --version unreleased
+
+# Nothing is uploaded: .github/workflows/release.yml does that for a tag.
+release: $(VENV)/.installed-dev
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip --disable-pip-version-check install --quiet 'twine>=6'
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(RELEASE)/bin/twine check --strict dist/*
+	ls -l dist
+	$(BIN)/pytest -q tests/packaging
+	$(BIN)/nox --session release
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench

@@ -1,6 +1,7 @@
 """The tests on every Python the project promises; one that is not on this machine is skipped and said to be."""
 
 import os
+import sys
 from pathlib import Path
 
 import nox
@@ -20,3 +21,14 @@ def tests(session: nox.Session) -> None:
     """Run the tests, those asked for behind ``--`` or all."""
     session.install("--quiet", "--editable", ".[dev]")
     session.run("python", "-m", "pytest", "--numprocesses", "auto", "--quiet", *session.posargs)
+
+
+@nox.session(python=PYTHONS, default=False)
+@nox.parametrize("extras", ["", "[all]"])
+def release(session: nox.Session, extras: str) -> None:
+    """Install the wheel of dist/ alone, and do what the first tutorial says in an empty folder."""
+    (wheel,) = Path("dist").glob("*.whl")
+    session.install("--quiet", f"{wheel}{extras}")
+    session.run("python", "-m", "pip", "check")
+    session.run("python", ".ci/licences.py")
+    session.run(sys.executable, "-m", "tests.docs.tutorial", session.bin, external=True)

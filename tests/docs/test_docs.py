@@ -18,7 +18,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -104,7 +103,7 @@ def _matches(expected, printed):
     return re.fullmatch(pattern, _tidy(printed), re.DOTALL) is not None
 
 
-def _run_console(block, place, warm):
+def _run_console(block, place, environment):
     commands, outputs = [], []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -117,7 +116,7 @@ def _run_console(block, place, warm):
             outputs[-1].append(line)
     script = "exec 2>&1\n" + "".join(f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands)
     done = subprocess.run(
-        ["bash", "-c", script], check=False, cwd=place, env=environment_of(warm), capture_output=True, text=True
+        ["bash", "-c", script], check=False, cwd=place, env=environment, capture_output=True, text=True
     )
     printed = done.stdout.split(MARK)[:-1]
     assert len(printed) == len(commands), done.stdout
@@ -126,13 +125,14 @@ def _run_console(block, place, warm):
         assert _matches(wanted, got), f"$ {command}\n--- the page says\n{_tidy(wanted)}\n--- printed\n{_tidy(got)}"
 
 
-def _run_python(block, place):
+def _run_python(block, place, environment):
     expected = [line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line]
     script = place / "example.py"
     script.write_text(block.text, encoding="utf-8")
-    environment = {**environment_of(), "PYTHONPATH": os.pathsep.join([str(place), environment_of()["PYTHONPATH"]])}
+    paths = os.pathsep.join([str(place), *filter(None, [environment.get("PYTHONPATH")])])
+    environment = {**environment, "PYTHONPATH": paths}
     done = subprocess.run(
-        [sys.executable, script.name], check=False, cwd=place, env=environment, capture_output=True, text=True
+        ["python", script.name], check=False, cwd=place, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{block.text}\n{done.stderr}"
     if expected:
@@ -148,17 +148,21 @@ def _check_suite(block, place, registry):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)
 def test_examples_do_what_their_page_says(page, stage, registry, warm):
+    run_page(page, stage, registry, environment_of(warm))
+
+
+def run_page(page, place, registry, environment):
     """Every command prints what stands below it, every script runs, every suite is valid."""
     for block in _blocks(page):
         if block.file:
-            (stage / block.file).parent.mkdir(parents=True, exist_ok=True)
-            (stage / block.file).write_text(block.text, encoding="utf-8")
+            (place / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (place / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "console":
-            _run_console(block, stage, warm)
+            _run_console(block, place, environment)
         elif (block.language, block.word) == ("python", "run"):
-            _run_python(block, stage)
+            _run_python(block, place, environment)
         elif block.language == "yaml" and block.text.startswith("# suite\n"):
-            _check_suite(block, stage, registry)
+            _check_suite(block, place, registry)
 
 
 def test_examples_are_checked_at_all():
@@ -187,9 +191,9 @@ def test_blocks_are_of_their_language(page):
 
 def test_a_wrong_output_is_noticed(stage, warm):
     """The console check tells a page that says something else from one that is right."""
-    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage, warm)
+    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage, environment_of(warm))
     with pytest.raises(AssertionError, match="the page says"):
-        _run_console(Block("console", "", "$ echo one\ntwo\n"), stage, warm)
+        _run_console(Block("console", "", "$ echo one\ntwo\n"), stage, environment_of(warm))
 
 
 # The command line

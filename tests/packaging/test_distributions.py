@@ -50,6 +50,7 @@ def fresh(tmp_path_factory, built):
 def test_wheel_holds_exactly_the_three_packages(built):
     """Nothing but the three packages and the metadata lands in site-packages."""
     (wheel,) = [path for path in built if path.suffix == ".whl"]
+    assert wheel.stat().st_size <= 1_500_000
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     tops = {name.split("/")[0] for name in names}

@@ -18,6 +18,7 @@ _NAMES = {
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut library "
     "missing_library suggest",
+    "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "judging.connection": "Connection connection_to",
     "judging.contract": "Endpoint Judged Request cost most_tokens",

@@ -43,6 +43,7 @@ from gradestack.estimates.sums import TaskSums as TaskSums
 from gradestack.estimates.sums import WholeCell as WholeCell
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
+from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component
 from gradestack.hooks import Kind as Kind
 from gradestack.hooks import hookimpl as hookimpl

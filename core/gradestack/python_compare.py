@@ -11,6 +11,7 @@ from gradestack.comparison.compared import Comparison, Rules, compared, flipped
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.pages import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
@@ -34,6 +35,9 @@ def compare(
     headline: str | None = None,
     by: str | None = None,
     figures: Sequence[str] | None = None,
+    filter: str | None = None,  # noqa: A002 - as the command line has it
+    tasks: str | Path | None = None,
+    limit: int | None = None,
     force: bool = False,
     output: str | Path | None = None,
     allow_code: bool = False,
@@ -54,6 +58,9 @@ def compare(
         by: Facet; differences are given within each of its values, too.
         figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
             beside the graders' means; default: those of the baseline's headline.
+        filter: Only samples of which it is true, on every side: ``facet.domain == "air"``.
+        tasks: File with the ids of the only tasks to compare, one a line.
+        limit: Only the first tasks of each run.
         force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
         allow_code: Whether Python files that aggregators of the runs stand in may be imported again.
@@ -77,6 +84,7 @@ def compare(
     if output is not None:
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
+    subset = Subset.read(filter, tasks, limit)
     aggregators, by_default = Aggregators(registry, allow_code), figures is None
     names = _names(runs)
     ready = [_ready(run, options) for run in runs]
@@ -92,7 +100,7 @@ def compare(
         reports = {}
         for place, each in enumerate(ready):
             if isinstance(each, Report) == finished:
-                reports[place] = each if isinstance(each, Report) else grade_suite(each, options)
+                reports[place] = (each if isinstance(each, Report) else grade_suite(each, options)).only(subset)
         if by_default:
             paths += [path for report in reports.values() for path in headline_figures(report) if path not in paths]
         for place, report in reports.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import io
+import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -19,17 +20,30 @@ from msgspec import defstruct
 from gradestack.api import Contract, Direction
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
+from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
 from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
-from gradestack.rows.tables import COLUMNS, OF_ROWS, Table, TableName, blocks_of, figure_tables, row_of, table_of
+from gradestack.rows.tables import (
+    COLUMNS,
+    OF_ROWS,
+    Table,
+    TableName,
+    blocks_of,
+    fields_of_row,
+    figure_tables,
+    row_of,
+    table_of,
+)
 from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
 
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
+_LARGEST_HELD = 64 << 20
+"""Bytes of rows of a subset that are kept in memory."""
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -288,11 +302,38 @@ class Report:
         Raises:
             DataError: It cannot be opened, or the report is closed.
         """
-        if self.path is not None:
+        if self.path is not None and self.held is None:
             return open_regular(self.path / ROWS, _PIECE)
         if self.held is not None and self.held.closed:
             raise DataError("the report is closed: rows that were never written are gone")
         return nullcontext(self.held or io.BytesIO())
+
+    def only(self, subset: Subset) -> Report:
+        """Return the report with the rows of a subset alone; its summary stays that of the whole run.
+
+        Raises:
+            ConfigError: No sample is in the subset.
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        if not subset:
+            return self
+        held: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_HELD)  # noqa: SIM115
+        ids, facets, taken, met = dict[str, None](), set[str](), 0, 0
+        for number, _, line in self.lines():
+            fields = fields_of_row(row_of(number, line, self.row))
+            met += 1
+            facets |= (fields.facet or {}).keys()
+            if subset.admits(fields) and (not subset.limit or fields.id in ids or len(ids) < subset.limit):
+                ids[fields.id] = None
+                held.write(line if line.endswith(b"\n") else line + b"\n")
+                taken += 1
+        name, absent = self.path or self.name, not_found(subset, facets, ids)
+        if not taken:
+            held.close()
+            raise ConfigError(f"{name}: no sample is left: {subset}", *absent)
+        said = [left_out_text(subset, taken, met - taken), *absent]
+        header = {**self.header, "subset": {**subset_entry(subset, taken, met - taken), "said": said}}
+        return attrs.evolve(self, held=held, header=header, shared={}).closing_itself()
 
     def apart(self) -> Report:
         """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
@@ -318,7 +359,7 @@ class Report:
                     file.seek(place)  # others may read between two rows
                 line = whole_line(file)
                 if not line:
-                    check_count(self.path and self.path / ROWS, rows, self.summary)
+                    check_count(None if self.held else self.path and self.path / ROWS, rows, self.summary)
                     return
                 number += 1
                 if not line.isspace():

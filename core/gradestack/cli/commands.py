@@ -42,6 +42,9 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Choice(["documented", "upstream"]),
                 help="Rules as documented [default], or as the original program computes them.",
             ),
+            click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
+            click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
+            click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
             click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
             _set_option,
             _code_option,
@@ -162,7 +165,10 @@ def _print(line: str) -> None:
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
     """Run the suite that ``make`` returns when it is given what all grading commands take."""
-    import msgspec  # noqa: PLC0415 - not needed for --help
+    import json  # noqa: PLC0415 - not needed for --help
+    import os  # noqa: PLC0415
+
+    import msgspec  # noqa: PLC0415
 
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
@@ -172,6 +178,9 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 
     quiet = shared.pop("quiet")
     of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")}
+    of_suite |= {"max_samples": shared.pop("limit"), "filter": shared.pop("filter")}
+    of_suite["tasks"] = os.path.abspath(tasks) if (tasks := shared.pop("tasks")) else None  # noqa: PTH100 - ~ stays
+    of_suite |= {name: json.dumps(each) for name in ("filter", "tasks") if (each := of_suite[name]) is not None}
     shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:

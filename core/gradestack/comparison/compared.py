@@ -82,6 +82,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         _refuse(problems, {each.text for each in asked})
     remarks = [each.text for each in asked if not each.apart]
     for side in sides:
+        remarks += [f"{side.name}: {each}" for each in as_map(side.report.header.get("subset")).get("said", ())]
         lost = [each for each in as_list(side.report.summary.get("warnings")) if "to compare: --" in as_text(each)]
         remarks += [f"{side.name}: {each}" for each in lost]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]

@@ -156,10 +156,16 @@ class ShardGrader:
 
     def _takes(self, sample: Sample, place: tuple[int, int]) -> bool:
         selection = self.assignment.selection
-        if selection is None or selection.takes(sample, place):
+        if selection is None:
+            return True
+        if selection.subset.filter:
+            self.result.facets.update(sample.facets)
+        if selection.takes(sample, place):
             return True
         if selection.superseded(sample, place):
             self.result.superseded.append(f"{sample.source or sample.id}")
+        else:
+            self.result.left_out += 1
         return False
 
     def _joined(self, sample: Sample) -> Sample:

@@ -32,7 +32,7 @@ def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
                 raise DataError(msg)
             if (earlier := rows.get(record.id)) is not None and earlier.expected != record.expected:
                 others[record.id] = None
-            if not plan.max_samples or len(rows) < plan.max_samples or earlier is not None:
+            if not plan.max_samples or plan.subset or len(rows) < plan.max_samples or earlier is not None:
                 rows[record.id] = record
     if not rows:
         msg = f"{dataset.path}: the dataset holds no row"

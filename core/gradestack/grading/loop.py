@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, PluginError
-from gradestack.grading.dataset import read_dataset, unanswered, unmatched
+from gradestack.grading.dataset import joined, read_dataset, unanswered, unmatched
 from gradestack.grading.duplicates import places_in_input
 from gradestack.grading.inputs import InputFiles
 from gradestack.grading.interruption import Interruption
@@ -19,6 +19,7 @@ from gradestack.grading.reading import Separated, separated, shards_of
 from gradestack.grading.recording import Recorder
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
+from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import limited
 from gradestack.model import Sample, Source
@@ -175,6 +176,8 @@ class Loop:
         first = [f"{_source(each)}: {each['reason']}" for each in self.merged.bad_listed[:1]]
         if limited and not first:
             tags = [f"sample_tags: {', '.join(sorted(plan.sample_tags))}"] if plan.sample_tags else []
+            tags += [f"{plan.subset}"] if plan.subset else []
+            tags += not_found(plan.subset, self.merged.facets, ())
             return DataError(f"{names}: no sample is left after the suite's limits", *tags)
         return DataError(f"{names}: no record could be read", *(first or ["the input holds no record"]))
 
@@ -184,14 +187,18 @@ def _selection(
 ) -> Selection | None:
     reader = plan.reader.component
     ids = None
-    if plan.max_samples and dataset is not None:
+    if plan.max_samples and dataset is not None and not plan.subset:
         ids = frozenset(dataset)
     elif plan.max_samples:
-        ids = first_ids(reader, shards, index, plan.max_samples)
+
+        def takes(sample: Sample) -> bool:
+            return plan.subset.admits(Fields.of(sample if dataset is None else joined(sample, dataset)))
+
+        ids = first_ids(reader, shards, index, plan.max_samples, takes)
     last = last_ones(reader, shards, index) if plan.duplicates == "last" else None
-    if ids is None and last is None and not plan.sample_tags:
+    if ids is None and last is None and not plan.sample_tags and not plan.subset:
         return None
-    return Selection(ids=ids, tags=plan.sample_tags, last=last)
+    return Selection(ids=ids, tags=plan.sample_tags, subset=plan.subset, last=last)
 
 
 def _source(entry: dict[str, Any]) -> Source:

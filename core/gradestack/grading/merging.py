@@ -36,6 +36,8 @@ class Merged(msgspec.Struct):
     """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
     duplicates: int = 0
     duplicates_listed: list[str] = msgspec.field(default_factory=list)
+    left_out: int = 0
+    facets: set[str] = msgspec.field(default_factory=set)
     seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     unmatched: tuple[list[str], list[str]] = ([], [])
     """Ids of samples without a row in the dataset, and of its rows that no sample answers."""
@@ -78,6 +80,8 @@ class Merging:
             merged.remarks.setdefault(kind, [0, place])[0] += times
         merged.ids = {**result.ids, **merged.ids}
         merged.seen |= result.seen
+        merged.left_out += result.left_out
+        merged.facets |= result.facets
         merged.interrupted |= result.interrupted
         merged.duplicates += len(result.superseded)
         merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from gradestack.api import Exporter, Inputs, Profile
+from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
 
@@ -100,6 +101,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: Duplicates = "keep"
     num_runs: int | None = None
     max_samples: int = 0
+    subset: Subset = Subset()
+    """What callers take of the samples beside the first tasks and tags."""
     sample_tags: frozenset[str] = frozenset()
     limits: Limits = Limits()
     """What records and graders may take."""
@@ -111,6 +114,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Kind of expectation (``calls``, ``text``, ``label``) that no grader compares -> the one that would."""
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
+
+    @property
+    def taken(self) -> Subset:
+        """Which samples count, in words that name the first tasks and tags, too."""
+        tags = f"tags {', '.join(sorted(self.sample_tags))}" if self.sample_tags else ""
+        return msgspec.structs.replace(self.subset, limit=self.max_samples, tags=tags)
 
     def bare(self) -> Plan:
         """Return the plan alone, without what a subclass adds: workers need no more."""

@@ -30,6 +30,10 @@ class ShardResult(msgspec.Struct, kw_only=True):
     """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
     superseded: list[str] = msgspec.field(default_factory=list)
     """Places of records left out because a later one of the same (id, model, run) counts."""
+    left_out: int = 0
+    """Samples that the first tasks, tags or a subset leave out."""
+    facets: set[str] = msgspec.field(default_factory=set)
+    """Names of facets, only kept where a filter is asked."""
     seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
     broken: dict[str, str] = msgspec.field(default_factory=dict)

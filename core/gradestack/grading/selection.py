@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -14,6 +14,7 @@ import msgspec
 from gradestack.api import Reader, Shard
 from gradestack.grading.duplicates import DIGEST, Identities
 from gradestack.grading.reading import records_of
+from gradestack.grading.subset import Fields, Subset
 from gradestack.model import Sample
 
 _encode = msgspec.json.Encoder().encode
@@ -43,6 +44,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     ids: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
+    subset: Subset = Subset()
     last: Mapping[int, tuple[int, int]] | None = None
     """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
 
@@ -51,6 +53,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         if self.ids is not None and sample.id not in self.ids:
             return False
         if self.tags and not self.tags & tags_of(sample):
+            return False
+        if self.subset and not self.subset.admits(Fields.of(sample)):
             return False
         return not self.superseded(sample, place)
 
@@ -74,10 +78,12 @@ def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tu
             yield (shard.ordinal, position), sample
 
 
-def first_ids(reader: Reader, shards: Iterable[Shard], index: Any, count: int) -> frozenset[str]:
-    """Return the first ``count`` distinct task ids of the input; reads no further than it must."""
+def first_ids(
+    reader: Reader, shards: Iterable[Shard], index: Any, count: int, takes: Callable[[Sample], bool]
+) -> frozenset[str]:
+    """Return the first ``count`` distinct task ids of the samples that are taken; reads no further than it must."""
     found: set[str] = set()
-    for _, sample in _samples(reader, shards, index):
+    for sample in (each for _, each in _samples(reader, shards, index) if takes(each)):
         if sample.id not in found and len(found) == count:
             break
         found.add(sample.id)

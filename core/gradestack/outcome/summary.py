@@ -15,6 +15,7 @@ from gradestack.gates.rules import BaselineGate
 from gradestack.gates.verdicts import Scores, grader_figures, limit_verdict, rule_text, successes, verdict, verdict_text
 from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
+from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict
@@ -104,6 +105,8 @@ def summary(
         "duplicates": {"policy": suite.duplicates, "count": merged.duplicates, "listed": merged.duplicates_listed},
         "warnings": [*_warnings(suite, merging, merged, counts, gates, recorded), *_figures_warnings(aggregates)],
     }
+    if merged.left_out or suite.subset:
+        content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
     if lost is not None:
         content["all_failed"] = lost
     if merged.remarks:
@@ -151,6 +154,9 @@ def _warnings(
     recorded: Report,
 ) -> list[str]:
     found = list(suite.warnings)
+    if merged.left_out or suite.subset:
+        found.append(left_out_text(suite.taken, merged.samples, merged.left_out))
+        found += not_found(suite.taken, merged.facets, merging.merged.table.keys["id"].values)
     if merged.duplicates:
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]

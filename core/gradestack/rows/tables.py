@@ -13,6 +13,7 @@ import msgspec
 
 from gradestack.declared import Declarations
 from gradestack.errors import library
+from gradestack.grading.subset import Fields
 from gradestack.jsonio.values import as_list, as_map, as_number, as_text, check_utf8, compact, is_number
 
 TableName = Literal["headline", "figures", "gates", "samples", "grades", "items", "reasons", "calls"]
@@ -156,7 +157,7 @@ _PAIRED = [dict.fromkeys(("outcome", "score")) | {"counts": {"extra": None}, "me
 _ROW: dict[str, Any] = dict.fromkeys(
     ("run", "model_name", "cluster", "facets", "status", "ended", "state", "passed")
 ) | {
-    "sample": {"id": None},
+    "sample": dict.fromkeys(("id", "input")),
     "source": dict.fromkeys(("file", "line", "ordinal")),
     "usage": dict.fromkeys((*_COUNTS, *_AMOUNTS)),
     "grade": {"state": None, "score": None, "items": _PAIRED},
@@ -205,6 +206,22 @@ def row_of(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> Any:
         return _decode(line)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         return msgspec.convert(_conform(loads(number, line), _ROW), _Row)
+
+
+def fields_of_row(row: Any) -> Fields:
+    """Return what a filter may name of a row."""
+    sample = row.sample
+    return Fields(
+        _name(sample and sample.id) or "",
+        row.model_name,
+        row.run,
+        row.cluster,
+        as_text(row.status),
+        row.ended,
+        sample and sample.input,
+        row.source and row.source.file,
+        as_map(row.facets),
+    )
 
 
 _BLOCK = 1024

@@ -21,6 +21,7 @@ from gradestack.declared import declared_entry
 from gradestack.grading.inputs import FileState, ends_of, files_below
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
+from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.run_files import GENERATOR
@@ -85,7 +86,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
             key: value for key, value in suite.config.items() if key not in ("engine", "reports", "tables", "limits")
         },
         "suite's name": suite.name,
-        "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs},
+        "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs, "tasks": suite.subset.tasks},
         **{name: _component(stage) for name, stage in stages.items()},
         **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
         **{f"input {each.shown}": _stamps(each.path) for each in given},
@@ -225,6 +226,11 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": checksums,
         **({"judgements": judged} if judged else {}),
+        **(
+            {"subset": subset_entry(suite.taken, merged.samples, merged.left_out)}
+            if merged.left_out or suite.subset
+            else {}
+        ),
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),

@@ -13,6 +13,7 @@ import msgspec
 
 from gradestack.api import Grader, Inputs
 from gradestack.grading.plan import Stage
+from gradestack.grading.subset import Subset, expression, tasks_of
 from gradestack.interpreter import Limits, limited
 from gradestack.model import Sample
 from gradestack.registry import Registry
@@ -29,6 +30,7 @@ from gradestack.suites.components import (
 )
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
+from gradestack.suites.paths import path_of
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot
 from gradestack.suites.strict import Place
@@ -245,6 +247,7 @@ def parts_of(
     limit = verdicts.limit()
     success, headline = verdicts.headline(gates, reader)
     _check_numbers(resolver, spec)
+    subset = _subset(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     there = {stage.name for stage in reports if stage is not None}
@@ -264,11 +267,22 @@ def parts_of(
         "headline": headline,
         "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         "max_samples": spec.max_samples or 0,
+        "subset": subset,
         "sample_tags": frozenset(spec.sample_tags),
         "limits": _limits(spec.limits),
         "reports": tuple(stage for stage in reports if stage is not None),
         "engine": engine_stage(resolver, spec.engine, options.workers),
     }
+
+
+def _subset(resolver: Resolver, spec: SuiteSpec) -> Subset:
+    tasks = None
+    with resolver.refusals(("filter",)):
+        if spec.filter is not None:
+            expression(spec.filter)
+    with resolver.refusals(("tasks",)):
+        tasks = None if spec.tasks is None else tasks_of(path_of(spec.tasks, resolver.base))
+    return Subset(filter=spec.filter or "", tasks=tasks)
 
 
 _GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}  # by kind of expectation

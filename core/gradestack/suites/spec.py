@@ -168,8 +168,12 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
     runs_must_pass: Literal["any", "all", "majority"] | int | None = None
     """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
+    filter: str | None = None
+    """Only samples this is true of: ``facet.category == "refund" and model in ["a", "b"]``."""
+    tasks: str | None = None
+    """Only tasks whose ids this file lists, one a line."""
     max_samples: int | None = None
-    """Only the first n tasks; 0 means no limit."""
+    """Only the first n tasks of these; 0 means no limit."""
     sample_tags: tuple[str, ...] = ()
     """Only samples with one of these tags (facet ``tags``)."""
     max_concurrent: int | None = None
@@ -266,6 +270,8 @@ def config_snapshot(
     for section in ("reports", "exporters"):
         if isinstance(written := config.get(section), list):
             config[section] = [short(each) for each in written]
+    if isinstance(config.get("tasks"), str):
+        config["tasks"] = Path(config["tasks"]).name
     if "plugins" in config:
         config["plugins"] = [Path(each).name for each in config["plugins"]]
     return jsonable(config)  # type: ignore[no-any-return]

@@ -203,6 +203,9 @@ def ends(value: list[float] | None) -> str:
     help="Further figure, such as label.classification.macro_f1; may be repeated [default: the headline's].",
 )
 @click.option("--by", metavar="FACET", help="Facet: differences within each of its values, the worst first.")
+@click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'.")
+@click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks.")
 @click.option("--allow-code", is_flag=True, help="Import Python files that the runs used. Only if you trust them.")
 @click.option("--force", is_flag=True, help="Compare although graders, expectations or inputs differ.")
 def compare(runs: tuple[str, ...], **given: Any) -> None:

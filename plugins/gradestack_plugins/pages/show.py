@@ -25,6 +25,7 @@ from gradestack import (
     ConfigError,
     Report,
     Reporter,
+    Subset,
     discover,
     forward_termination,
     load_report,
@@ -377,15 +378,26 @@ _WHOLE = 10**9
 @click.argument("task")
 @click.option("--model", metavar="NAME", help="Only samples of this model.")
 @click.option("--all", "every", is_flag=True, help="Show all trials of the task [default: list them].")
+@click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'.")
+@click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks.")
 @click.option("--full", is_flag=True, help="Do not shorten texts.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
-def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool) -> None:
+def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any) -> None:
     """Show a sample of RUN_DIR: its calls against the expected ones, grades, reasons and conversation.
 
     TASK is the id of a task, or TASK.TRIAL for one of its runs. Several samples are listed, one is shown.
     """
-    report = load_report(run_dir)
+    report, subset = load_report(run_dir), Subset.read(**part)
     found = _chosen(report, task, model)
+    if subset:
+        taken = report.only(subset)
+        kept = {(name.id, name.run, name.model) for name in row_names(taken)}
+        for said in taken.header["subset"]["said"]:
+            click.echo(terminal_line(said), err=True)
+        found = [name for name in found if (name.id, name.run, name.model) in kept]
+        if not found:
+            raise ConfigError(f"no sample of task {task!r} is left: {subset}")
     with forward_termination():  # packed inputs of slim rows are unpacked
         report = with_trajectories(report, discover(), lambda _: None)  # what is gone is said where it would stand
     if len(found) > 1 and not every:

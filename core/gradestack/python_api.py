@@ -35,6 +35,8 @@ from gradestack.suites.spec import Rows, RunOptions, Suite
 from gradestack.table import Table
 
 Say = Callable[[str], None]
+Columns = Mapping[str, str] | Sequence[str] | None
+"""Field -> column; or texts such as ``id=task``."""
 resolve = named_as_given()(resolve_document)
 
 
@@ -238,16 +240,20 @@ def files_suite(
     paths: str | Path | Sequence[str | Path],
     options: RunOptions,
     *,
-    graders: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
+    graders: Sequence[str] | Mapping[str, Any] = (),
+    columns: Columns = None,
     records: str | None = None,
     guess: bool | None = None,
     no_merge: bool = False,
     judged: Mapping[str, str | Path | None] | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
+    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped.
+
+    Graders in a mapping of keys may be objects.
+    """
     paths = [paths] if isinstance(paths, str | Path) else paths
+    columns = _mapping(columns)
     if not paths:
         raise ConfigError("no file to grade: name result files or directories")
     data: dict[str, Any] = {"name": run_name(str(paths[0])), "target": {"paths": [str(path) for path in paths]}}
@@ -268,7 +274,11 @@ def files_suite(
             "merge": False if no_merge else None,
         }
         data["reader"] = {key: each for key, each in said.items() if each is not None}
-    if graders:
+    made: Mapping[str, Grader] = {}
+    if isinstance(graders, Mapping):
+        made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
+        data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
+    elif graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
         for each in several:
@@ -287,7 +297,21 @@ def files_suite(
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
-    return resolve(Document(data=data, origin="command line"), options)
+    return resolve(Document(data=data, origin="command line"), options, made=made)
+
+
+def _mapping(columns: Columns) -> dict[str, str]:
+    """Return columns by field, also of texts such as ``id=task``."""
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    found: dict[str, str] = {}
+    for each in columns or ():
+        field, equals, place = each.partition("=")
+        if not (field and equals and place) or field in found:
+            what = "is mapped twice" if equals and field in found else "expected FIELD=COLUMN, such as --map id=task"
+            raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
+        found[field] = place
+    return found
 
 
 def rubric_name(rubric: str) -> str:
@@ -385,7 +409,12 @@ def stream(
     *,
     profile: Profile = "documented",
     reader: str | None = None,
+    columns: Columns = None,
+    records: str | None = None,
+    ids: str | None = None,
+    no_merge: bool = False,
     dataset: str | Path | None = None,
+    overrides: Iterable[str] = (),
     allow_code: bool = False,
     strict: bool = False,
     bad: Callable[[BadRecord], None] | None = None,
@@ -402,7 +431,13 @@ def stream(
         graders: As for ``grade``.
         profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
         reader: Name of the files' format; default: recognised.
+        columns: Which column or path each field of the files stands in, as :func:`grade_files` takes it; columns that
+            are not named are recognised.
+        records: Path to the list of records in one JSON document.
+        ids: Where the ids of tasks stand.
+        no_merge: Take model calls logged one by one each by itself.
         dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
+        overrides: ``PATH=VALUE`` assignments for files, as ``--set`` takes them.
         allow_code: Import Python files that are named.
         strict: Raise at the first bad record or raising grader.
         bad: Called with every record no sample could be made of; default: a warning each.
@@ -423,7 +458,7 @@ def stream(
     from gradestack.suites import python_inputs  # noqa: PLC0415 - for what stands in no file
 
     registry = installed(registry)
-    options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
+    options = RunOptions(overrides=tuple(overrides), allow_code=allow_code, strict=strict, registry=registry)
     ready = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
@@ -431,13 +466,9 @@ def stream(
         reading = python_inputs.MemoryReader(samples=python_inputs.as_samples(cast("Samples", data), registry))
         suite = python_inputs.resolve_samples(document, options, reading, ready)
     else:
-        made = {key: each for key, each in ready.items() if isinstance(each, Grader)}
-        given = {"reader": reader, "dataset": dataset and str(dataset), "profile": profile}
-        content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
-        content["target"] = {"paths": paths}
-        content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
-        options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
-        suite = resolve(Document(data=content, origin="stream()"), options, made=made)
+        given: dict[str, Any] = {"reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
+        given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}
+        suite = files_suite(paths, options, graders=ready, **given)
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
     return _named_as_given(stream_grades(plan, bad or _warn, strict=strict))
 

@@ -235,22 +235,10 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
 
     given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "records", "no_merge")}
     judged = {key: shared.pop(key) for key in ("rubric", "judgements", "labels")}
-    given |= {"graders": graders, "columns": _mapping(columns), "judged": judged if judged["rubric"] else None}
+    given |= {"graders": graders, "columns": columns, "judged": judged if judged["rubric"] else None}
     if not judged["rubric"] and any(judged.values()):
         raise ConfigError("--judgements and --labels go with --rubric")
     _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
-
-
-def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
-    """Return what options FIELD=COLUMN say."""
-    found: dict[str, str] = {}
-    for each in columns:
-        field, equals, place = each.partition("=")
-        if not (field and equals and place) or field in found:
-            what = "is mapped twice" if equals and field in found else "expected FIELD=COLUMN, such as --map id=task"
-            raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
-        found[field] = place
-    return found
 
 
 @cli.command()

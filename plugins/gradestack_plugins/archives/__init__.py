@@ -1,4 +1,4 @@
-"""Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval."""
+"""Result files of other evaluation tools: Google's ADK, ATIF, promptfoo, deepeval; and writing any format as ATIF."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ _HERE = "gradestack_plugins.archives"
 _COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
     ("reader", "adk", ".adk:Adk", "Google ADK eval sets (as a data set), their results, and the legacy list of turns"),
     ("reader", "atif", ".atif:Atif", "ATIF trajectories, versions 1.0 to 1.8, with their sub-agents"),
+    ("command", "convert", ".convert:convert", "Write files of any format as JSON Lines of samples, or as ATIF."),
     ("reader", "deepeval", ".tools:DeepEval", "deepeval test runs and data sets: toolsCalled, expectedTools, metrics"),
     ("reader", "promptfoo", ".tools:Promptfoo", "promptfoo results: answers, calls, and the recorded verdict"),
 )

@@ -7,15 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
+from msgspec.structs import force_setattr
 from typing_extensions import override
 
-from gradestack import Message, Sample, Source, Usage, replace
+from gradestack import BadRecord, Message, Sample, Source, ToolCall, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.usage import added, usage_of
+from gradestack_plugins.readers.jsonl import JsonLines
 
 _VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
@@ -80,9 +83,36 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
         agent_usage=record.get("final_metrics") or talk.usages or None,
         children=tuple(str(each["trajectory_id"]) for each in inner),
     )
-    yield sample
+    yield _completed(sample, _own(record))
     for each in inner:
         yield from _samples(each, source, made, sample)
+
+
+def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place for."""
+    return as_map(as_map(holder.get("extra")).get("gradestack"))
+
+
+def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
+    """Return a sample with the fields that stand beside its trajectory in the ``jsonl`` form."""
+    if not own:
+        return sample
+    found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
+    if isinstance(found, BadRecord):
+        raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004 - what makes a bad record
+    more = {"usage": ("agent_usage",), "error": ("status",), "predicted": tuple(as_map(own.get("predicted")))}
+    names = {name for key in own for name in (key, *more.get(key, ()))} & set(Sample.__struct_fields__)
+    changes = {name: getattr(found, name) for name in names}
+    if "id" in own and found.source is not None and sample.source is not None:
+        changes["source"] = replace(sample.source, id=found.source.id)
+    return replace(sample, **changes)
+
+
+def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
+    """Give a call that nobody has seen yet what stands beside it."""
+    found = msgspec.convert({"name": call.name, **own}, ToolCall)
+    for name in own.keys() & set(ToolCall.__struct_fields__):
+        force_setattr(call, name, getattr(found, name))
 
 
 def _take(step: Mapping[str, Any], talk: Conversation) -> None:
@@ -98,22 +128,33 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
             talk.add(Message(role=each["role"], content=each.get("content")))
         return
     calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
-    entry = {"role": role, "content": said or None if calls else said, "usage": step.get("metrics")}
+    entry = {"role": role, "content": said or None if calls else said, "usage": step.get("metrics"), **_own(step)}
     if role == "assistant":
-        made = ({"name": each.get("function_name"), "arguments": each.get("arguments")} for each in calls)
+        named_as = ({"name": each.get("function_name"), "arguments": each.get("arguments")} for each in calls)
         ids = (each.get("tool_call_id") for each in calls)
-        entry["tool_calls"] = [{"id": name, "function": call} for name, call in zip(ids, made, strict=True)]
+        entry["tool_calls"] = [{"id": name, "function": call} for name, call in zip(ids, named_as, strict=True)]
         entry |= {"reasoning_content": step.get("reasoning_content"), "model": step.get("model_name")}
+    before = len(talk.calls)
     talk.read([entry])
+    made = talk.calls[before:]
     for each in results:
-        identifier, content = each.get("source_call_id"), each.get("content")
+        identifier, content = each.get("source_call_id"), _own(each).get("content", each.get("content"))
         refs = as_list(each.get("subagent_trajectory_ref"))
         for _ in (ref for ref in refs if as_map(ref).get("trajectory_path")):
             talk.remark("trajectory_path")
         if isinstance(identifier, str):
-            talk.read([{"role": "tool", "tool_call_id": identifier, "content": refs if content is None else content}])
+            failed = {"status": "error"} if as_map(each.get("extra")).get("is_error") is True else {}
+            content = refs or None if content is None else content
+            talk.read([{"role": "tool", "tool_call_id": identifier, "content": content, "name": _name(each), **failed}])
         else:
-            talk.add(Message(role="tool", content=content))
+            talk.add(Message(role="tool", content=content, name=_name(each)))
+    for call, each in zip(made, calls, strict=False):
+        _complete(call, _own(each))
+
+
+def _name(result: Mapping[str, Any]) -> str | None:
+    name = _own(result).get("name")
+    return name if isinstance(name, str) else None
 
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:

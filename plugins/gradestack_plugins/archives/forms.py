@@ -1,0 +1,346 @@
+"""Samples written down: as lines of the ``jsonl`` form, and as ATIF trajectories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from gradestack import BadRecord, Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall
+from gradestack.jsonio import compact, loads
+from gradestack_plugins.archives.atif import Atif
+from gradestack_plugins.readers.chat import parse_arguments, text_of
+from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.readers.jsonl_schema import VERSIONS
+
+Row = dict[str, Any]
+
+_NO_PLACE: Final = ("source", "remarks", "native", "agent_usage")
+"""Fields that say how a record was read, not what happened."""
+_PREDICTED: Final = ("calls", "label", "text", "plan")
+_ERROR: Final = ("status", "error")
+_FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
+_NOTHING: Final = Sample(id="")
+_PLACE: Final = Source(file="")
+
+
+def encoded(row: Row) -> bytes:
+    """Return a line: numbers as Python writes them, NaN included; lone surrogates are escaped."""
+    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(row, separators=(",", ":")).encode()
+
+
+def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
+    """Return a sample's line, and the fields that it does not give back.
+
+    What was predicted stands in it only where the conversation does not say the same.
+
+    Raises:
+        ValueError: The line cannot be read.
+    """
+    row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
+    again = _read(row)
+    if any(_shown(sample, name) != _shown(again, name) for name in _PREDICTED):
+        row |= _line(sample, _PREDICTED)
+        again = _read(row)
+    return encoded(row), _different(sample, again)
+
+
+def _read(row: Row) -> Sample:
+    found = JsonLines().sample(loads(encoded(row)), _PLACE)
+    if isinstance(found, BadRecord):
+        raise ValueError(found.reason)  # noqa: TRY004 - what makes a bad record
+    return found
+
+
+def _different(sample: Sample, again: Sample) -> list[str]:
+    return [name for name in _FIELDS if _shown(sample, name) != _shown(again, name)]
+
+
+def _shown(sample: Sample, name: str) -> Any:
+    """Return what is to be kept of a field, as text: the text of arguments only where they are no object."""
+    value = getattr(sample, name)
+    if name == "calls" and value:
+        value = [_call(call, exact=False) for call in value]
+    elif name == "turns":
+        value = [[_message(each, exact=False) for each in turn] for turn in value]
+    elif name == "error" and value is not None:
+        value = [value.type, value.message]
+    elif name == "expected":
+        value = _expected(value)
+    elif isinstance(value, msgspec.Struct) or name == "tools":
+        value = msgspec.to_builtins(value)
+    return json.dumps(value, sort_keys=True)
+
+
+def _line(sample: Sample, fields: Any) -> Row:
+    """Return the line of the ``jsonl`` form that says some fields; those that say nothing are left out."""
+    number = sample.source.id if sample.source is not None else None
+    row: Row = {"version": VERSIONS[-1], "id": sample.id if str(number) != sample.id else number}
+    for name in fields:
+        value = getattr(sample, name)
+        if name not in (*_PREDICTED, *_ERROR, "id") and value != getattr(_NOTHING, name):
+            row[name] = _FORMS.get(name, _as_it_is)(value)
+    if sample.usage is None and sample.agent_usage is not None:
+        row["usage"] = sample.agent_usage
+    if "calls" in fields:
+        said = {name: _FORMS.get(name, _as_it_is)(getattr(sample, name)) for name in _PREDICTED}
+        row["predicted"] = {name: value for name, value in said.items() if value is not None}
+    if "error" in fields and sample.status is not Status.OK:
+        row["error"] = "" if sample.error is None else {"type": sample.error.type, "message": sample.error.message}
+    return row
+
+
+def _as_it_is(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _told(part: msgspec.Struct, *hidden: str) -> Row:
+    """Return the fields of a part that say something."""
+    defaults = {each.name: each.default for each in msgspec.structs.fields(type(part))}
+    known = ((name, getattr(part, name)) for name in part.__struct_fields__ if name not in hidden)
+    return {name: value for name, value in known if value != defaults[name]}
+
+
+def _call(call: ToolCall, *, exact: bool = True) -> Row:
+    return {**_function(call, exact=exact), **_told(call, "name", "arguments", "raw_arguments")}
+
+
+def _function(call: ToolCall | ExpectedCall, *, exact: bool = True) -> Row:
+    """Return name and arguments: their text where that is what they were read of, or they are no object."""
+    arguments, raw = call.arguments, call.raw_arguments
+    if arguments is None or (exact and raw is not None and parse_arguments(raw)[0] == arguments):
+        return {"name": call.name, "arguments": raw}
+    return {"name": call.name, "arguments": dict(arguments)}
+
+
+def _message(message: Message, *, exact: bool = True) -> Row:
+    row: Row = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        calls = [{"type": "function", "function": _function(call, exact=exact)} for call in message.tool_calls]
+        ids = [{} if call.id is None or not exact else {"id": call.id} for call in message.tool_calls]
+        row["tool_calls"] = [{**name, **call} for name, call in zip(ids, calls, strict=True)]
+    if not exact:
+        return {**row, "content": message.content or None, "reasoning": message.reasoning}
+    return {**row, **_told(message, "role", "content", "tool_calls")}
+
+
+def _expected(expected: Expectation) -> Row:
+    row = {name: _as_it_is(value) for name, value in _told(expected, "calls", "alternatives").items()}
+    if expected.calls is not None:
+        row["calls"] = list(map(_expected_call, expected.calls))
+    if expected.alternatives:
+        row["alternatives"] = [list(map(_expected_call, each)) for each in expected.alternatives]
+    return row
+
+
+def _expected_call(call: ExpectedCall) -> Row:
+    row = {**_function(call), **_told(call, "name", "arguments", "raw_arguments")}
+    if call.rules:
+        row["rules"] = {name: msgspec.to_builtins(rule) for name, rule in call.rules.items()}
+    if call.names:
+        row["names"] = list(call.names)
+        if not call.name:
+            del row["name"]
+    return row
+
+
+_FORMS: Final[Mapping[str, Any]] = {
+    "turns": lambda turns: [list(map(_message, turn)) for turn in turns],
+    "calls": lambda calls: None if calls is None else list(map(_call, calls)),
+    "tools": lambda tools: [_told(tool) for tool in tools],
+    "expected": _expected,
+    "usage": msgspec.to_builtins,
+    **dict.fromkeys(("recorded", "trace", "facets"), dict),
+}
+
+
+def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
+    """Return a sample's trajectory, and the fields that it does not give back.
+
+    What ATIF lacks stands under ``extra.gradestack`` of the trajectory, its steps, calls and results, unless it is to
+    be a plain one.
+
+    Raises:
+        ValueError: The trajectory cannot be read.
+    """
+    written = _Trajectory(sample, plain=plain)
+    again = _read_atif(written.document)
+    if plain:
+        return encoded(written.document), [*_different(sample, again), *written.left_out]
+    written.complete(again)
+    return encoded(written.document), _different(sample, _read_atif(written.document))
+
+
+def _read_atif(document: Row) -> Sample:
+    return next(iter(Atif().samples_of_record(loads(encoded(document)), _PLACE, "")))
+
+
+_SOURCES: Final = {"assistant": "agent", "user": "user"}
+_TOTALS: Final = {
+    "total_prompt_tokens": "input_tokens",
+    "total_completion_tokens": "output_tokens",
+    "total_cached_tokens": "cached_input_tokens",
+    "total_cost_usd": "cost_usd",
+}
+
+
+class _Trajectory:
+    """The trajectory of a sample.
+
+    Attributes:
+        left_out: Parts of messages and results that a plain one has no place for.
+    """
+
+    def __init__(self, sample: Sample, *, plain: bool) -> None:
+        self.sample, self.plain = sample, plain
+        self.left_out: list[str] = []
+        self.steps: list[Row] = []
+        self._entries: list[Row] = []
+        self._open: list[tuple[ToolCall, Row, str]] = []
+        self._ids: set[str] = set()
+        self._audio = False
+        self._steps()
+        facets, usage = sample.facets, sample.usage
+        named = [part for part in (sample.id, sample.model, sample.run) if part is not None]
+        known = {key: facets.get(f"agent_{key}") for key in ("name", "version")}
+        agent: Row = {key: each if isinstance(each, str) else "unknown" for key, each in known.items()}
+        if sample.model is not None:
+            agent["model_name"] = sample.model
+        if sample.tools is not None:
+            agent["tool_definitions"] = [{"type": "function", "function": _told(tool)} for tool in sample.tools]
+        totals = {key: getattr(usage, name) for key, name in _TOTALS.items() if getattr(usage, name, None) is not None}
+        self.document: Row = {
+            "schema_version": f"ATIF-v1.{8 if self._audio else 7}",
+            **({"session_id": sample.trace["session_id"]} if "session_id" in sample.trace else {}),
+            "trajectory_id": sample.id if sample.run is None else "/".join(map(str, named)),
+            "agent": agent,
+            "steps": self.steps,
+            "final_metrics": {**totals, "total_steps": len(self.steps)},
+        }
+
+    def _own(self, holder: Row, **lacking: Any) -> None:
+        """Keep what a part of the trajectory has no place for."""
+        if self.plain:
+            self.left_out += lacking
+        elif lacking:
+            holder["extra"] = {**holder.get("extra", {}), "gradestack": lacking}
+
+    def _said(self, content: Any) -> tuple[Any, Row]:
+        """Return what is said in the form of ATIF, and what has to be kept apart."""
+        if content is None or isinstance(content, str):
+            return content, {}
+        parts = content if isinstance(content, list) else []
+        if parts and all(map(_is_part, parts)):
+            self._audio |= any(each["type"] == "audio" for each in parts)
+            return parts, {}
+        return text_of(content) or compact(content), {"content": content}
+
+    def _step(self, source: str, content: Any, **lacking: Any) -> Row:
+        said, apart = self._said(content)
+        step: Row = {"step_id": len(self.steps) + 1, "source": source, "message": "" if said is None else said}
+        self._own(step, **lacking, **apart)
+        self.steps.append(step)
+        return step
+
+    def _steps(self) -> None:
+        sample = self.sample
+        messages = [message for turn in sample.turns for message in turn]
+        made = [call for each in messages if each.role == "assistant" for call in each.tool_calls]
+        calls = [call for call in sample.calls or () if call.requestor == "assistant"]
+        if [call.name for call in made] == [call.name for call in calls]:
+            made = calls
+        waiting = iter(made)
+        for each in messages:
+            if each.role in {"tool", "function"}:
+                self._result_message(each)
+                continue
+            role = each.role if each.role not in {"system", *_SOURCES} else None
+            lacking = {key: value for key, value in (("role", role), ("name", each.name)) if value is not None}
+            step = self._step(_SOURCES.get(each.role, "system"), each.content, **lacking)
+            if each.role == "assistant":
+                if each.reasoning is not None:
+                    step["reasoning_content"] = each.reasoning
+                self._made(step, [next(waiting) for _ in each.tool_calls])
+        if not messages:
+            asked = (sample.input,) if isinstance(sample.input, str) else sample.input or ()
+            for text in asked:
+                self._step("user", text)
+        if (calls and not made) or (not messages and (sample.calls, sample.text) != (None, None)):
+            last = self.steps[-1] if self.steps and self.steps[-1]["source"] == "agent" else None
+            self._made(last or self._step("agent", None if messages else sample.text), calls)
+        for call, step, identifier in self._open:
+            if call.status in {"ok", "error"} or call.result is not None:
+                self._result(step, identifier, call.result, failed=call.status == "error")
+
+    def _made(self, step: Row, calls: list[ToolCall]) -> None:
+        for call in calls:
+            identifier = call.id or ""
+            while not identifier or identifier in self._ids:
+                identifier = f"call_{len(self._ids) + 1}{identifier and '_'}{identifier}"
+            self._ids.add(identifier)
+            arguments = {} if call.arguments is None else dict(call.arguments)
+            entry = {"tool_call_id": identifier, "function_name": call.name, "arguments": arguments}
+            step.setdefault("tool_calls", []).append(entry)
+            self._entries.append(entry)
+            self._open.append((call, step, identifier))
+
+    def _result_message(self, message: Message) -> None:
+        """Put the result in a message beside its call: the one of its id, else the oldest open one of its name."""
+        for number, (call, step, identifier) in enumerate(self._open):
+            named = message.name in {None, call.name} if message.tool_call_id is None else False
+            if named or (message.tool_call_id is not None and message.tool_call_id == call.id):
+                self._result(step, identifier, message.content, failed=call.status == "error", name=message.name)
+                del self._open[number]
+                return
+        step = self.steps[-1] if self.steps else self._step("system", None)
+        self._result(step, None, message.content, name=message.name)
+
+    def _result(
+        self, step: Row, identifier: str | None, content: Any, *, failed: bool = False, name: str | None = None
+    ) -> None:
+        said, apart = self._said(content)
+        result: Row = {} if identifier is None else {"source_call_id": identifier}
+        if said is not None:
+            result["content"] = said
+        if failed:
+            result["extra"] = {"is_error": True}
+        self._own(result, **apart, **({} if name is None else {"name": name}))
+        step.setdefault("observation", {"results": []})["results"].append(result)
+
+    def complete(self, again: Sample) -> None:
+        """Add what the trajectory, read again, does not give back."""
+        sample = self.sample
+        different = _different(sample, again)
+        predicted = [name for name in _PREDICTED if name in different]
+        names = [[call.name for call in each.calls or ()] for each in (sample, again)]
+        if "calls" in predicted and sample.calls and names[0] == names[1] and len(names[0]) == len(self._entries):
+            predicted.remove("calls")
+            for call, other, entry in zip(sample.calls, again.calls or (), self._entries, strict=True):
+                keep = ("raw_arguments",) if call.arguments is not None else ()
+                known = ((name, getattr(call, name)) for name in call.__struct_fields__ if name not in keep)
+                self._own(entry, **{name: value for name, value in known if value != getattr(other, name)})
+        fields = [name for name in different if name not in _PREDICTED]
+        row = _line(sample, fields)
+        own = {
+            name: row.get(name) for name in (*fields, *(("error",) if "status" in fields else ())) if name != "status"
+        }
+        if predicted:
+            said = _line(sample, _PREDICTED)["predicted"]
+            own["predicted"] = {name: said.get(name) for name in predicted}
+        if own:
+            self._own(self.document, version=VERSIONS[-1], **own)
+
+
+def _is_part(part: Any) -> bool:
+    if not isinstance(part, dict):
+        return False
+    kind = part.get("type")
+    if kind == "text":
+        return part.keys() == {"type", "text"} and isinstance(part["text"], str)
+    return kind in {"image", "audio"} and part.keys() == {"type", "source"} and isinstance(part["source"], dict)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from gradestack import BadRecord, Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall
+from gradestack import BadRecord, Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall, ToolSpec
 from gradestack.jsonio import compact, loads
 from gradestack_plugins.archives.atif import Atif
 from gradestack_plugins.readers.chat import parse_arguments, text_of
@@ -73,7 +73,9 @@ def _shown(sample: Sample, name: str) -> Any:
         value = [value.type, value.message]
     elif name == "expected":
         value = _expected(value)
-    elif isinstance(value, msgspec.Struct) or name == "tools":
+    elif name == "tools" and value is not None:
+        value = list(map(_tool, value))
+    elif isinstance(value, msgspec.Struct):
         value = msgspec.to_builtins(value)
     return json.dumps(value, sort_keys=True)
 
@@ -150,10 +152,15 @@ def _expected_call(call: ExpectedCall) -> Row:
     return row
 
 
+def _tool(tool: ToolSpec) -> Row:
+    known = {"description": tool.description or None, "parameters": tool.parameters}
+    return {"name": tool.name, **{name: value for name, value in known.items() if value is not None}}
+
+
 _FORMS: Final[Mapping[str, Any]] = {
     "turns": lambda turns: [list(map(_message, turn)) for turn in turns],
     "calls": lambda calls: None if calls is None else list(map(_call, calls)),
-    "tools": lambda tools: [_told(tool) for tool in tools],
+    "tools": lambda tools: list(map(_tool, tools)),
     "expected": _expected,
     "usage": msgspec.to_builtins,
     **dict.fromkeys(("recorded", "trace", "facets"), dict),
@@ -172,9 +179,18 @@ def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     written = _Trajectory(sample, plain=plain)
     again = _read_atif(written.document)
     if plain:
-        return encoded(written.document), [*_different(sample, again), *written.left_out]
+        lost = [name for name in _different(sample, again) if getattr(sample, name) != getattr(_NOTHING, name)]
+        if "calls" in lost and _says_all(again.calls, sample.calls):
+            lost.remove("calls")
+        return encoded(written.document), [*lost, *written.left_out]
     written.complete(again)
     return encoded(written.document), _different(sample, _read_atif(written.document))
+
+
+def _says_all(calls: Sequence[ToolCall] | None, of: Sequence[ToolCall] | None) -> bool:
+    """Return whether calls say whatever is said of others."""
+    pairs = zip(map(_call, calls or ()), [_call(each, exact=False) for each in of or ()], strict=False)
+    return len(calls or ()) == len(of or ()) and all(there.items() <= each.items() for each, there in pairs)
 
 
 def _read_atif(document: Row) -> Sample:
@@ -213,7 +229,7 @@ class _Trajectory:
         if sample.model is not None:
             agent["model_name"] = sample.model
         if sample.tools is not None:
-            agent["tool_definitions"] = [{"type": "function", "function": _told(tool)} for tool in sample.tools]
+            agent["tool_definitions"] = [{"type": "function", "function": _tool(tool)} for tool in sample.tools]
         totals = {key: getattr(usage, name) for key, name in _TOTALS.items() if getattr(usage, name, None) is not None}
         self.document: Row = {
             "schema_version": f"ATIF-v1.{8 if self._audio else 7}",
@@ -295,7 +311,8 @@ class _Trajectory:
         for number, (call, step, identifier) in enumerate(self._open):
             named = message.name in {None, call.name} if message.tool_call_id is None else False
             if named or (message.tool_call_id is not None and message.tool_call_id == call.id):
-                self._result(step, identifier, message.content, failed=call.status == "error", name=message.name)
+                name = None if self.plain else message.name  # it is the call's
+                self._result(step, identifier, message.content, failed=call.status == "error", name=name)
                 del self._open[number]
                 return
         step = self.steps[-1] if self.steps else self._step("system", None)

@@ -1,0 +1,134 @@
+"""What `gradestack convert` writes gives the same samples when it is read: the law, for every reader and example."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradestack import GradestackError, Inputs, Sample, Source, Status, testing
+from gradestack.jsonio import loads
+from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.recognition import recognise
+from gradestack.testing.case_files import _text
+from gradestack_plugins.archives.forms import as_atif, as_jsonl
+from tests.core.outcomes import data
+from tests.plugins.test_published_forms import REGISTRY
+
+ROOT = Path(__file__).parents[3]
+CASES = [each for each in testing.cases(ROOT / "tests/cases") if isinstance(each.data.get("reader", "jsonl"), str)]
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+FILES = [
+    path
+    for root in (ROOT / "examples", *([Path(DATA)] if DATA else []))
+    for path in sorted(root.rglob("*"))
+    if path.is_file() and path.name not in {"expected.json", "README.md"} and path.stat().st_size < 10_000_000
+]
+MOST = 60
+"""Samples of a file that are looked at."""
+
+
+def read(paths, reader=None):
+    found = recognise(expand(list(map(str, paths))), REGISTRY, reader)
+    component, inputs = REGISTRY.load("reader", found.reader)(), Inputs(data=name_inputs(found.paths))
+    index = component.index(inputs)
+    return [each for shard in component.plan(inputs, index) for each in component.read(shard, index)]
+
+
+def kept(sample):
+    """Return what must be equal, NaN included: of arguments the object, or where there is none the text."""
+    calls = [
+        (each.name, each.raw_arguments if each.arguments is None else each.arguments, each.turn, each.requestor)
+        for each in sample.calls or ()
+    ]
+    results = [(each.result, each.status, each.error) for each in sample.calls or ()]
+    known = [
+        sample.id,
+        sample.run,
+        sample.model,
+        sample.text,
+        sample.label,
+        sample.input,
+        sample.status,
+        sample.recorded,
+    ]
+    return repr([calls, results, sample.calls is None, sample.usage, sample.expected, known])
+
+
+def check_law(samples):
+    atif, jsonl = (REGISTRY.load("reader", name)() for name in ("atif", "jsonl"))
+    for sample in samples[:MOST]:
+        if not isinstance(sample, Sample) or sample.status is Status.MISSING:
+            continue
+        line, lost = as_jsonl(sample)
+        assert kept(jsonl.sample(loads(line), Source(file=""))) == kept(sample)
+        assert set(lost) <= {"turns", "error"}
+        document, lost = as_atif(sample)
+        assert kept(next(atif.samples_of_record(loads(document), Source(file=""), ""))) == kept(sample)
+        assert set(lost) <= {"turns", "error"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_what_is_read_of_a_file_is_what_is_read_of_its_conversion(path):
+    try:
+        samples = read([path])
+    except GradestackError:
+        pytest.skip("no file of samples")
+    check_law(samples)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_is_read_of_a_case_is_what_is_read_of_its_conversion(case, tmp_path):
+    files = dict(case.data.get("files") or {"records.jsonl": case.data.get("records")})
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(_text(name, content), encoding="utf-8")
+    try:
+        samples = read([tmp_path / name for name in files], case.data.get("reader", "jsonl"))
+    except GradestackError:
+        pytest.skip("the case is refused")
+    check_law(samples)
+
+
+LOG = [{"id": "a", "expected": "x", "predicted": "x", "run": 1}, {"id": "b", "predicted": [{"name": "f"}]}]
+
+
+@pytest.fixture
+def convert(tmp_path):
+    """Call the command in a folder with LOG, a broken line among it; return exit code, what it said, and its output."""
+    lines = [json.dumps(LOG[0]), "{", json.dumps(LOG[1])]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/mine.txt").touch()
+
+    def _convert(arguments):
+        command = [sys.executable, "-m", "gradestack.cli", "convert", *arguments.split()]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert not list(tmp_path.glob("*.part"))
+        return done.returncode, done.stdout + done.stderr
+
+    return _convert
+
+
+@pytest.mark.parametrize(("arguments", "code", "said"), data(__file__, "convert.yaml")["refused_or_said"])
+def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
+    found, output = convert(arguments)
+    assert (found, said in output) == (code, True), output
+
+
+def test_what_is_written_is_whole(convert, tmp_path):
+    """Packed lines are equal bytes each time; a folder holds a document each; what is there is replaced if asked."""
+    assert convert("log.jsonl --to jsonl -o out.jsonl.gz")[0] == 0
+    first = (tmp_path / "out.jsonl.gz").read_bytes()
+    assert [json.loads(line)["id"] for line in gzip.decompress(first).splitlines()] == ["a", "b"]
+    assert convert("log.jsonl --to jsonl -o out.jsonl.gz --force")[0] == 0
+    assert (tmp_path / "out.jsonl.gz").read_bytes() == first
+    for more in ("", " --force"):
+        assert convert("log.jsonl --to atif -o out" + more)[0] == 0
+    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["000001-a.json", "000002-b.json"]
+    assert [each.id for each in read([tmp_path / "out"])] == ["a", "b"]

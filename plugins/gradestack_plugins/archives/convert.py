@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import os
-import re
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -18,14 +15,12 @@ from gradestack import BadRecord, ConfigError, DataError, Status, forward_termin
 
 _SHOWN: Final = 10
 """Records that could not be used which are named; the others are counted."""
-_NAME: Final = re.compile(r"[0-9]{6}.*[.]json")
-Write = Callable[[str, bytes], None]
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True)
 @click.option("--to", "form", type=click.Choice(["jsonl", "atif"]), required=True, help="Format to write.")
-@click.option("-o", "--output", required=True, metavar="OUT", help="FILE.jsonl, FILE.jsonl.gz; of atif a folder, too.")
+@click.option("-o", "--output", required=True, metavar="OUT", help="FILE.jsonl, or FILE.jsonl.gz.")
 @click.option("--plain", is_flag=True, help="ATIF without extra.gradestack; what is lost is counted by field.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
@@ -48,20 +43,15 @@ def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, forc
     out = Path(output)
     if out.suffix in {".zst", ".zip", ".bz2", ".xz"}:
         raise ConfigError(f"{output}: only .gz is compressed here; name a file .jsonl or .jsonl.gz")
-    folder = form == "atif" and (not out.suffix or out.is_dir())
-    if out.is_dir() and not folder:
+    if out.is_dir():
         raise ConfigError(f"{output}: is a directory; name a file")
-    if folder and out.is_dir() and any(not _NAME.fullmatch(each.name) for each in out.iterdir()):
-        raise ConfigError(f"{output}: holds files that convert has not written; name another folder")
     if out.exists() and not force:
         raise ConfigError(f"{output}: is there already; name another place, or replace it with --force")
     with forward_termination():
-        _convert(files, form, out, plain=plain, folder=folder, reading=reading)
+        _convert(files, form, out, plain=plain, reading=reading)
 
 
-def _convert(
-    files: tuple[str, ...], form: str, out: Path, *, plain: bool, folder: bool, reading: dict[str, Any]
-) -> None:
+def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]) -> None:
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415 - needs what --help does not
 
     lost, bad = Counter[str](), 0
@@ -76,7 +66,7 @@ def _convert(
         if bad <= _SHOWN:
             say(f"warning: {record.source}: {record.reason}")
 
-    with _folder(out) if folder else _file(out) as write:
+    with _file(out) as file:
         for sample, _ in stream(files, {"any": lambda _: True}, bad=unusable, **reading):
             if sample.status is Status.MISSING:
                 missing += 1
@@ -87,15 +77,15 @@ def _convert(
                 why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
                 unusable(BadRecord(source=sample.source, reason=f"cannot be written as {form}: {why}"))  # type: ignore[arg-type]
                 continue
-            write(sample.id, data)
+            file.write(data + b"\n")
             count += 1
             lost.update(set(left))
         if not count:
             raise DataError(f"{out}: not written, no record could be used")
     if bad:
-        say(f"warning: {bad:,} records could not be used and are left out")
+        say(f"warning: left out: bad records: {bad:,}")
     if missing:
-        say(f"warning: {missing:,} rows of the dataset have no run and are left out")
+        say(f"warning: left out: rows of the dataset without a run: {missing:,}")
     if lost:
         fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost.items()))
         say(f"warning: not kept, {form} has no place for it: {fields}")
@@ -103,46 +93,17 @@ def _convert(
 
 
 @contextmanager
-def _file(out: Path) -> Iterator[Write]:
+def _file(out: Path) -> Iterator[Any]:
     """Write lines to a file that gets its name when all are written."""
     part = out.with_name(f"{out.name}.part")
     try:
         with part.open("wb") as raw:
             packed = out.suffix == ".gz"
             with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if packed else raw as file:
-                yield lambda _, data: _all(file.write(data + b"\n"))
+                yield file
         part.replace(out)
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
             part.unlink()
-
-
-def _all(_: int) -> None:
-    """Take the number of bytes that were written, which is all of them."""
-
-
-@contextmanager
-def _folder(out: Path) -> Iterator[Write]:
-    """Write documents to a folder that gets its name when all are written: ``000001-ID.json``."""
-    part = out.with_name(f"{out.name}.part")
-    number = 0
-
-    def write(identifier: str, data: bytes) -> None:
-        nonlocal number
-        number += 1
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", identifier)[:60].strip("-.")
-        (part / f"{number:06}{'-' * bool(name)}{name}.json").write_bytes(data + b"\n")
-
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir()
-        yield write
-        if out.is_dir() and not out.is_symlink():
-            shutil.rmtree(out)
-        os.replace(part, out)  # noqa: PTH105 - a folder
-    except OSError as error:
-        raise ConfigError(f"{out}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -180,17 +180,9 @@ def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     again = _read_atif(written.document)
     if plain:
         lost = [name for name in _different(sample, again) if getattr(sample, name) != getattr(_NOTHING, name)]
-        if "calls" in lost and _says_all(again.calls, sample.calls):
-            lost.remove("calls")
         return encoded(written.document), [*lost, *written.left_out]
     written.complete(again)
     return encoded(written.document), _different(sample, _read_atif(written.document))
-
-
-def _says_all(calls: Sequence[ToolCall] | None, of: Sequence[ToolCall] | None) -> bool:
-    """Return whether calls say whatever is said of others."""
-    pairs = zip(map(_call, calls or ()), [_call(each, exact=False) for each in of or ()], strict=False)
-    return len(calls or ()) == len(of or ()) and all(there.items() <= each.items() for each, there in pairs)
 
 
 def _read_atif(document: Row) -> Sample:

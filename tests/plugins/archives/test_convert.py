@@ -104,7 +104,6 @@ def convert(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
     (tmp_path / "full").mkdir()
-    (tmp_path / "full/mine.txt").touch()
 
     def _convert(arguments):
         command = [sys.executable, "-m", "gradestack.cli", "convert", *arguments.split()]
@@ -122,13 +121,9 @@ def test_what_cannot_be_converted_is_said(convert, arguments, code, said):
 
 
 def test_what_is_written_is_whole(convert, tmp_path):
-    """Packed lines are equal bytes each time; a folder holds a document each; what is there is replaced if asked."""
+    """Packed lines are equal bytes each time; what is there is replaced if asked."""
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz")[0] == 0
     first = (tmp_path / "out.jsonl.gz").read_bytes()
     assert [json.loads(line)["id"] for line in gzip.decompress(first).splitlines()] == ["a", "b"]
     assert convert("log.jsonl --to jsonl -o out.jsonl.gz --force")[0] == 0
     assert (tmp_path / "out.jsonl.gz").read_bytes() == first
-    for more in ("", " --force"):
-        assert convert("log.jsonl --to atif -o out" + more)[0] == 0
-    assert sorted(each.name for each in (tmp_path / "out").iterdir()) == ["000001-a.json", "000002-b.json"]
-    assert [each.id for each in read([tmp_path / "out"])] == ["a", "b"]

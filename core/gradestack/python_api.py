@@ -55,10 +55,6 @@ def installed(registry: Registry | None) -> Registry:
     return found
 
 
-def _ignore(_: str) -> None:
-    """Say nothing."""
-
-
 def run(
     suite: str | Path | Mapping[str, Any],
     *,
@@ -75,7 +71,7 @@ def run(
     resume: bool = False,
     registry: Registry | None = None,
     progress: ProgressCallback | None = None,
-    say: Say = _ignore,
+    say: Say = lambda _: None,
 ) -> Report:
     """Run a suite and return its report.
 
@@ -201,7 +197,7 @@ def grade_files(
     resume: bool = False,
     registry: Registry | None = None,
     progress: ProgressCallback | None = None,
-    say: Say = _ignore,
+    say: Say = lambda _: None,
 ) -> Report:
     """Grade result files without a suite and return the report; what ``gradestack grade`` does.
 
@@ -248,10 +244,7 @@ def files_suite(
     judged: Mapping[str, str | Path | None] | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped.
-
-    Graders in a mapping of keys may be objects.
-    """
+    """Return the suite that grades files with no YAML; with ``guess`` columns are recognised beside those mapped."""
     paths = [paths] if isinstance(paths, str | Path) else paths
     columns = _mapping(columns)
     if not paths:
@@ -274,10 +267,10 @@ def files_suite(
             "merge": False if no_merge else None,
         }
         data["reader"] = {key: each for key, each in said.items() if each is not None}
-    made: Mapping[str, Grader] = {}
-    if isinstance(graders, Mapping):
-        made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
-        data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
+    by_keys = graders if isinstance(graders, Mapping) else {}
+    made = {key: each for key, each in by_keys.items() if isinstance(each, Grader)}
+    if by_keys:
+        data["graders"] = {key: {} if key in made else each for key, each in by_keys.items()}
     elif graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -302,10 +295,8 @@ def files_suite(
 
 def _mapping(columns: Columns) -> dict[str, str]:
     """Return columns by field, also of texts such as ``id=task``."""
-    if isinstance(columns, Mapping):
-        return dict(columns)
-    found: dict[str, str] = {}
-    for each in columns or ():
+    found: dict[str, str] = dict(columns) if isinstance(columns, Mapping) else {}
+    for each in () if found else columns or ():
         field, equals, place = each.partition("=")
         if not (field and equals and place) or field in found:
             what = "is mapped twice" if equals and field in found else "expected FIELD=COLUMN, such as --map id=task"
@@ -431,8 +422,7 @@ def stream(
         graders: As for ``grade``.
         profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
         reader: Name of the files' format; default: recognised.
-        columns: Which column or path each field of the files stands in, as :func:`grade_files` takes it; columns that
-            are not named are recognised.
+        columns: Field -> column or path; columns that are not named are recognised.
         records: Path to the list of records in one JSON document.
         ids: Where the ids of tasks stand.
         no_merge: Take model calls logged one by one each by itself.

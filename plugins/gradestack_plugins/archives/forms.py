@@ -13,7 +13,6 @@ from gradestack.jsonio import compact, loads
 from gradestack_plugins.archives.atif import Atif
 from gradestack_plugins.readers.chat import parse_arguments, text_of
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 Row = dict[str, Any]
 
@@ -22,6 +21,8 @@ _NO_PLACE: Final = ("source", "remarks", "native", "agent_usage")
 _PREDICTED: Final = ("calls", "label", "text", "plan")
 _ERROR: Final = ("status", "error")
 _FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
+_VERSION: Final = 2
+"""Of the ``jsonl`` form."""
 _NOTHING: Final = Sample(id="")
 _PLACE: Final = Source(file="")
 
@@ -83,7 +84,7 @@ def _shown(sample: Sample, name: str) -> Any:
 def _line(sample: Sample, fields: Any) -> Row:
     """Return the line of the ``jsonl`` form that says some fields; those that say nothing are left out."""
     number = sample.source.id if sample.source is not None else None
-    row: Row = {"version": VERSIONS[-1], "id": sample.id if str(number) != sample.id else number}
+    row: Row = {"version": _VERSION, "id": sample.id if str(number) != sample.id else number}
     for name in fields:
         value = getattr(sample, name)
         if name not in (*_PREDICTED, *_ERROR, "id") and value != getattr(_NOTHING, name):
@@ -343,7 +344,7 @@ class _Trajectory:
             said = _line(sample, _PREDICTED)["predicted"]
             own["predicted"] = {name: said.get(name) for name in predicted}
         if own:
-            self._own(self.document, version=VERSIONS[-1], **own)
+            self._own(self.document, version=_VERSION, **own)
 
 
 def _is_part(part: Any) -> bool:

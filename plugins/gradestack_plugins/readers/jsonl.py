@@ -27,7 +27,6 @@ from gradestack import (
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
-from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
@@ -63,7 +62,7 @@ def _identified(value: Any, source: Source) -> tuple[str, Source]:
     raise wrong("id", "text or a whole number", value)
 
 
-def _talk(record: Mapping[str, Any]) -> Conversation | None:
+def _talk(record: Mapping[str, Any]) -> Any:
     """Return the conversation of a record; None where it has none."""
     turns, messages = record.get("turns"), record.get("messages")
     if turns is None and messages is None:
@@ -74,6 +73,8 @@ def _talk(record: Mapping[str, Any]) -> Conversation | None:
         if not isinstance(turn, list) or not all(isinstance(each, Mapping) for each in turn):
             raise wrong("messages", "a list of messages", turn)
     try:
+        from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415 - many files have none
+
         return conversation_of(messages, turns=turns)
     except ValueError as error:
         raise Wrong(str(error)) from None

@@ -9,6 +9,7 @@ wrong where something is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -18,7 +19,6 @@ from msgspec.structs import force_setattr as _set
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.chat.conversation import conversation_of
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _MOST_SCHEMAS = 4096
@@ -174,9 +174,13 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq
 
 
 _decode = msgspec.json.Decoder(_Line[_Call, _FunctionTool]).decode
-_decode_detailed = msgspec.json.Decoder(_Line[_DetailedCall, _Entry]).decode  # type: ignore[valid-type]
 _decode_any = msgspec.json.Decoder().decode
 _DETAILS = CallDetails.__struct_fields__
+
+
+@cache  # many files need none
+def _detailed_decoder() -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(_Line[_DetailedCall, _Entry])  # type: ignore[valid-type]
 
 
 def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
@@ -238,6 +242,8 @@ def _set_turns(line: Any) -> None:
     if given is None and line.messages is None:
         _set(line, "turns", ())
         return
+    from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415 - many files have none
+
     talk = conversation_of(line.messages, turns=given)
     said = talk.said(() if line.predicted is UNSET else ("calls", "text"))
     if line.input is not None:
@@ -284,7 +290,7 @@ def _decoded(data: bytes) -> Any:
         line: Any = _decode(data)
         tools = None if line.entries is None else tuple([each.function for each in line.entries])
     except msgspec.ValidationError:
-        line = _decode_detailed(data)
+        line = _detailed_decoder().decode(data)
         tools = None if line.entries is None else tuple([each.function or each for each in line.entries])
         if tools and not all(each.name for each in tools):
             raise Unusual from None

@@ -11,7 +11,6 @@ import msgspec
 from gradestack import ToolCall, replace, suggest
 from gradestack.jsonio import check_depth
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.chat.names import usual_call
 from gradestack_plugins.readers.jsonl_lines import CallDetails
 
 SIDE_KEYS = ("calls", "label", "text", "plan")
@@ -38,6 +37,8 @@ def named_calls(value: Any, key: str, *, several: bool = False) -> list[Mapping[
     """Return the entries of a list of calls, each of which names its tool, or (``several``) tools."""
     if not isinstance(value, list):
         raise wrong(key, "a list of calls", value)
+    from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
+
     calls = [usual_call(entry) if isinstance(entry, Mapping) else entry for entry in value]
     for position, entry in enumerate(calls):
         if not is_named(entry, several=several):

@@ -48,6 +48,7 @@ _HIDDEN = re.compile(
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _CHECK_SIZE = 8
 _FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
+_WORTH: Mapping[Any, float] = {"pass": 1.0, "fail": 0.0}
 Verdict = int | Literal["pass", "fail", "unclear"]
 Verdicts = Mapping[str, Any]
 """By criterion: ``verdict`` and ``reason``."""
@@ -192,12 +193,16 @@ class JudgedByRubric(LabelledJudge):
         nonce = nonce_of(self.asked, data)
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
+        system = f"{_SYSTEM.format(nonce=nonce)}\n{self.schema_text}\nCheck code: {check}"
         user = f"Criteria:\n{self.asked}{expected}\n{delimited(nonce, data)}"
         user += "The data have ended. Judge them by the criteria above."
         return Request(
             model=judge.model,
             messages=(
-                {"role": "system", "content": _SYSTEM.format(nonce=nonce, check=check, schema=self.schema_text)},
+                {
+                    "role": "system",
+                    "content": f"{_SYSTEM.format(nonce=nonce)}\n{self.schema_text}\nCheck code: {check}",
+                },
                 {"role": "user", "content": user},
             ),
             schema=self.schema,
@@ -226,12 +231,12 @@ class JudgedByRubric(LabelledJudge):
         if 2 * len(votes) <= len(replies):
             return failed(fault_of(Counter(code for _, code in read if code).most_common(1)[0][0]))
         items = tuple([self._item(sample, name, each, votes) for name, each in self.parts.items()])
-        alone = [[_value(each, vote[name].verdict) for name, each in self.parts.items()] for vote in votes]
-        counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in alone)}
         values = [item.score for item in items]
+        score, passed = self._judged(values)
+        alone = [passed] if len(votes) == 1 else [self._judged(self._values(vote))[1] for vote in votes]
+        counts = {"votes": len(votes), "votes_passed": sum(alone)}
         if None in values:
             return replace(failed(fault_of("unclear")), items=items, counts=counts)
-        score, passed = self._judged(values)
         return Grade(
             score=score,
             passed=passed,
@@ -245,16 +250,19 @@ class JudgedByRubric(LabelledJudge):
     def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Verdicts]) -> Item:
         """Return what all votes together say of a criterion, with the reason of the first that says so."""
         given: list[Verdict] = [vote[name].verdict for vote in votes]
-        passed, unclear = 2 * given.count("pass") > len(votes), 2 * given.count("fail") < len(votes)
-        chosen: Verdict = "pass" if passed else "unclear" if unclear else "fail"
-        if criterion.scale is not None:
+        chosen = given[0]
+        if len(given) > 1 and criterion.scale is not None:
             chosen = median_low([each for each in given if isinstance(each, int)])
-        reason = next((vote[name] for vote in votes if vote[name].verdict == chosen), votes[0][name]).reason
-        about: dict[str, Any] = {"label": str(chosen), "gold": verdict_of_people(self.people, sample, name)}
-        about["score"] = _value(criterion, chosen)
-        if about["score"] is None:
-            about |= {"outcome": Outcome.FAILED, "fault": fault_of("unclear")}
-        return Item(id=name, metadata={"reason": reason}, **about)
+        elif len(given) > 1:
+            passed, unclear = 2 * given.count("pass") > len(votes), 2 * given.count("fail") < len(votes)
+            chosen = "pass" if passed else "unclear" if unclear else "fail"
+        reason = votes[given.index(chosen)][name].reason
+        score, gold = _value(criterion, chosen), verdict_of_people(self.people, sample, name)
+        item = Item(id=name, score=score, label=str(chosen), gold=gold, metadata={"reason": reason})
+        return item if score is not None else replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
+
+    def _values(self, vote: Verdicts) -> list[float | None]:
+        return [_value(each, vote[name].verdict) for name, each in self.parts.items()]
 
     def _judged(self, values: Sequence[float | None]) -> tuple[float, bool]:
         """Return score and verdict by the values of all criteria; not passed where one is unclear."""
@@ -302,7 +310,7 @@ def _value(criterion: Criterion, verdict: Verdict) -> float | None:
     if criterion.scale is not None and isinstance(verdict, int):
         low, high = criterion.scale
         return (verdict - low) / (high - low)
-    return {"pass": 1.0, "fail": 0.0}.get(str(verdict))
+    return _WORTH.get(verdict)
 
 
 def _schema(criteria: Mapping[str, Criterion]) -> dict[str, JSON]:

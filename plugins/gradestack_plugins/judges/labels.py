@@ -33,6 +33,8 @@ def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) ->
 
 def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = None) -> str | None:
     """Return the label of a sample, or of a criterion of it; the one that names model and run before any other."""
+    if not labels:
+        return None
     run = None if sample.run is None else str(sample.run)
-    places = product((sample.model, None), (run, None)) if labels else ()
+    places = product((sample.model, None), (run, None))
     return next((found for place in places if (found := labels.get((sample.id, *place, criterion)))), None)

@@ -198,13 +198,7 @@ class JudgedByRubric(LabelledJudge):
         user += "The data have ended. Judge them by the criteria above."
         return Request(
             model=judge.model,
-            messages=(
-                {
-                    "role": "system",
-                    "content": f"{_SYSTEM.format(nonce=nonce)}\n{self.schema_text}\nCheck code: {check}",
-                },
-                {"role": "user", "content": user},
-            ),
+            messages=({"role": "system", "content": system}, {"role": "user", "content": user}),
             schema=self.schema,
             params=judge.params,
             identity=judge.identity,

@@ -60,11 +60,7 @@ def missing_library(name: str, extra: str = "") -> ConfigError:
 
 
 def library(name: str, *, extra: str = "") -> Any:
-    """Return a library that is imported where it is needed, and that need not be installed.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Return a library that is imported where it is needed, and that need not be installed."""
     import importlib  # noqa: PLC0415 - not needed to say errors
 
     try:

@@ -22,8 +22,8 @@ OPTIONS = {
 }
 DATASETS = {name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")}
 """Without which these formats have no sample."""
-NO_MODEL = {"judged", "model_judge", "rubric"}
-"""They ask a model, and refuse on every reader."""
+APART = {"combined", "judged", "model_judge", "rubric"}
+"""They ask a model, or combine other graders, and refuse on every reader as they stand."""
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 TALK = [
@@ -117,7 +117,7 @@ def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, re
             for grader, fields in refused.items():
                 wanted = f"{grader} needs {', '.join(sorted(fields))}; the format {name!r} provides"
                 assert any(wanted in line for line in said), (name, grader, said)
-        for grade_of, row in _rows(tmp_path, files[name], name, set(graders) - set(refused) - NO_MODEL):
+        for grade_of, row in _rows(tmp_path, files[name], name, set(graders) - set(refused) - APART):
             assert row["state"] in {"graded", "skipped", "failed", "missing"}
             if row["state"] == "graded":
                 graded.add(grade_of)

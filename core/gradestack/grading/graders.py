@@ -53,7 +53,8 @@ class Graders:
         watched: int,
         strict: bool,
     ) -> None:
-        self._stages = sorted(stages, key=lambda stage: stage.foreign)  # ours see samples first
+        # ours see samples first; who combines grades of others comes last
+        self._stages = sorted(stages, key=lambda stage: (hasattr(stage.component, "combine"), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
         self.watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
@@ -84,7 +85,7 @@ class Graders:
             if self.note is not None:
                 self.note(stage.key)
             with self._interruptible(thread, column):
-                self._fill(stage, given, column, judged, usual=usual)
+                self._fill(stage, given, column, judged, found.explained, usual=usual)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
             verdicts = check_grades(stage, samples, column, () if explain else parts, sound, strict=self._strict)
@@ -119,7 +120,7 @@ class Graders:
             other: Column = []
             timed_out = self.timed_out
             with self._interruptible(get_ident(), other):
-                self._fill(stage, again, other, [], usual=usual)
+                self._fill(stage, again, other, [], {}, usual=usual)
             self.timed_out = timed_out
             check_grades(stage, samples, other, strict=self._strict)
             watch.compare(samples, column, other)
@@ -149,8 +150,20 @@ class Graders:
                 self.timed_out += 1
 
     def _fill(
-        self, stage: Stage, samples: list[Sample], column: Column, judged: list[str | None], *, usual: bool
+        self,
+        stage: Stage,
+        samples: list[Sample],
+        column: Column,
+        judged: list[str | None],
+        others: Mapping[str, Column],
+        *,
+        usual: bool,
     ) -> None:
+        if (combine := getattr(stage.component, "combine", None)) is not None:
+            keys = stage.component.combines
+            grades = zip(samples, *[others[key] for key in keys], strict=False)
+            column += [combine(dict(zip(keys, each[1:], strict=True))) for each in grades]
+            return
         if (fault := self.spared.get(stage.key)) is not None:
             column += [failed(fault)] * len(samples)
             judged += [""] * len(samples)

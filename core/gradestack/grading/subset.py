@@ -81,11 +81,7 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, filter: str | None, tasks: str | Path | None, limit: int | None) -> Subset:  # noqa: A002 - as it is called
-        """Return the subset that callers ask for.
-
-        Raises:
-            ConfigError: The filter is none, the list cannot be read, or the limit is below 1.
-        """
+        """Return the subset that callers ask for."""
         if limit is not None and limit < 1:
             raise ConfigError(f"limit: expected at least 1 task, got {limit}")
         if filter is not None:
@@ -128,11 +124,7 @@ def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[
 
 
 def tasks_of(path: Path) -> tuple[str, ...]:
-    """Return the ids of a file: one a line, without blank lines and those that begin with ``#``; or a JSON list.
-
-    Raises:
-        ConfigError: It cannot be read, or names no task.
-    """
+    """Return the ids of a file: one a line, without blank lines and those that begin with ``#``; or a JSON list."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
@@ -153,11 +145,7 @@ def tasks_of(path: Path) -> tuple[str, ...]:
 
 @lru_cache(64)
 def expression(text: str) -> Expression:
-    """Return what an expression says; nothing of it is run, and it knows no calls.
-
-    Raises:
-        ConfigError: It is none, or names a field that samples do not have.
-    """
+    """Return what an expression says; nothing of it is run, and it knows no calls."""
     try:
         if len(text) > _LONGEST:
             raise ConfigError(f"filter: longer than {_LONGEST:,} characters; list the ids in a file (tasks)")

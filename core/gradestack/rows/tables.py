@@ -84,30 +84,18 @@ class Table:
             yield dict(zip(self.columns, values, strict=True))
 
     def to_pandas(self) -> Any:
-        """Return it as a pandas DataFrame; a column of numbers has NaN, any other None or NA, where there is no value.
-
-        Raises:
-            ConfigError: pandas is not installed.
-        """
+        """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
         frame = library("pandas").DataFrame(dict(self.columns))
         kinds = {"int": "Int64", "float": "float64", "bool": "boolean"}
         known = {name: kinds[kind] for name, kind in self.types.items() if kind in kinds}
         return frame.astype({name: kind for name, kind in known.items() if self._fits(name)})
 
     def to_polars(self) -> Any:
-        """Return it as a polars DataFrame; mappings are lists of key and value.
-
-        Raises:
-            ConfigError: polars or pyarrow is not installed.
-        """
+        """Return it as a polars DataFrame; mappings are lists of key and value."""
         return library("polars").from_arrow(self.to_arrow())
 
     def to_arrow(self) -> Any:
-        """Return it as a pyarrow Table, whose columns have the same types whatever their values.
-
-        Raises:
-            ConfigError: pyarrow is not installed.
-        """
+        """Return it as a pyarrow Table, whose columns have the same types whatever their values."""
         arrow = library("pyarrow", extra="tables")
         types = {"text": arrow.string(), "int": arrow.int64(), "float": arrow.float64(), "bool": arrow.bool_()}
         types["floats"] = arrow.map_(arrow.string(), arrow.float64())

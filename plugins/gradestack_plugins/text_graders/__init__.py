@@ -15,6 +15,7 @@ _GRADERS = {
     "one_of": ("texts:OneOf", "The submission is one of several accepted texts"),
     "label": ("labels:Label", "The predicted label, or name of a tool, equals the expected one"),
     "tool": ("texts:Tool", "The letta-evals form: `function` names one of the text graders"),
+    "combined": ("combined:Combined", "A weighted mean of the scores of other graders of the suite"),
     "python_function": ("python_function:PythonFunction", "A function of a Python file, only with --allow-code"),
 }
 

@@ -1,0 +1,65 @@
+"""The grader `combined`: a weighted mean of other graders of the suite."""
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, Expectation, ExpectedCall, Grade, Outcome, Sample, ToolCall
+from gradestack_plugins.text_graders.combined import Combined
+from tests.core.outcomes import data
+
+SAMPLES = [
+    Sample(
+        id=str(at),
+        run=run,
+        calls=(ToolCall(name="a" if at % 2 else "b", arguments={}),),
+        text="yes" if at % 3 else "no",
+        expected=Expectation(calls=(ExpectedCall(name="a", arguments={}),), text="yes"),
+    )
+    for at in range(12)
+    for run in range(2)
+]
+PARTS = {"calls": "tool_calls", "success": "exact_match"}
+
+
+def _grade(score=None, outcome="graded"):
+    return Grade(score=score, outcome=Outcome(outcome))
+
+
+@pytest.mark.parametrize(("calls", "success", "options", "expected"), data(__file__, "combined.yaml"))
+def test_a_combination(calls, success, options, expected):
+    """What has no grade is no zero: it leaves the combination without one, or is left out of it."""
+    combined = Combined(of={"calls": 2, "success": 1}, **options)
+    grade = combined.combine({"calls": _grade(**calls), "success": _grade(**success)})
+    codes = [each.code for each in grade.reasons if grade.outcome in ("graded", "skipped")]
+    assert [grade.outcome, grade.score, grade.passed, codes] == expected
+
+
+def test_a_suite_combines_its_graders():
+    """Each part is an item with its reasons; whatever the order of graders, the combination comes after them."""
+    combined = {"kind": "combined", "of": {"calls": 2, "success": 1}}
+    report = gradestack.grade(SAMPLES, graders={"both": combined, **PARTS})
+    scores = {key: [row["grades"][key]["score"] for row in report.rows()] for key in ("both", *PARTS)}
+    assert scores["both"] == [(2 * a + b) / 3 for a, b in zip(scores["calls"], scores["success"], strict=True)]
+    assert {0.0, 1.0} < set(scores["both"])
+    row = next(row for row in report.rows() if row["grades"]["calls"]["score"] < 1)
+    item, *_ = row["grades"]["both"]["items"]
+    assert (item["id"], item["reasons"]) == ("calls", row["grades"]["calls"]["reasons"])
+    assert report.aggregates["both"]["mean"]["mean_interval"]["clusters"] == 12
+    assert gradestack.compare(report, report).data["metrics"]["both"]["difference"] == 0
+
+
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ({"cals": 1}, r"graders.both.of: no grader has the key 'cals' \(did you mean 'calls'\?\)"),
+        ({"both": 1}, "'both' combines others itself"),
+        ({}, "names no grader"),
+        ({"calls": 0}, "the weight of 'calls' is not above 0"),
+        ({"tokens": 1}, "'tokens' is no score of which more is better"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_combined(of, said):
+    graders = {"both": {"kind": "combined", "of": of}, **PARTS, "tokens": "usage"}
+    with pytest.raises(ConfigError, match=said):
+        gradestack.grade(SAMPLES, graders=graders)

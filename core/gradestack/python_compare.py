@@ -7,13 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from gradestack.comparison.compared import Comparison, Rules, compared, flipped
+from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
+from gradestack.comparison.joined import joined
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
-from gradestack.outcome.pages import COMPARISON, keep_foreign_comparison
+from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, load_report
@@ -142,20 +143,18 @@ def _check_output(out: Path) -> None:
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
     """Write ``comparison.json`` and the pages of the reporters that have one; return the paths."""
     _check_output(out)
-    texts = {COMPARISON: dumps(comparison.data) + "\n"}
-    data = {**comparison.data, "flipped": flipped(comparison)}
-    for name in PAGES:
-        texts |= registry.load("reporter", name)().comparison(data, registry)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with filling(out) as new:
-            for name, text in texts.items():
-                (new / name).write_text(text, encoding="utf-8")
+        with joined(comparison, registry) as report, filling(out, (COMPARISON_PARTS,)) as new:
+            pages = [new / COMPARISON]
+            pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+            for name in PAGES:
+                pages += registry.load("reporter", name)().comparison(comparison.data, report, new)
+            return [out / page.relative_to(new) for page in pages]
     except OSError as error:
         raise (DataError if storage_failed(error) else ConfigError)(
             f"{error.filename or out}: cannot be written: {error.strerror or error}"
         ) from error
-    return [out / name for name in texts]
 
 
 def _place(run: str | Path) -> tuple[str, str | None]:

@@ -436,11 +436,12 @@ class Reporter(Contract):
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write into ``out``, an empty directory, and return the files written; they are moved to where they belong."""
 
-    def comparison(self, data: Mapping[str, JSON], registry: Any = None) -> Mapping[str, str]:
-        """Return the page of a comparison: file name -> text; none where it has no such page.
+    def comparison(self, data: Mapping[str, JSON], report: Report, out: Path) -> Iterable[Path]:
+        """Write the page of a comparison into ``out`` and return the files written; none where it has no such page.
 
         Args:
-            data: Content of comparison.json; and ``flipped``, the first tasks that changed with a row of each side.
-            registry: Where what plugins show on pages comes from.
+            data: Content of comparison.json.
+            report: What was compared as one run, whose models are the sides.
+            out: An empty directory.
         """
-        return {}
+        return ()

@@ -142,7 +142,7 @@
     }
     var own = panelsOf(row).catch(function (error) { return [make("p", "note", error.message + ".")]; });
     return Promise.all([chunk(number), own]).then(function (found) {
-      return gradestackSample(found[0][place], { line: row + 1, longest: data.longest, panels: found[1], lacking: lacking() });
+      return gradestackSample(found[0][place], { line: data.apart ? 0 : row + 1, longest: data.longest, panels: found[1], lacking: lacking() });
     });
   }
   /* What plugins show of a sample, rendered with the page. */
@@ -203,7 +203,7 @@
     data.sets[data.k[row]].forEach(function (kind) { told.append(make("li", "", data.kinds[kind][0] + ": " + kindText(kind))); });
     holder.append(told);
     loaded(row).then(function (found) { holder.replaceWith(found); }, function (error) {
-      holder.append(make("p", "note", error.message + ": see results.jsonl, line " + (row + 1) + "."));
+      holder.append(make("p", "note", error.message + (data.apart ? "." : ": see results.jsonl, line " + (row + 1) + ".")));
     });
     return holder;
   }

@@ -8,7 +8,7 @@
     text.split("\n").forEach(function (json, place) {
       var holder = document.querySelector("[data-row='" + place + "']"), said = holder.dataset;
       var panels = Array.from(holder.querySelectorAll(".panel"));
-      holder.replaceChildren(gradestackSample(json, { line: +said.line, longest: +said.longest, panels: panels, compared: said.compared }));
+      holder.replaceChildren(gradestackSample(json, { line: +said.line, longest: +said.longest, panels: panels }));
     });
   }, function () { /* a browser that cannot unpack it keeps the reasons */ });
 })();

@@ -2,6 +2,7 @@
 var gradestackSample = (function () {
   "use strict";
   var MOST = 60, MOST_REASONS = 100, MOST_MESSAGES = 200, MOST_ITEMS = 200, LONG = 900, LINES = 12, limit = 10000, line = 0;
+  function file() { return "results.jsonl" + (line ? ", line " + line + "." : "."); }
   var STYLES = { user: "user", human: "user", assistant: "assistant", tool: "tool", function: "tool", system: "system", developer: "system" };
   var of = gradestackValues, make = of.make, map = of.map, list = of.list, text = of.text, has = of.has, brief = of.brief, number = of.number;
   var natural = new Intl.Collator("en", { numeric: true }).compare;
@@ -9,7 +10,7 @@ var gradestackSample = (function () {
   function given(value) { return value !== null && value !== undefined; }
   function addCut(to, value, css) {
     if (value) { to.append(make("div", css || "text", value.slice(0, limit))); to.lastChild.dir = "auto"; }
-    if (value.length > limit) { to.append(make("p", "note", of.count(value.length - limit) + " more characters in results.jsonl, line " + line + ".")); }
+    if (value.length > limit) { to.append(make("p", "note", of.count(value.length - limit) + " more characters in " + file())); }
   }
   function fold(css, title, small, open, content) {
     var held = make("details", css, make("summary", "", title, small && " ", small && make("small", "", small)), content);
@@ -158,7 +159,7 @@ var gradestackSample = (function () {
       to.append(fold("others", expected.length ? "Other calls made" : "Calls made", String(shown.length), !expected.length || shown.length < 4, held));
     }
     var left = Math.max(0, expected.length - MOST) + Math.max(0, rest.length - MOST);
-    if (left) { to.append(make("p", "note", left + " more calls in results.jsonl, line " + line + ".")); }
+    if (left) { to.append(make("p", "note", left + " more calls in " + file())); }
   }
 
   function label(value) { return given(value) ? brief(value, 80) : ""; }
@@ -292,7 +293,7 @@ var gradestackSample = (function () {
       if (shown.length && turns.length > 1) { held.append(make("h5", "", "Turn " + (number + 1))); }
       shown.forEach(function (message) { held.append(messageOf(message)); });
     });
-    if (size > MOST_MESSAGES) { held.append(make("p", "note", of.count(size - MOST_MESSAGES) + " more messages in results.jsonl, line " + line + ".")); }
+    if (size > MOST_MESSAGES) { held.append(make("p", "note", of.count(size - MOST_MESSAGES) + " more messages in " + file())); }
     to.append(held);
   }
   function place(row) {
@@ -321,8 +322,8 @@ var gradestackSample = (function () {
   }
   function present(pairs) { return pairs.filter(function (pair) { return given(pair[1]); }); }
 
-  /* json: the row; as: its line, the longest text (longest), what plugins show of it, drawn already (panels), what says
-     which are not, or null (lacking), and whether it stands beside another (compared): then calls and grades alone. */
+  /* json: the row; as: its line (0: of more than one run), the longest text (longest), what plugins show of it, drawn already (panels), what says
+     which are not, or null (lacking). */
   return function (json, as) {
     var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
     var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
@@ -330,24 +331,19 @@ var gradestackSample = (function () {
     var own = present([["Expected", expected.label], ["Predicted", predicted.label]]), panels = as.panels || [], note = make("p", "note where");
     line = as.line;
     limit = as.longest;
-    if (!as.compared) {
-      if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
-      addTexts(held, "Task", asked);
-      addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
-    } else { addCalls(held, row, items); }
+    if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
+    addTexts(held, "Task", asked);
+    addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
     addTexts(held, "Answer", textOf(row.submission) && !given(predicted.calls) ? [row.submission] : []);
     addOwnLabels(held, own);
-    if (!as.compared) {
-      panels.concat(as.lacking || []).forEach(function (panel) { held.append(panel); });
-      addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
-      addCalls(held, row, items);
-    }
+    panels.concat(as.lacking || []).forEach(function (panel) { held.append(panel); });
+    addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
+    addCalls(held, row, items);
     addGrades(held, row, items);
     addFacts(held, row);
-    if (as.compared) { return held; }
     addTalk(held, row);
     if (Object.keys(map(row.source)).length) { note.append("Read from ", make("bdi", "", place(row)), ". "); }
-    note.append("Row " + of.count(line) + " of results.jsonl.");
+    if (line) { note.append("Row " + of.count(line) + " of results.jsonl."); }
     held.append(note);
     return held;
   };

@@ -477,30 +477,3 @@ def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
 def _between(low: float, high: float, row: Mapping[str, Any]) -> str:
     share = f"{100 * row['interval']['confidence']:.6g}% interval"
     return f"{share}: {100 * low:.1f} to {100 * high:.1f}" if row["share"] else f"{share}: {low:.3f} to {high:.3f}"
-
-
-_MOST = 5
-"""Tasks whose rows are read."""
-
-
-def flipped(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the first tasks that changed, each with a trial that passed on one side alone and one of the other."""
-    key, failed = comparison.data["headline"], comparison.data["failed"]
-    sides = comparison.sides[:2]
-    left, right = (side.trial_verdicts(key, failed) for side in sides)
-    found = []
-    for each in comparison.data["flips"]["tasks"][:_MOST]:
-        before, after = left[each["task"]], right[each["task"]]
-        apart = ((one, other) for one in before for other in after if before[one][0] != after[other][0])
-        trials = min(apart, key=lambda pair: pair[0] != pair[1], default=None)
-        if trials is not None:
-            shown = [_shown(sides[0], *before[trials[0]]), _shown(sides[1], *after[trials[1]])]
-            found.append({**each, "sides": shown})
-    return found
-
-
-def _shown(side: Side, passed: bool, position: int) -> dict[str, Any]:
-    ((number, _, line),) = side.report.lines([(position, side.samples.places[position])])
-    row = side.report.row(number, line)
-    row.pop("trajectory", None)
-    return {"name": side.name, "passed": passed, "position": position, "row": row}

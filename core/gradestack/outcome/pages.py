@@ -111,6 +111,8 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
 
 
 COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
+COMPARISON_PARTS = "comparison_data/*.js"
+"""What a page of a comparison may have beside it."""
 REPORT_PAGES = ("report.html", "report.md")
 _MARKS = {".html": b'<meta name="generator" content="gradestack', ".json": b'{"baseline":', ".md": b" gradestack "}
 """What stands near the beginning of a page, and of a comparison."""

@@ -23,8 +23,7 @@ from gradestack_plugins.pages.rows import pieces_of
 from gradestack_plugins.pages.tallies import MOST_NAMES
 from gradestack_plugins.pages.text import brief
 
-FOLDER = "report_data"
-BESIDE = (f"{FOLDER}/chunk-*.js", f"{FOLDER}/index.js")
+BESIDE = ("report_data/chunk-*.js", "report_data/index.js")
 """Files in it that a page loads."""
 LEVEL = 1
 _GZIP = 16 + zlib.MAX_WBITS
@@ -41,7 +40,7 @@ class Chunks:
     def __init__(self, folder: Path, room: int) -> None:
         self._folder, self._room, self._most = folder, room, room
         self.texts: dict[int | str, Markup] = {}
-        self.beside = False
+        self.beside = ""
         self.sums: list[str] = []
         self.first: list[int] = []
         self.panelled: list[list[int]] = []
@@ -148,7 +147,7 @@ class Chunks:
     def _move(self) -> None:
         """Write what is here, and all that comes, into files."""
         if not self.beside:
-            self.beside = True
+            self.beside = self._folder.name
             for number, text in self.texts.items():
                 self.write(f"chunk-{number}", [text])
             self.texts.clear()

@@ -9,14 +9,11 @@ import click
 
 import gradestack
 from gradestack import GradestackError, Report, compared_rows, terminal_line, with_unit
-from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.chunks import packed_rows
 from gradestack_plugins.pages.draw import Shape
-from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
-from gradestack_plugins.pages.index import index_of, name_of
-from gradestack_plugins.pages.panel import Panels, Sheets, asked, folders
+from gradestack_plugins.pages.environment import environment
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.panel import asked, panels
 from gradestack_plugins.pages.prose import bar, code, prose
-from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, end, number
 
 _MOST_METRICS = 8
@@ -25,22 +22,20 @@ _MOST_CHANGES = 10
 _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run, and its samples, up to which its page compares them."""
 _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
-_LONGEST = 1000
-"""Characters of one text in a drill-down."""
 
 
-def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
+def markdown_page(data: Mapping[str, Any], report: Report) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
     env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
     shown = compared_rows(data)[:_MOST_METRICS]
-    found = asked(panels, ("compare",), data)
+    found = asked(panels(report), ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
-    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, rows=compared_rows)
+    return env.get_template("comparison.md").render(**shown_of(data), shown=shown, panels=filled, rows=compared_rows)
 
 
-def compared_models(report: Report) -> dict[str, Any] | None:
-    """Return what a page shows of the models of a run against the first; None where there is none, or too much."""
+def compared_models(report: Report) -> Mapping[str, Any] | None:
+    """Return the comparison of the models of a run with the first; None where there is none, or too much."""
     entries = index_of(report).entries
     models = list(filter(None, dict.fromkeys(entry.model for entry in entries)))
     if not 1 < len(models) <= _MOST_MODELS or len(entries) > _MOST_COMPARED:
@@ -51,38 +46,7 @@ def compared_models(report: Report) -> dict[str, Any] | None:
         return None
     others = [{"a": models[0], "b": model} for model in models[1:]]
     of_first = zip(data.get("pairs") or [data], others, strict=False)  # the pairs of the first model come first
-    pairs = [{**pair, **names} for pair, names in of_first]
-    return _context({**data, "pairs": pairs})
-
-
-def html_page(data: Mapping[str, Any], panels: Panels) -> str:
-    """Return comparison.html, a file of its own."""
-    env = environment(folders=folders(panels))
-    env.filters.update(signed=signed, ends=ends)
-    style, early = asset(env, "report.css"), asset(env, "theme.js")
-    flipped, rows = _flipped(data)
-    script = rows_script(env) if flipped else ""
-    shown = {"style": style, "early": early, "script": script, "policy": policy([style], [early, script])}
-    filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
-    found = {"panels": [html for _, html in filled], "left_out": left_out, "flipped": flipped}
-    return env.get_template("comparison.html").render(
-        **_context(data), **shown, **found, rows=packed_rows(rows), longest=_LONGEST
-    )
-
-
-def _flipped(data: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
-    """Return the first tasks that changed, with the first reason of both sides, and the rows of these."""
-    found, rows = [], list[Mapping[str, Any]]()
-    for each in map(as_map, data.get("flipped") or ()):
-        sides = []
-        for side in each["sides"]:
-            row = as_map(side["row"])
-            run = "" if row.get("run") is None else name_of(str(row["run"]))
-            place = {"run": run, "line": as_count(side["position"]) + 1, "number": len(rows), "gist": gist(row)}
-            sides.append({**side, **place})
-            rows.append(row)
-        found.append({**each, "sides": sides})
-    return found, rows
+    return {**data, "pairs": [{**pair, **names} for pair, names in of_first]}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> tuple[Shape, ...]:
@@ -147,7 +111,8 @@ def _trials(text: str) -> float:
     return int(passed) / int(of) if passed.isdecimal() and of.isdecimal() and int(of) else 0.0
 
 
-def _context(data: Mapping[str, Any]) -> dict[str, Any]:
+def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what pages show of a comparison."""
     first, second = data["runs"][:2]
     pairs = data.get("pairs") or [{**data, "a": first["name"], "b": second["name"]}]
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]

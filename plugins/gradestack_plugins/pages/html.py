@@ -15,8 +15,8 @@ from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import Report, Reporter
-from gradestack_plugins.pages.chunks import BESIDE, FOLDER, VERDICTS, Chunks, island, listing
-from gradestack_plugins.pages.comparison import compared_models, html_page
+from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
+from gradestack_plugins.pages.comparison import compared_models, ends, shown_of, signed
 from gradestack_plugins.pages.environment import (
     asset,
     check_folder,
@@ -32,7 +32,7 @@ from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
 from gradestack_plugins.pages.losses import Losses, facets_of, took_of
 from gradestack_plugins.pages.overview import Page, page_of
-from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels, panels_of
+from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
 from gradestack_plugins.pages.table_files import run_tables
@@ -83,28 +83,36 @@ class HtmlReporter(Reporter):
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write the page into ``out``, with ``report_data`` beside it where it needs that."""
         with naming(self.templates):
-            return self._write(report, out)
+            return self._write(report, out, compared_models(report))
 
-    def _write(self, report: Report, out: Path) -> tuple[Path, ...]:
-        page = page_of(report)
+    def _write(
+        self, report: Report, out: Path, compared: Mapping[str, Any] | None, *, name: str = "report"
+    ) -> tuple[Path, ...]:
+        page, apart = page_of(report), name != "report"
         env = environment(self.templates, folders(panels(report)))
+        env.filters.update(signed=signed, ends=ends)
         sheets = Sheets(env, panels(report), rows=report.has_rows)
-        chunks, lines = self._rows(report, page.index, sheets, out / FOLDER)
-        context = self._context(env, report, page, chunks) | {"lines": lines}
-        context |= self._with_panels(context, page, sheets)
+        chunks, lines = self._rows(report, page.index, sheets, out / f"{name}_data")
+        context = self._context(env, report, page, chunks) | {"lines": lines, "apart": apart}
+        context["listing"] = self._listing(page, chunks, apart)
+        context |= {"compared": None if compared is None else shown_of(compared), "beside": chunks.beside}
+        filled = [each for each in page.panels.filled if not apart or each.placed.panel.place != "page"]
+        more = Asked() if compared is None else asked(panels(report), ("compare",), compared)
+        found = Asked((*filled, *more.filled), tuple(dict.fromkeys((*page.panels.left_out, *more.left_out))))
+        context |= self._with_panels(context, found, page, sheets)
         report.told.extend(context["left_out"])
-        path = out / PAGE
+        path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
 
     @override
-    def comparison(self, data: Mapping[str, Any], registry: Any = None) -> Mapping[str, str]:
-        """Return the page of a comparison, ``comparison.html``."""
-        return {"comparison.html": html_page(data, panels_of(registry))}
+    def comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+        """Write the page of a comparison, ``comparison.html``: that of a run of several models."""
+        return self._write(report, out, data, name="comparison")
 
-    def _with_panels(self, context: Mapping[str, Any], page: Page, sheets: Sheets) -> dict[str, Any]:
+    def _with_panels(self, context: Mapping[str, Any], found: Asked, page: Page, sheets: Sheets) -> dict[str, Any]:
         """Return what panels add to the context, and the warnings of those that are left out."""
-        shown, told = sheets.rendered(page.panels)
+        shown, told = sheets.rendered(found)
         told = (*told, *sheets.left_out_of_samples())
         view = msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *told))
         return {
@@ -200,17 +208,14 @@ class HtmlReporter(Reporter):
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},
             "models": models,
-            "compared": compared_models(report),
             "several": len(list(filter(None, models))) > 1,
             "chips": self._chips(models, page.losses, chunks.called),
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
-            "listing": self._listing(page, chunks),
             "chunks": chunks.texts,
-            "beside": FOLDER if chunks.beside else "",
             "style": style,
             "script": script,
             "early": early,
-            "policy": policy([style], [early, script], loading=chunks.beside),
+            "policy": policy([style], [early, script], loading=bool(chunks.beside)),
         }
 
     def _chips(self, models: Sequence[str], losses: Losses, called: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -220,9 +225,9 @@ class HtmlReporter(Reporter):
         terms += [("tool", name, name) for name in list(called.get("tools", ()))[:_MOST_CHIPS] if name]
         return [(f'{key}:"{value}"', f"{key}: {text}") for key, value, text in terms if '"' not in value]
 
-    def _listing(self, page: Page, chunks: Chunks) -> Markup:
+    def _listing(self, page: Page, chunks: Chunks, apart: bool) -> Markup:
         """Return the list of samples; empty where it is too long for the page and stands beside it."""
-        more = {"chunks": chunks.listed(), "longest": self.max_text, **chunks.called}
+        more = {"chunks": chunks.listed(), "longest": self.max_text, "apart": apart, **chunks.called}
         found = listing(page.index, page.view.words, page.losses.main, more)
         if chunks.beside and len(found) > _LONGEST_LIST:
             chunks.write("index", [found])

@@ -19,13 +19,12 @@ from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
 from gradestack_plugins.pages.losses import Cause
 from gradestack_plugins.pages.overview import GraderView, page_of
-from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import SampleView, sample
 from gradestack_plugins.pages.text import brief, natural
 
-PAGE = "report.md"
+PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
 _SHARES = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
@@ -148,9 +147,11 @@ class MarkdownReporter(Reporter):
         return f"{head}\n{folded([fold for fold, _ in shown], [share for _, share in shown], room)}"
 
     @override
-    def comparison(self, data: Mapping[str, Any], registry: Any = None) -> Mapping[str, str]:
-        """Return the page of a comparison, ``comparison.md``."""
-        return {"comparison.md": markdown_page(data, panels_of(registry))}
+    def comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+        """Write the page of a comparison, ``comparison.md``."""
+        path = out / COMPARISON
+        write_whole(path, markdown_page(data, report))
+        return (path,)
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
         """Yield the views of samples, without their conversations."""

@@ -23,14 +23,14 @@ from gradestack_plugins.pages.text import token
 
 PAGE = "report.html"
 _LEFT_OUT = re.compile(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
-_FRAMES: Mapping[str, tuple[str, str | None]] = {
+_FRAMES: Mapping[str, tuple[str, str]] = {
     "overview": ("_panel.html", ""),
     "figures": ("_panel.html", ""),
     "sample": ("_panel_of_sample.html", ""),
-    "compare": ("_panel.html", None),
+    "compare": ("_panel.html", ""),
     "page": ("_panel_of_page.html", PAGE),
 }
-"""Place -> what stands around a panel there, and where its links to samples lead; None: nowhere."""
+"""Place -> what stands around a panel there, and where its links to samples lead."""
 
 
 class Placed(msgspec.Struct, frozen=True):

@@ -22,7 +22,6 @@ import attrs
 from gradestack import Report
 from gradestack.jsonio import dumps
 from gradestack_plugins.pages.blocks import Panel
-from gradestack_plugins.pages.comparison import html_page
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.panel import Panels, Placed
@@ -220,10 +219,11 @@ def _comparing(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None
 
     def write(out: Path) -> list[Path]:
         before = dumps(data)
-        text = html_page(data, _alone(panel))
+        pages = list(
+            HtmlReporter().comparison(data, attrs.evolve(made.report(), shared={"panels": _alone(panel)}), out)
+        )
         assert dumps(data) == before, f"panel {type(panel).__name__!r} changed the comparison"
-        (out / "comparison.html").write_text(text, encoding="utf-8")
-        return [out / "comparison.html"]
+        return pages
 
     return write
 

@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
-from gradestack.comparison.compared import flipped
+from gradestack.comparison.joined import joined
 from gradestack.gates.lines import gate_lines
 from tests.core.outcomes import data
 
@@ -379,44 +379,35 @@ def graded(right, names=(0, 1)):
     return gradestack.grade(samples, graders={"exact": {"kind": "exact_match"}})
 
 
-def test_a_trial_of_each_side_is_shown():
-    """Of one number where such a pair changed, the tasks that changed most first; five at most, no conversation."""
-    before = graded(lambda task, run: task == 0 or (task == 1 and run == 0))
-    after = graded(lambda task, run: task == 2 or (task == 3 and run == 1))
-    found = flipped(gradestack.compare(before, after))
-    assert [(each["task"], each["a"], each["b"]) for each in found] == [
-        ("t0", "2/2", "0/2"),
-        ("t2", "0/2", "2/2"),
-        ("t1", "1/2", "0/2"),
-        ("t3", "0/2", "1/2"),
+def test_what_is_compared_is_one_run_of_several_models():
+    """With the rows of all sides, and their figures as they stand in the runs."""
+    one, other = graded(lambda task, _: task > 0), graded(lambda *_: True, names=(7,))
+    with joined(gradestack.compare(one, other)) as run:
+        names = [each["name"] for each in gradestack.compare(one, other).data["runs"]]
+        assert [row["model_name"] for row in run.rows()] == [names[0]] * 16 + [names[1]] * 8
+        assert [{**row, "model_name": None} for row in run.rows()] == [*one.rows(), *other.rows()]
+        assert [each["passed"] for each in run.summary["outcome"]["per_model"]] == [14, 8]
+        assert run.states == {"exact": {"graded": 24, "skipped": 0, "failed": 0, "missing": 0}}
+        assert run.aggregates["exact"]["mean"]["models"][names[0]] == one.aggregates["exact"]["mean"]
+
+
+def test_tasks_matched_by_input_are_called_as_the_baseline_calls_them():
+    sides = [
+        gradestack.grade(
+            [{"id": f"{name}{task}", "input": f"q{task}", "expected": "x", "predicted": "x"} for task in range(3)],
+            graders={"exact": {"kind": "exact_match"}},
+        )
+        for name in "ab"
     ]
-    runs = [[(side["row"]["run"], side["passed"]) for side in each["sides"]] for each in found]
-    assert runs == [[(0, True), (0, False)], [(0, False), (0, True)], [(0, True), (0, False)], [(1, False), (1, True)]]
-    assert all("trajectory" not in side["row"] for each in found for side in each["sides"])
-    assert [side["position"] for side in found[3]["sides"]] == [7, 7]
-    many = flipped(gradestack.compare(graded(lambda *_: True), graded(lambda *_: False)))
-    assert [each["task"] for each in many] == ["t0", "t1", "t2", "t3", "t4"]
+    with joined(gradestack.compare(*sides, match="input")) as run:
+        assert [row["sample"]["id"] for row in run.rows()] == ["a0", "a1", "a2"] * 2
 
 
-def test_runs_of_other_numbers_are_still_put_side_by_side():
-    """Where no number is common the first pair with two verdicts is taken; equal runs have nothing to show."""
-    one, other = graded(lambda task, _: task > 0), graded(lambda *_: True, names=(7, 8))
-    (only,) = flipped(gradestack.compare(one, other))
-    assert [(side["row"]["run"], side["passed"]) for side in only["sides"]] == [(0, False), (7, True)]
-    assert flipped(gradestack.compare(one, one)) == []
-
-
-def test_pages_have_both_sides(tmp_path):
+def test_the_same_runs_give_the_same_page(tmp_path):
     one, other = graded(lambda task, _: task > 0), graded(lambda *_: True)
     for name in ("first", "second"):
         gradestack.compare(one, other, output=tmp_path / name)
-    pages = [(tmp_path / name / "comparison.html").read_bytes() for name in ("first", "second")]
-    assert pages[0] == pages[1]
-    assert b'id="flipped"' in pages[0]
-    assert b"y0" in pages[0]
-    assert b"flipped" not in (tmp_path / "first" / "comparison.json").read_bytes()
-    gradestack.compare(one, one, output=tmp_path / "same")
-    assert b'id="flipped"' not in (tmp_path / "same" / "comparison.html").read_bytes()
+    assert (tmp_path / "first/comparison.html").read_bytes() == (tmp_path / "second/comparison.html").read_bytes()
 
 
 def test_equal_runs_are_said_to_be_identical(made, command):

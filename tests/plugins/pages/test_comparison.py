@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gradestack_plugins.pages.comparison import changed, differences, html_page
-from gradestack_plugins.pages.panel import Panels
+from gradestack_plugins.pages.comparison import changed, differences
+from gradestack_plugins.pages.html import HtmlReporter
 from tests.placed import carried
 from tests.plugins.pages.conftest import Page
 
@@ -71,34 +71,16 @@ def test_tasks_changed_both_ways():
     assert ([each["task"] for each in lost], [each["task"] for each in gained]) == (["<b>"], ["2"])
 
 
-def test_names_are_escaped():
+def test_names_are_escaped(fake, tmp_path):
     """A run or task named like a tag stays text."""
-    page = html_page(comparison(x=metric(-0.1, 0.1)), Panels())
-    assert "<i>two" not in page
-    assert "&lt;i&gt;two" in page
-    assert "&lt;b&gt;" in page
-    assert page == html_page(comparison(x=metric(-0.1, 0.1)), Panels())
-
-
-def test_what_both_did_stands_side_by_side(fake):
-    rows = [fake.graded_row(1, run, "m") for run in range(2)]
-    rows[0]["expected"]["calls"][0]["arguments"]["seat"] = "<script>alert(1)</script>"
-    rows[1]["grade"]["reasons"] = [{"code": "c", "message": "<img src=x onerror=alert(2)>"}]
-    rows[1]["grades"]["partial"] = rows[1]["grade"]
-    rows[1]["predicted"]["calls"].append({"name": "n" * 5000, "arguments": {"x": "z" * 50_000}})
-    sides = [
-        {"name": name, "passed": passed, "position": place, "row": row}
-        for name, passed, place, row in (("one", True, 0, rows[0]), ("<i>two", False, 6, rows[1]))
-    ]
-    data = {**comparison(x=metric(-0.1, 0.1)), "flipped": [{"task": "<b>", "a": "1/1", "b": "0/1", "sides": sides}]}
-    page = Page(html_page(data, Panels()))
-    assert page.open == []
-    assert "one trial 0 , ✓ passed, row 1" in page.text
-    assert "<i>two trial 1 , ✗ not passed, row 7" in page.text
-    assert "<img src=x onerror=alert(2)>" in page.text
-    assert [json.loads(line) for line in carried(page.html, "rows").splitlines()] == rows
-    assert page.count("img") == 0
-    assert {attributes.get("src") for tag, attributes in page.tags if tag == "script"} == {None}
-    assert len(page.html) < len(html_page(comparison(x=metric(-0.1, 0.1)), Panels())) + 40_000
-    odd = [{**sides[0], "row": {}}, {**sides[1], "row": {"grade": [], "grades": 3, "expected": None}}]
-    assert "row 7" in html_page({**data, "flipped": [{**data["flipped"][0], "sides": odd}]}, Panels())
+    rows = [fake.graded_row(task, 0, model) for task in range(2) for model in ("one", "<i>two")]
+    data, report = comparison(x=metric(-0.1, 0.1)), fake.make_report(rows)
+    pages = []
+    for _ in range(2):
+        (path,) = HtmlReporter().comparison(data, report, tmp_path)
+        pages.append(Page(path.read_text(encoding="utf-8")))
+    assert pages[0].html == pages[1].html
+    assert pages[0].open == []
+    assert "<i>two against one" in pages[0].text
+    assert "<i>two" not in pages[0].html
+    assert [json.loads(line) for line in carried(pages[0].html, "chunk1").splitlines()] == rows

@@ -10,12 +10,11 @@ from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.jsonio import dumps
 from gradestack.registry import Plugin
 from gradestack_plugins.pages import blocks, testing
-from gradestack_plugins.pages.comparison import html_page, markdown_page
+from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import drawn
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.markdown import MarkdownReporter
-from gradestack_plugins.pages.panel import Panels
 from tests.core.outcomes import data
 from tests.placed import carried, panel_of, with_panels
 
@@ -253,11 +252,11 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
     assert f"index {id(index_of(made))}" in page.text
 
 
-def test_a_panel_cannot_change_a_comparison(panel):
+def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
     data = comparison()
-    page = html_page(data, Panels((panel("meddling_comparison", "compare"),)))
+    (path,) = HtmlReporter().comparison(data, report(panel("meddling_comparison", "compare")), tmp_path)
     assert data == comparison()
-    assert "changed" not in page
+    assert ">changed" not in path.read_text(encoding="utf-8")
 
 
 def test_pages_written_again_say_the_same(report, panel, tmp_path):
@@ -296,14 +295,15 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
     assert "<b onclick" not in text
 
 
-def test_a_panel_of_comparisons_stands_on_their_pages(panel):
+def test_a_panel_of_comparisons_stands_on_their_pages(report, panel, tmp_path):
     data = comparison()
-    panels = Panels((panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind")))
-    page = html_page(data, panels)
+    made = report(panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page"))
+    (path,) = HtmlReporter().comparison(data, made, tmp_path)
+    page = path.read_text(encoding="utf-8")
     assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
     assert "panel &#39;broken&#39; of plugin mine is left out" in page
     assert "every_kind" not in page
-    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, panels)
+    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, made)
 
 
 def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeypatch):

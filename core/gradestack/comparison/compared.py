@@ -335,9 +335,8 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
     verdicts_a, verdicts_b = a.trial_verdicts(key, failed), b.trial_verdicts(key, failed)
     fixed = broken = single = 0
     tasks = []
-    for name, left in verdicts_a.items():
-        before = {trial: passed for trial, (passed, _) in left.items()}
-        after = {trial: passed for trial, (passed, _) in verdicts_b.get(name, {}).items()}
+    for name, before in verdicts_a.items():
+        after = verdicts_b.get(name, {})
         single += len(before) == len(after) == 1
         both = [(before[trial], after[trial]) for trial in before if trial in after]
         both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order

@@ -147,17 +147,17 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
                 found[task] = reduce(add, known) / len(known)  # from Python 3.12 on, ``sum`` rounds otherwise
         return found
 
-    def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, tuple[bool, int]]]:
-        """Return task -> trial -> whether it passed, and its row."""
+    def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
+        """Return task -> trial -> whether it passed."""
         verdicts, runs, found = self.passes(key, failed), self.samples.table.keys["run"], {}
         for task, rows in self.tasks.items():
-            trials: dict[Trial, tuple[bool, int]] = {}
+            trials: dict[Trial, bool] = {}
             for row in rows:
                 if (passed := verdicts[row]) is not None:
                     trial, number = runs.values[runs.codes[row]], 1
                     while (trial, number) in trials:
                         number += 1
-                    trials[trial, number] = passed, row
+                    trials[trial, number] = passed
             found[task] = trials
         return found
 

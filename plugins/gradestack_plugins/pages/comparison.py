@@ -90,13 +90,6 @@ def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
     return 1.08 * max(values) if values else 1.0
 
 
-def changed(data: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], tuple[Mapping[str, Any], ...]]:
-    """Return the tasks listed as changed that lost trials, and those that gained some."""
-    tasks = data["flips"]["tasks"]
-    lost = tuple(each for each in tasks if _trials(each["b"]) < _trials(each["a"]))
-    return lost, tuple(each for each in tasks if _trials(each["b"]) >= _trials(each["a"]))
-
-
 def moved(data: Mapping[str, Any]) -> str:
     """Return how many trials pass on one side alone: of two models who fails them, else that they changed."""
     trials, broken = _counted(data["flips"]["fixed"], "trial"), number(data["flips"]["broken"])
@@ -104,11 +97,6 @@ def moved(data: Mapping[str, Any]) -> str:
     if not a or not b or a == b:
         return f"{trials} fixed, {broken} broken"
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
-
-
-def _trials(text: str) -> float:
-    passed, _, of = text.partition("/")
-    return int(passed) / int(of) if passed.isdecimal() and of.isdecimal() and int(of) else 0.0
 
 
 def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,7 +109,6 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
         "data": data,
         "sentence": capital(data["sentence"]),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],
-        "changed": changed(data),
         "moved": moved(data),
         "what": [(title, rows[:_MOST_CHANGES]) for kind, title in _KINDS.items() if (rows := data["changed"][kind])],
         "pairs": pairs,

@@ -7,7 +7,6 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from graphlib import TopologicalSorter
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
@@ -29,17 +28,6 @@ Shape = SimpleNamespace
 
 Nodes = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Node -> what it holds, and what it depends on."""
-
-
-def pair_of(gold: Nodes, made: Nodes | None) -> Shape:
-    """Return two graphs side by side, each node and edge with how it stands to the other one."""
-    other = _graph("Made", made, gold, "extra") if made else None
-    return Shape(expected=_graph("Expected", gold, made or {}, "missing"), actual=other)
-
-
-def single_of(nodes: Nodes) -> Shape:
-    """Return a graph that is compared with none."""
-    return Shape(expected=_graph("Graph", nodes, nodes, "missing"), actual=None)
 
 
 def _graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> Shape:
@@ -91,37 +79,21 @@ def _edges(nodes: Nodes, other: Nodes, places: Mapping[str, tuple[int, int, int]
                 yield Shape(curve=curve, status="same" if name in other and source in other[name][1] else alone)
 
 
-def _forward(nodes: Nodes) -> dict[str, list[str]]:
-    """Return what each node depends on without the edges that lead back, so that no cycle is left."""
-    found: dict[str, list[str]] = {name: [] for name in nodes}
-    for name, (_, before) in nodes.items():
-        for source in before:
-            if source in nodes and not _reaches(found, name, source):
-                found[name].append(source)
-    return found
-
-
-def _reaches(before: Mapping[str, Sequence[str]], target: str, start: str) -> bool:
-    """Return whether a node is among those that start depends on, itself included."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        name = waiting.pop()
-        if name == target:
-            return True
-        for each in before[name]:
-            if each not in seen:
-                seen.add(each)
-                waiting.append(each)
-    return False
-
-
 def _layers(nodes: Nodes) -> list[list[str]]:
-    """Return nodes in layers: each one layer after the last one it depends on."""
-    before = _forward(nodes)
+    """Return nodes in layers, each one layer after the last one it depends on; edges that lead back do not count."""
     depth: dict[str, int] = {}
-    for name in TopologicalSorter(before).static_order():
-        depth[name] = max((depth[source] + 1 for source in before[name]), default=0)
-    layers: list[list[str]] = [[] for _ in range(max(depth.values()) + 1)]
+    above = set[str]()
+
+    def deep(name: str) -> int:
+        if name not in depth:
+            above.add(name)
+            depth[name] = max(
+                (deep(each) + 1 for each in nodes[name][1] if each in nodes and each not in above), default=0
+            )
+            above.remove(name)
+        return depth[name]
+
+    layers: list[list[str]] = [[] for _ in range(max(map(deep, nodes)) + 1)]
     for name in nodes:
         layers[depth[name]].append(name)
     return layers
@@ -171,14 +143,9 @@ def heat(value: float, top: float) -> str:
     return f"h{math.ceil(8 * value / top)}" if value > 0 and top > 0 else "h0"
 
 
-def edge(value: float) -> str:
-    """Return a bin edge in short: ``0.2``, ``1``."""
-    return f"{value:g}"
-
-
-def span(low: float, high: float) -> str:
-    """Return a bin as people write it: ``[0.2, 0.4)``."""
-    return f"[{edge(low)},\u00a0{edge(high)})"
+def labels_of(edges: Sequence[float]) -> list[str]:
+    """Return bins as people write them, ``[0.2, 0.4)``, and what is exactly the last edge."""
+    return [f"[{low:g},\u00a0{high:g})" for low, high in itertools.pairwise(edges)] + [f"{edges[-1]:g}"]
 
 
 def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Sequence[float | None]) -> Shape:
@@ -199,8 +166,7 @@ def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Seque
 
 def distribution(heading: str, scores: ScoreBins) -> Shape:
     """Return the histogram of a grader's scores: five bins of width 0.2 and exactly 1, plus what lies outside."""
-    labels = [span(low, high) for low, high in itertools.pairwise(scores.edges)] + ["1"]
-    counts, lows = list(scores.counts), list(scores.edges)
+    labels, counts, lows = labels_of(scores.edges), list(scores.counts), list(scores.edges)
     if scores.below:
         labels, counts, lows = ["< 0", *labels], [scores.below, *counts], [0.0, *lows]
     if scores.above:
@@ -408,8 +374,8 @@ def _distribution(block: blocks.Distribution) -> Iterable[Shape]:
     counts = [_counts(values, block.edges) for values in block.groups.values()]
     names = [brief(name, _NAME) for name in block.groups]
     below, above = any(each[0] for each in counts), any(each[-1] for each in counts)
-    labels = [span(low, high) for low, high in itertools.pairwise(block.edges)] + [edge(block.edges[-1])]
-    labels = [*([f"< {edge(block.edges[0])}"] * below), *labels, *([f"> {labels[-1]}"] * above)]
+    labels = labels_of(block.edges)
+    labels = [*([f"< {block.edges[0]:g}"] * below), *labels, *([f"> {labels[-1]}"] * above)]
     kept = [each[1 - below : len(each) - 1 + above] for each in counts]
     if len(kept) == 2:
         chart = opposed(_title(block) or "value", names, labels, kept)
@@ -442,7 +408,8 @@ def _graphs(block: blocks.Graph) -> Shape:
     nodes, made = _nodes(block.nodes), None if block.made is None else _nodes(block.made)
     if not nodes:
         return _words(_title(block), "none")
-    pair = single_of(nodes) if made is None else pair_of(nodes, made or None)
+    expected = _graph("Graph", nodes, nodes, "missing") if made is None else _graph("Expected", nodes, made, "missing")
+    pair = Shape(expected=expected, actual=_graph("Made", made, nodes, "extra") if made else None)
     return Shape(kind="graphs", title=_title(block), pair=pair, alone=made is None)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack_plugins.pages.comparison import changed, differences
+from gradestack_plugins.pages.comparison import differences
 from gradestack_plugins.pages.html import HtmlReporter
 from tests.placed import carried
 from tests.plugins.pages.conftest import Page
@@ -64,11 +64,6 @@ def test_differences_share_an_axis_around_zero():
     rows = {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None), "z": metric(-4, 2, share=False)}
     shown = differences({"metrics": rows}, 0.5)
     assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None), (None,) * 3]
-
-
-def test_tasks_changed_both_ways():
-    lost, gained = changed(comparison(x=metric(0, 1)))
-    assert ([each["task"] for each in lost], [each["task"] for each in gained]) == (["<b>"], ["2"])
 
 
 def test_names_are_escaped(fake, tmp_path):

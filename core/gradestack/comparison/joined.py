@@ -79,28 +79,19 @@ def _own(side: Side, held: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _metrics(sides: Sequence[Side], shared: Sequence[str]) -> dict[str, Any]:
-    by_metric, states, aggregates = {}, {}, {}
+    by_metric, states, aggregates = {}, {}, dict[str, dict[str, Any]]()
     for key in shared:
         grades = [grade for side in sides for grade in _grades(side, key)]
         counts, scores = (
             Counter(each.outcome for each in grades),
             [each.score for each in grades if each.score is not None],
         )
-        total, lost = math.fsum(scores), counts[Outcome.FAILED] + counts[Outcome.MISSING]
-        of = {"attempted": len(scores), "total": len(scores) + lost}
-        by_metric[key] = {f"avg_score_{name}": total / count if count else None for name, count in of.items()}
-        states[key] = {state.value: counts[state] for state in Outcome}
-        names = dict.fromkeys(name for side in sides for name in side.report.aggregates.get(key, {}))
-        aggregates[key] = {
-            name: {
-                "models": {
-                    side.name: _own(side, side.report.aggregates[key][name])
-                    for side in sides
-                    if name in side.report.aggregates.get(key, {})
-                }
-            }
-            for name in names
-        }
+        of = {"attempted": len(scores), "total": len(scores) + counts[Outcome.FAILED] + counts[Outcome.MISSING]}
+        by_metric[key] = {f"avg_score_{name}": math.fsum(scores) / n if n else None for name, n in of.items()}
+        states[key], aggregates[key] = {state.value: counts[state] for state in Outcome}, {}
+        for side in sides:
+            for name, metrics in side.report.aggregates.get(key, {}).items():
+                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(side, metrics)
     totals = {side.name: sum(map(len, side.tasks.values())) for side in sides}
     return {
         "total": sum(totals.values()),

@@ -182,11 +182,6 @@ def asset(env: jinja2.Environment, name: str) -> Markup:
     return Markup(text)  # noqa: S704 - our own file, not data
 
 
-def rows_script(env: jinja2.Environment) -> Markup:
-    """Return the script of a page without a list of samples, which draws the rows it carries."""
-    return Markup().join(asset(env, f"{name}.js") for name in ("packed", "values", "sample", "rows"))
-
-
 def own_style(templates: Path | None) -> str:
     """Return ``style.css`` of a folder of templates, "" where it has none."""
     file = None if templates is None else templates / "style.css"

@@ -127,11 +127,9 @@ class HtmlReporter(Reporter):
     def _pages(self, env: jinja2.Environment, context: Mapping[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
         for filled, body in context["sheets"]:
-            own = policy([context["style"]], [context["early"]])
-            path = out / filled.placed.file
-            write_stream(
-                env.get_template("panel.html"), path, {**context, "policy": own, "filled": filled, "body": body}
-            )
+            path, own = out / filled.placed.file, policy([context["style"]], [context["early"]])
+            more = {"policy": own, "filled": filled, "body": body}
+            write_stream(env.get_template("panel.html"), path, {**context, **more})
             yield path
 
     def _rows(
@@ -160,13 +158,8 @@ class HtmlReporter(Reporter):
         found.add_panels((position, html) for position, html in sorted(shown.items()) if html)
         found.add_picked(whole.items())
         if found.beside:
-            found.keep(
-                (
-                    position,
-                    [whole[position].encode()] if position in whole else pieces_of(report, position, position + 1),
-                )
-                for position in chosen[:_KEPT]
-            )
+            rows = {position: [text.encode()] for position, text in whole.items()}
+            found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
         return found, [(Entry.of(index.entries[position]), reasons[position]) for position in chosen]
 
     def _context(self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks) -> dict[str, Any]:
@@ -174,27 +167,14 @@ class HtmlReporter(Reporter):
         style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
         view, index = page.view, page.index
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
-        repeated = len(set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))) < len(
-            index.entries
-        )
+        cells = set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))
+        repeated = len(cells) < len(index.entries)
         mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
-        named = (
-            "packed",
-            "values",
-            "sample",
-            "page",
-            "views",
-            "save",
-            *(("map",) if mapped else ()),
-            "tasks",
-            "figures",
-            "report",
-        )
+        named = f"packed values sample page views save {'map' if mapped else ''} tasks figures report".split()
         script = Markup().join(asset(env, f"{name}.js") for name in named)
         return {
             "view": view,
             "agreement": page.agreement,
-            "folded": page.folded,
             "losses": page.losses,
             "took": took_of(index),
             "figures": lines_of(report),

@@ -31,20 +31,8 @@ _MOST_SAMPLES = 200_000
 """Samples up to which intervals are computed for a page."""
 
 
-class Funnel(msgspec.Struct, frozen=True):
-    """Expected calls by tool, most lost first."""
-
-    tools: Sequence[Shape]
-    tools_left_out: int
-
-    @property
-    def extra(self) -> bool:
-        """Whether there are extra calls, of which not every grader speaks."""
-        return any(tool.extra for tool in self.tools)
-
-
-def funnel_of(index: RowIndex) -> Funnel | None:
-    """Return what became of expected calls; None where no grader pairs calls."""
+def funnel_of(index: RowIndex) -> Shape | None:
+    """Return what became of expected calls by tool, most lost first; None where no grader pairs calls."""
     tally = index.calls
     if not any(counts.expected for counts in tally.tools.values()):
         return None
@@ -56,7 +44,8 @@ def funnel_of(index: RowIndex) -> Funnel | None:
         widths = {f"{part}_width": round(100 * n / max(1, counts.expected), 2) for part, n in parts.items()}
         parts |= {"extra": counts.extra, "lost": counts.expected - counts.right + counts.extra}
         tools.append(Shape(name=name_of(name), expected=counts.expected, **parts, **widths))
-    return Funnel(tools, len(ranked) - len(tools))
+    extra = any(tool.extra for tool in tools)  # of which not every grader speaks
+    return Shape(tools=tools, tools_left_out=len(ranked) - len(tools), extra=extra)
 
 
 class Cause(msgspec.Struct, frozen=True):

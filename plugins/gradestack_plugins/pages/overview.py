@@ -379,8 +379,6 @@ class Page(msgspec.Struct, frozen=True):
 
     index: RowIndex
     view: Overview
-    folded: frozenset[str]
-    """Graders that declare a preset and are compared with the outcome grader: their figures and reasons are folded."""
     panels: Asked
     agreement: Sequence[Shape]
     losses: Losses
@@ -400,13 +398,13 @@ def page_of(report: Report) -> Page:
     view = overview(report, index)
     view = msgspec.structs.replace(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
     shown = asked(panels(report), ("overview", "figures", "page"), report)
-    page = Page(index, view, others, shown, pairs, losses_of(index, others))
+    page = Page(index, view, shown, pairs, losses_of(index, others))
     _known[index] = (report, page)
     return page
 
 
 def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> frozenset[str]:
-    """Return the keys of graders that declare a preset beside the outcome grader; none of fewer than two."""
+    """Return the graders that declare a preset beside the outcome grader, which are only compared; none of a single one."""
     graders = map(as_map, as_list(header.get("components")))
     declared = {as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))}
     known, outcome = index.verdicts.by_grader, as_text(as_map(summary.get("outcome")).get("grader"))

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 import attrs
 import click
 import msgspec
+from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import (
@@ -36,7 +37,7 @@ from gradestack import (
 )
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.pages.chunks import packed_rows
-from gradestack_plugins.pages.environment import asset, environment, policy, rows_script
+from gradestack_plugins.pages.environment import asset, environment, policy
 from gradestack_plugins.pages.figures import rows_of, words_of
 from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.index import Entry, RowEntry
@@ -52,7 +53,7 @@ _STYLES = ("report.css", "view.css")
 def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: int) -> str:
     """Return the page of one sample."""
     env = environment(folders=folders(panels(report)))
-    script = rows_script(env)
+    script = Markup().join(asset(env, f"{name}.js") for name in ("packed", "values", "sample", "rows"))
     return env.get_template("view_sample.html").render(
         **_frame(env, report, script),
         entry=Entry.of(entry),

@@ -404,7 +404,7 @@ def page_of(report: Report) -> Page:
 
 
 def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> frozenset[str]:
-    """Return the graders that declare a preset beside the outcome grader, which are only compared; none of a single one."""
+    """Return the graders that declare a preset beside the outcome grader, only compared; none of one alone."""
     graders = map(as_map, as_list(header.get("components")))
     declared = {as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))}
     known, outcome = index.verdicts.by_grader, as_text(as_map(summary.get("outcome")).get("grader"))

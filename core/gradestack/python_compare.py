@@ -9,7 +9,6 @@ import msgspec
 
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
-from gradestack.comparison.joined import joined
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.grading.subset import Subset
@@ -145,11 +144,11 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     _check_output(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with joined(comparison, registry) as report, filling(out, (COMPARISON_PARTS,)) as new:
+        with filling(out, (COMPARISON_PARTS,)) as new:
             pages = [new / COMPARISON]
             pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
             for name in PAGES:
-                pages += registry.load("reporter", name)().comparison(comparison.data, report, new)
+                pages += registry.load("reporter", name)().comparison(comparison, new, registry)
             return [out / page.relative_to(new) for page in pages]
     except OSError as error:
         raise (DataError if storage_failed(error) else ConfigError)(

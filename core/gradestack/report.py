@@ -436,12 +436,12 @@ class Reporter(Contract):
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write into ``out``, an empty directory, and return the files written; they are moved to where they belong."""
 
-    def comparison(self, data: Mapping[str, JSON], report: Report, out: Path) -> Iterable[Path]:
+    def comparison(self, found: Any, out: Path, registry: Any) -> Iterable[Path]:
         """Write the page of a comparison into ``out`` and return the files written; none where it has no such page.
 
         Args:
-            data: Content of comparison.json.
-            report: What was compared as one run, whose models are the sides.
+            found: The ``gradestack.Comparison``.
             out: An empty directory.
+            registry: Where what plugins show on pages comes from.
         """
         return ()

@@ -70,20 +70,19 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
         return {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
 
 
-def headline_entries(report: Report) -> list[Mapping[str, Any]]:
-    """Return the figures of a run's headline."""
+def _headline(report: Report) -> list[Mapping[str, Any]]:
     return [as_map(each) for each in as_list(as_map(report.summary.get("headline")).get("figures"))]
 
 
 def headline_labels(report: Report) -> dict[str, str]:
     """Return what the figures of a run's headline are called, by their paths."""
-    return {as_text(each.get("figure")): as_text(each.get("label")) for each in headline_entries(report)}
+    return {as_text(each.get("figure")): as_text(each.get("label")) for each in _headline(report)}
 
 
 def headline_figures(report: Report) -> list[str]:
     """Return the paths of the headline's figures that are no means of scores; of a map those of its figures."""
     found = []
-    for each in headline_entries(report):
+    for each in _headline(report):
         path = as_text(each.get("figure"))
         entry = _entry(report, *split_path(path, report.aggregates)[:2])
         value = each.get("value")

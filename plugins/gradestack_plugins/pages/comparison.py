@@ -12,7 +12,7 @@ from gradestack import GradestackError, Report, compared_rows, terminal_line, wi
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.panel import asked, panels
+from gradestack_plugins.pages.panel import Panels, asked
 from gradestack_plugins.pages.prose import bar, code, prose
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, end, number
 
@@ -24,12 +24,12 @@ _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
 
 
-def markdown_page(data: Mapping[str, Any], report: Report) -> str:
+def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
     env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
     shown = compared_rows(data)[:_MOST_METRICS]
-    found = asked(panels(report), ("compare",), data)
+    found = asked(panels, ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
     return env.get_template("comparison.md").render(**shown_of(data), shown=shown, panels=filled, rows=compared_rows)
 

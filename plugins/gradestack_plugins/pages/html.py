@@ -14,7 +14,7 @@ import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
-from gradestack import Report, Reporter
+from gradestack import Comparison, Registry, Report, Reporter
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import compared_models, ends, shown_of, signed
 from gradestack_plugins.pages.environment import (
@@ -30,6 +30,7 @@ from gradestack_plugins.pages.environment import (
 )
 from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
+from gradestack_plugins.pages.joined import joined
 from gradestack_plugins.pages.losses import Losses, facets_of, took_of
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
@@ -106,8 +107,13 @@ class HtmlReporter(Reporter):
         return (path, *self._pages(env, context, out))
 
     @override
-    def comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+    def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.html``: that of a run of several models."""
+        with joined(found, registry) as report:
+            return self.write_comparison(found.data, report, out)
+
+    def write_comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+        """Write it from what comparison.json says, and what was compared as one run."""
         return self._write(report, out, data, name="comparison")
 
     def _with_panels(self, context: Mapping[str, Any], found: Asked, page: Page, sheets: Sheets) -> dict[str, Any]:

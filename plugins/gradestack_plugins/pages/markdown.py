@@ -11,7 +11,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import Report, Reporter
+from gradestack import Comparison, Registry, Report, Reporter
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
@@ -19,6 +19,7 @@ from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
 from gradestack_plugins.pages.losses import Cause
 from gradestack_plugins.pages.overview import GraderView, page_of
+from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import SampleView, sample
@@ -147,10 +148,10 @@ class MarkdownReporter(Reporter):
         return f"{head}\n{folded([fold for fold, _ in shown], [share for _, share in shown], room)}"
 
     @override
-    def comparison(self, data: Mapping[str, Any], report: Report, out: Path) -> Iterable[Path]:
+    def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.md``."""
         path = out / COMPARISON
-        write_whole(path, markdown_page(data, report))
+        write_whole(path, markdown_page(found.data, panels_of(registry)))
         return (path,)
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:

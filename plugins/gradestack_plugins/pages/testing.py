@@ -220,7 +220,7 @@ def _comparing(panel: Panel, made: _Marked, comparison: Mapping[str, Any] | None
     def write(out: Path) -> list[Path]:
         before = dumps(data)
         pages = list(
-            HtmlReporter().comparison(data, attrs.evolve(made.report(), shared={"panels": _alone(panel)}), out)
+            HtmlReporter().write_comparison(data, attrs.evolve(made.report(), shared={"panels": _alone(panel)}), out)
         )
         assert dumps(data) == before, f"panel {type(panel).__name__!r} changed the comparison"
         return pages

@@ -7,8 +7,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
-from gradestack.comparison.joined import joined
 from gradestack.gates.lines import gate_lines
+from gradestack_plugins.pages.joined import joined
 from tests.core.outcomes import data
 
 DATA = data(__file__, "compare.yaml")
@@ -382,7 +382,7 @@ def graded(right, names=(0, 1)):
 def test_what_is_compared_is_one_run_of_several_models():
     """With the rows of all sides, and their figures as they stand in the runs."""
     one, other = graded(lambda task, _: task > 0), graded(lambda *_: True, names=(7,))
-    with joined(gradestack.compare(one, other)) as run:
+    with joined(gradestack.compare(one, other), None) as run:
         names = [each["name"] for each in gradestack.compare(one, other).data["runs"]]
         assert [row["model_name"] for row in run.rows()] == [names[0]] * 16 + [names[1]] * 8
         assert [{**row, "model_name": None} for row in run.rows()] == [*one.rows(), *other.rows()]
@@ -399,7 +399,7 @@ def test_tasks_matched_by_input_are_called_as_the_baseline_calls_them():
         )
         for name in "ab"
     ]
-    with joined(gradestack.compare(*sides, match="input")) as run:
+    with joined(gradestack.compare(*sides, match="input"), None) as run:
         assert [row["sample"]["id"] for row in run.rows()] == ["a0", "a1", "a2"] * 2
 
 

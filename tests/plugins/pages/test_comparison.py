@@ -72,7 +72,7 @@ def test_names_are_escaped(fake, tmp_path):
     data, report = comparison(x=metric(-0.1, 0.1)), fake.make_report(rows)
     pages = []
     for _ in range(2):
-        (path,) = HtmlReporter().comparison(data, report, tmp_path)
+        (path,) = HtmlReporter().write_comparison(data, report, tmp_path)
         pages.append(Page(path.read_text(encoding="utf-8")))
     assert pages[0].html == pages[1].html
     assert pages[0].open == []

@@ -254,7 +254,7 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
 
 def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
     data = comparison()
-    (path,) = HtmlReporter().comparison(data, report(panel("meddling_comparison", "compare")), tmp_path)
+    (path,) = HtmlReporter().write_comparison(data, report(panel("meddling_comparison", "compare")), tmp_path)
     assert data == comparison()
     assert ">changed" not in path.read_text(encoding="utf-8")
 
@@ -298,12 +298,12 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
 def test_a_panel_of_comparisons_stands_on_their_pages(report, panel, tmp_path):
     data = comparison()
     made = report(panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page"))
-    (path,) = HtmlReporter().comparison(data, made, tmp_path)
+    (path,) = HtmlReporter().write_comparison(data, made, tmp_path)
     page = path.read_text(encoding="utf-8")
     assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
     assert "panel &#39;broken&#39; of plugin mine is left out" in page
     assert "every_kind" not in page
-    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, made)
+    assert "<summary>About of\\_comparison</summary>" in markdown_page(data, made.shared["panels"])
 
 
 def test_a_template_of_a_panel_is_escaped(report, panel, html, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The sides of a comparison as one run, each a model of it: what pages show."""
+"""The sides of a comparison as one run, each a model of it, so that it has the page of a run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,14 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from gradestack.comparison.compared import Comparison
-from gradestack.comparison.figures import headline_entries
-from gradestack.comparison.sides import Side
-from gradestack.jsonio.values import as_list, as_map, as_text, dumps
-from gradestack.model import Outcome
-from gradestack.report import Report
+from gradestack import Comparison, Outcome, Registry, Report
+from gradestack.jsonio import as_list, as_map, as_text, dumps
 
 _SUCCESSES = ("passed", "failed", "share", "share_interval")
 _decode, _encode = msgspec.json.Decoder(dict[str, Raw]).decode, msgspec.json.Encoder().encode
 
 
-def joined(comparison: Comparison, registry: Any = None) -> Report:
+def joined(comparison: Comparison, registry: Registry | None) -> Report:
     """Return the sides of a comparison as one run with their names for models: their rows, and figures by model.
 
     Tasks that were matched by something else than their ids have the id of the first side. Components and words are the
@@ -53,7 +49,7 @@ def joined(comparison: Comparison, registry: Any = None) -> Report:
     return Report(path=None, header=header, summary=summary, held=held, registry=registry).closing_itself()
 
 
-def _lines(side: Side, ids: dict[str, Raw]) -> Iterator[bytes]:
+def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
     """Yield the rows of a side with its name for their model."""
     tasks = {row: task for task, rows in side.tasks.items() for row in rows}
     name, other = Raw(dumps(side.name).encode()), side.match != "id"
@@ -72,13 +68,13 @@ def _lines(side: Side, ids: dict[str, Raw]) -> Iterator[bytes]:
         yield _encode(row) + b"\n"
 
 
-def _own(side: Side, held: Mapping[str, Any]) -> Mapping[str, Any]:
+def _own(side: Any, held: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a figure, or what an aggregator computed, is of one side."""
     models = as_map(held.get("models"))
     return as_map(models[side.model]) if side.model in models else {k: held[k] for k in held if k != "models"}
 
 
-def _metrics(sides: Sequence[Side], shared: Sequence[str]) -> dict[str, Any]:
+def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
     by_metric, states, aggregates = {}, {}, dict[str, dict[str, Any]]()
     for key in shared:
         grades = [grade for side in sides for grade in _grades(side, key)]
@@ -102,12 +98,12 @@ def _metrics(sides: Sequence[Side], shared: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _grades(side: Side, key: str) -> Iterator[Any]:
+def _grades(side: Any, key: str) -> Iterator[Any]:
     grades, codes = side.samples.table.grades(key), side.samples.table.verdicts[key].codes
     return (grades[codes[row]] for rows in side.tasks.values() for row in rows)
 
 
-def _outcome(sides: Sequence[Side]) -> dict[str, Any] | None:
+def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     """Return the successes of the sides by their common outcome; None where they have none."""
     if sides[0].outcome is None or any(side.outcome != sides[0].outcome for side in sides):
         return None
@@ -121,9 +117,13 @@ def _outcome(sides: Sequence[Side]) -> dict[str, Any] | None:
     return {**sides[0].report.summary["outcome"], **both, "share": None, "share_interval": None, "per_model": found}
 
 
-def _headline(sides: Sequence[Side]) -> Iterator[dict[str, Any]]:
+def _entries(summary: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
+
+
+def _headline(sides: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the figures of the baseline's headline, of each side that has them."""
-    known = [{as_text(each.get("figure")): each for each in headline_entries(side.report)} for side in sides]
+    known = [{as_text(each.get("figure")): each for each in _entries(side.report.summary)} for side in sides]
     for path, entry in known[0].items():
         own = {side.name: _own(side, each[path]) for side, each in zip(sides, known, strict=True) if path in each}
         yield {"label": entry.get("label"), "figure": path, "value": None, "models": own}

@@ -232,15 +232,16 @@ def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
 
 
 def _remarks(merged: Merged) -> list[str]:
-    """Return what readers remarked, in one line, and that ids were made up in another."""
+    """Return what readers remarked: that ids were made up, what is odd about the data, what is not used."""
     kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
-    named = list[str]()
+    named: dict[str, list[str]] = {"in the data": [], "not used": []}
     for kind, (times, place) in list(kinds.items())[:_SHOWN]:
-        what = re.sub(r":(?=\S)", " ", kind, count=1)  # column:latency
-        named.append(f"{what} ({counted(times, 'time')}, first at {place})")
+        odd = kind.isidentifier()  # else a column:latency
+        what = kind.replace("_", " ") if odd else re.sub(r":(?=\S)", " ", kind, count=1)
+        named["in the data" if odd else "not used"].append(f"{what} ({counted(times, 'time')}, first at {place})")
     if len(kinds) > _SHOWN:
-        named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
-    lines = [f"not used: {', '.join(named)}"] if named else []
+        named["not used"].append(f"{len(kinds) - _SHOWN} more kinds in header.json")
+    lines = [f"{where}: {', '.join(each)}" for where, each in named.items() if each]
     if MADE in merged.remarks:
         number = merged.remarks[MADE][0]
         what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
@@ -387,7 +388,8 @@ def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, record
         return None
     others = ", ".join(f"{number} {state}" for state, number in counts[key].states.items() if number)
     why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{_fix(suite, key)}"
+    fix = "" if "--dataset" in why else _fix(suite, key)
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{fix}"
 
 
 def _fix(suite: Suite, key: str) -> str:

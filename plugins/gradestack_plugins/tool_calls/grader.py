@@ -166,7 +166,8 @@ class ToolCalls(Grader):
         if expected.calls is None and not expected.alternatives:
             return skipped("no_reference", "no expected calls")
         if made is None:
-            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
+            advice = "of a data set, grade its log: gradestack grade LOG --dataset FILE"
+            return skipped("calls_not_recorded", f"no answer recorded, so the calls made are unknown; {advice}")
         preset = self._preset
         try:
             if preset is not None and preset.name != DOCUMENTED:

@@ -338,6 +338,204 @@ def letta_dataset(folder: Path, number: int, seed: int) -> Files:
     return Files(lines(folder / "dataset.jsonl", rows))
 
 
+def otel(folder: Path, number: int, seed: int) -> Files:
+    """Write traces of OpenTelemetry's GenAI conventions, a batch a line: two answers that repeat what was said."""
+    return Files(lines(folder / "traces.jsonl", (_traced(at, *task) for at, task in enumerate(tasks(number, seed)))))
+
+
+def _traced(at: int, task: Record, rng: random.Random) -> Record:
+    made = task["predicted"]["calls"]
+    parts = [{"type": "tool_call", "id": each["id"], **each["function"]} for each in made]
+    results = [answered(each["function"], each["id"], rng)[1]["content"] for each in made]
+    asked = [{"role": "user", "parts": [{"type": "text", "content": task["input"]}]}]
+    called = [{"role": "assistant", "parts": parts, "finish_reason": "tool_call"}]
+    told = [
+        {"type": "tool_call_response", "id": each["id"], "response": result}
+        for each, result in zip(made, results, strict=True)
+    ]
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": task["predicted"]["text"]}]}]
+    history = [*asked, *called, {"role": "tool", "parts": told}]
+    spans = [_span(at, 0, {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk"})]
+    for place, (before, after) in enumerate(((asked, called), (history, said))):
+        content = {"gen_ai.input.messages": json.dumps(before), "gen_ai.output.messages": json.dumps(after)}
+        known = {"gen_ai.operation.name": "chat", "gen_ai.request.model": task["model"], **content}
+        tools = json.dumps([tool["function"] for tool in task["tools"]])
+        usage = {"gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 20}
+        spans.append(_span(at, 1 + 20 * place, {**known, "gen_ai.tool.definitions": tools, **usage}))
+    for place, (each, result) in enumerate(zip(made, results, strict=True)):
+        known = {"gen_ai.tool.name": each["function"]["name"], "gen_ai.tool.call.id": each["id"]}
+        known |= {"gen_ai.tool.call.arguments": each["function"]["arguments"], "gen_ai.tool.call.result": result}
+        spans.append(_span(at, 2 + place, {"gen_ai.operation.name": "execute_tool", **known}))
+    scoped = {"scope": {"name": "desk"}, "spans": spans}
+    service = {"attributes": [{"key": "service.name", "value": {"stringValue": "desk"}}]}
+    return {"resourceSpans": [{"resource": service, "scopeSpans": [scoped]}]}
+
+
+def _span(at: int, place: int, known: Record) -> Record:
+    start = 10**18 + at * 10**10 + place * 10**6
+    kinds = {int: "intValue", str: "stringValue"}
+    found = {"traceId": f"{at + 1:032x}", "spanId": f"{at * 32 + place + 1:016x}", "name": "span", "kind": 1}
+    found |= {"parentSpanId": f"{at * 32 + 1:016x}"} if place else {}
+    times = {"startTimeUnixNano": str(start), "endTimeUnixNano": str(start + 10**5), "status": {}}
+    values = (
+        {"key": key, "value": {kinds[type(each)]: str(each) if isinstance(each, int) else each}}
+        for key, each in known.items()
+    )
+    return {**found, **times, "attributes": list(values)}
+
+
+def mlflow(folder: Path, number: int, seed: int) -> Files:
+    """Write traces of MLflow, one a line: an agent's, with two answers of OpenAI's API and the tools between them."""
+    return Files(lines(folder / "traces.jsonl", (_mlflow(at, *task) for at, task in enumerate(tasks(number, seed)))))
+
+
+def _mlflow(at: int, task: Record, rng: random.Random) -> Record:
+    made = task["predicted"]["calls"]
+    talk: list[Record] = [{"role": "system", "content": POLICY[:200]}, {"role": "user", "content": task["input"]}]
+    answers = [answered(each["function"], each["id"], rng)[1] for each in made]
+    called = {"role": "assistant", "content": None, "tool_calls": made}
+    said = {"role": "assistant", "content": task["predicted"]["text"]}
+    usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920}
+    spans = [_of_mlflow(at, 0, "AGENT", task["input"], task["predicted"]["text"], {})]
+    for place, (before, after) in enumerate(((talk, called), ([*talk, called, *answers], said))):
+        asked = {"model": task["model"], "messages": before, "tools": task["tools"]}
+        told = {"model": task["model"], "choices": [{"index": 0, "message": after, "finish_reason": "stop"}]}
+        more = {"mlflow.chat.tokenUsage": usage, "mlflow.chat.tools": task["tools"]}
+        spans.append(_of_mlflow(at, 1 + 20 * place, "CHAT_MODEL", asked, told, more))
+    for place, (each, answer) in enumerate(zip(made, answers, strict=True)):
+        given = _arguments(each["function"])
+        name = {"mlflow.spanFunctionName": each["function"]["name"]}
+        spans.append(_of_mlflow(at, 2 + place, "TOOL", given, answer["content"], name))
+    info = {"trace_id": f"tr-{at}", "state": "OK", "trace_metadata": {}, "tags": {}, "assessments": []}
+    return {"info": info, "data": {"spans": spans}}
+
+
+def _of_mlflow(at: int, place: int, kind: str, inputs: Any, outputs: Any, more: Record) -> Record:
+    start = 10**18 + at * 10**10 + place * 10**6
+    known = {"mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs, **more}
+    return {
+        "trace_id": f"{at + 1:032x}",
+        "span_id": f"{at * 32 + place + 1:016x}",
+        "parent_span_id": f"{at * 32 + 1:016x}" if place else None,
+        "name": kind.lower(),
+        "start_time_unix_nano": start,
+        "end_time_unix_nano": start + 10**5,
+        "events": [],
+        "status": {"code": "STATUS_CODE_OK", "message": ""},
+        "attributes": {key: json.dumps(each) for key, each in known.items()},
+    }
+
+
+def _arguments(function: Mapping[str, Any]) -> Any:
+    """Return arguments decoded; as text where they are no JSON."""
+    try:
+        return json.loads(function["arguments"])
+    except ValueError:
+        return function["arguments"]
+
+
+def deepeval(folder: Path, number: int, seed: int) -> Files:
+    """Write a test run of deepeval."""
+    cases = [_test_case(task) for task, _ in tasks(number, seed)]
+    path = folder / "run.json"
+    path.write_text(json.dumps({"testFile": "test_desk.py", "testCases": cases, "testPassed": 1}), encoding="utf-8")
+    return Files(path)
+
+
+def _test_case(task: Record) -> Record:
+    def used(calls: Iterable[Record]) -> list[Record]:
+        return [{"name": each["name"], "inputParameters": each["arguments"], "output": "arranged"} for each in calls]
+
+    made = (call["function"] for call in task["predicted"]["calls"])
+    metric = {"name": "Tool Correctness", "score": 0.5, "threshold": 0.5, "success": True, "reason": "as expected"}
+    return {
+        "name": own_id(task),
+        "input": task["input"],
+        "actualOutput": task["predicted"]["text"],
+        "toolsCalled": used({"name": each["name"], "arguments": _arguments(each)} for each in made),
+        "expectedTools": used(task["expected"]["calls"]),
+        "success": True,
+        "metricsData": [metric],
+    }
+
+
+def atif(folder: Path, number: int, seed: int) -> Files:
+    """Write trajectories of ATIF, one a line."""
+    return Files(lines(folder / "trajectories.jsonl", (_trajectory(task, rng) for task, rng in tasks(number, seed))))
+
+
+def _trajectory(task: Record, rng: random.Random) -> Record:
+    steps: list[Record] = [{"source": "user", "message": task["input"]}]
+    for call in task["predicted"]["calls"]:
+        content = answered(call["function"], call["id"], rng)[1]["content"]
+        asked = {"tool_call_id": call["id"], "function_name": call["function"]["name"]}
+        asked["arguments"] = _arguments(call["function"])
+        results = [{"source_call_id": call["id"], "content": content}]
+        metrics = {"prompt_tokens": 900, "completion_tokens": 20, "cached_tokens": 512}
+        done = {"tool_calls": [asked], "observation": {"results": results}, "metrics": metrics}
+        steps.append({"source": "agent", "message": "", **done})
+    steps.append({"source": "agent", "message": task["predicted"]["text"]})
+    agent = {"name": "desk", "version": "1", "model_name": task["model"], "tool_definitions": task["tools"]}
+    numbered = [{"step_id": number, **step} for number, step in enumerate(steps, 1)]
+    return {"schema_version": "ATIF-v1.7", "session_id": own_id(task), "agent": agent, "steps": numbered}
+
+
+def inspect(folder: Path, number: int, seed: int) -> Files:
+    """Write a log of inspect_ai as JSON."""
+    path = folder / "log.json"
+    samples = [_inspected(task, rng) for task, rng in tasks(number, seed)]
+    head = {"version": 2, "status": "success", "eval": {"task": "desk", "model": "model-a"}, "plan": {}}
+    path.write_text(json.dumps({**head, "samples": samples}), encoding="utf-8")
+    return Files(path)
+
+
+def _inspected(task: Record, rng: random.Random) -> Record:
+    talk: list[Record] = [{"role": "system", "content": POLICY[:200]}, {"role": "user", "content": task["input"]}]
+    for call in task["predicted"]["calls"]:
+        asked, result = answered(call["function"], call["id"], rng)
+        function, arguments = call["function"]["name"], _arguments(call["function"])
+        made = [{"id": call["id"], "function": function, "arguments": arguments, "type": "function"}]
+        talk += [{**asked, "content": "", "tool_calls": made}, {**result, "function": function}]
+    talk.append({"role": "assistant", "content": task["predicted"]["text"], "source": "generate"})
+    tools = [tool["function"] for tool in task["tools"]]
+    used = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920}
+    return {
+        "id": own_id(task),
+        "epoch": 1,
+        "input": task["input"],
+        "target": task["predicted"]["text"],
+        "messages": talk,
+        "scores": {"match": {"value": "C", "answer": "yes", "explanation": "as expected"}},
+        "metadata": {},
+        "store": {},
+        "events": [{"event": "model", "model": "model-a", "tools": tools, "input": talk}],
+        "model_usage": {"model-a": used},
+        "total_time": 1.5,
+    }
+
+
+def promptfoo(folder: Path, number: int, seed: int) -> Files:
+    """Write results of promptfoo, one a line."""
+    rows = (_row(at, task) for at, (task, _) in enumerate(tasks(number, seed)))
+    return Files(lines(folder / "results.jsonl", rows))
+
+
+def _row(at: int, task: Record) -> Record:
+    return {
+        "testIdx": at,
+        "promptIdx": 0,
+        "provider": {"id": task["model"]},
+        "prompt": {"raw": task["input"], "label": "first"},
+        "vars": {"question": task["input"]},
+        "response": {"output": task["predicted"]["calls"], "tokenUsage": {"prompt": 900, "completion": 20}},
+        "success": True,
+        "score": 1,
+        "namedScores": {"calls": 1},
+        "latencyMs": 1200,
+        "failureReason": 0,
+    }
+
+
 _WRITERS = (
     tau_bench,
     deepfabric,
@@ -349,6 +547,12 @@ _WRITERS = (
     anthropic,
     bfcl,
     records,
+    otel,
+    mlflow,
+    deepeval,
+    atif,
+    inspect,
+    promptfoo,
 )
 FORMATS: dict[str, Callable[[Path, int, int], Files]] = {each.__name__: each for each in _WRITERS}
 """Reader -> what writes files for it."""

@@ -100,6 +100,9 @@ oracles:
 	$(PYTHON) -m venv $(ORACLES)
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff inspect_ai langchain-core \
 		openai openai-agents anthropic opentelemetry-proto google-adk atif
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet langchain-openai openinference-instrumentation-langchain \
+		openinference-instrumentation-openai opentelemetry-exporter-otlp-proto-common opentelemetry-instrumentation-langchain \
+		opentelemetry-instrumentation-openai opentelemetry-instrumentation-openai-v2==2.4b0 opentelemetry-util-genai==0.4b0
 	$(ORACLES)/bin/pytest -m oracles tests/oracles
 
 # bfcl-eval asks for the clients of every model it knows; its checker of calls needs none of them.

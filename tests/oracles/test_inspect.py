@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 import gradestack
+from tests.plugins.chat_files import read
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 VALUES = {"C": 1.0, "I": 0.0, "P": 0.5}
@@ -105,7 +106,7 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
     (path,) = (logs / form).iterdir()
     (readable,) = (logs / form.replace("pieces", "eval")).iterdir()  # not all releases read pieces again
     log = read_eval_log(str(readable), resolve_attachments=True)
-    found = {(each.id, each.run): each for each in read(shutil.copy(path, tmp_path / path.name))}
+    found = {(each.id, each.run): each for each in read("inspect", shutil.copy(path, tmp_path / path.name))}
     assert len(found) == len(log.samples) == 6
     for wanted in log.samples:
         sample = found[str(wanted.id), wanted.epoch]
@@ -133,10 +134,3 @@ def test_samples_are_those_inspect_reads_back(logs, form, tmp_path):
         )
         assert (sample.text or "") == (wanted.output.completion or "")
         assert sample.input == wanted.input if isinstance(wanted.input, str) else wanted.input[0].text
-
-
-def read(path):
-    reader = gradestack.discover(limit="").load("reader", "inspect")()
-    inputs = gradestack.Inputs(data=(gradestack.Input(path=path, name=path.stem, shown=path.name),))
-    index = reader.index(inputs)
-    return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]

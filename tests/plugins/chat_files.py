@@ -20,7 +20,8 @@ def read(reader, *paths):
     """Return the samples and bad records that a reader finds in files."""
     component = discover(limit="").load("reader", reader)()
     inputs = Inputs(data=name_inputs(paths))
-    return [found for shard in component.plan(inputs, None) for found in component.read(shard, None)]
+    index = component.index(inputs)
+    return [found for shard in component.plan(inputs, index) for found in component.read(shard, index)]
 
 
 def certainties(path):

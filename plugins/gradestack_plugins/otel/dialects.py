@@ -58,6 +58,8 @@ class Answer(msgspec.Struct):
     model: str | None = None
     usage: Usage | None = None
     tools: tuple[ToolSpec, ...] | None = None
+    bare: int = 0
+    """How many of its calls have no arguments recorded, as where content is not captured."""
 
 
 class Execution(msgspec.Struct):
@@ -69,8 +71,6 @@ class Execution(msgspec.Struct):
     result: Any = None
     error: str | None = None
     error_type: str | None = None
-    recorded: bool = False
-    """Whether its result was."""
 
 
 def kind_of(span: Span) -> Kind | None:
@@ -123,7 +123,7 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     known = dict(span.attributes)
     for event in events:
         if event.name == "gen_ai.client.inference.operation.details":
-            known |= {**as_map(event.body), **event.attributes}
+            known = {**as_map(event.body), **event.attributes, **known}  # where lists of mixed values are lost
     model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(known.get("llm.model_name"))
     found = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
     for read in (_of_adk, _of_genai, _of_events, _of_openinference, _of_traceloop):
@@ -131,6 +131,9 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
             break
     found.history = [entry for each in found.history for entry in form_read(each)]
     found.said = [entry for each in found.said for entry in form_read(each)]
+    if "openinference.span.kind" not in known:  # which leaves out those that are empty
+        calls = [as_map(call) for entry in found.said for call in as_list(as_map(entry).get("tool_calls"))]
+        found.bare = sum(as_map(call.get("function", call)).get("arguments") is None for call in calls)
     return found
 
 
@@ -249,10 +252,19 @@ def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 def _of_openinference(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
     found.history = [{"message": each} for each in _listed(known, "llm.input_messages.")]
-    found.said = [{"message": each} for each in _listed(known, "llm.output_messages.")]
+    found.said = [{"message": each} for each in _whole(_listed(known, "llm.output_messages."))]
     tools = [as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")]
     found.tools = _specs(tools) if tools else found.tools
     return bool(found.history or found.said)
+
+
+def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the one message that an answer of Responses is, whose items are recorded as messages."""
+    if len(messages) < 2 or any("content" in each for each in messages):  # choices, it may be
+        return messages
+    calls = [call for each in messages for call in as_list(each.get("tool_calls"))]
+    parts = [part for each in messages for part in as_list(each.get("contents"))]
+    return [{**messages[0], "contents": parts, "tool_calls": calls}]
 
 
 def _of_traceloop(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
@@ -282,12 +294,10 @@ def execution_of(span: Span) -> Execution:
     identifier = _first(known, ("gen_ai.tool.call.id", "tool.id", "tool_call.id"))
     asked = _first(known, (f"{_ADK}tool_call_args", "gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
     result = _first(known, (f"{_ADK}tool_response", "gen_ai.tool.call.result", "output.value"))
-    recorded = result is not None
     if known.get("traceloop.span.kind") == "tool" and asked is None:
         given = as_map(_decoded(known.get("traceloop.entity.input")))
         asked = given.get("kwargs") or given.get("inputs") or given
         result = _decoded(known.get("traceloop.entity.output"))
-        recorded = "traceloop.entity.output" in known
     if f"{_ADK}tool_response" in known:
         result = _decoded(result)
         result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
@@ -299,4 +309,4 @@ def execution_of(span: Span) -> Execution:
     if error is not None:
         error = error or text_or_none(thrown.get("exception.message")) or kind or "failed"
         kind = kind or text_or_none(thrown.get("exception.type"))
-    return Execution(as_text(name), text_or_none(identifier), asked, result, error, kind, recorded or error is not None)
+    return Execution(as_text(name), text_or_none(identifier), asked, result, error, kind)

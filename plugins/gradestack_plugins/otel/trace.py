@@ -40,6 +40,8 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     answers = _answers(spans, known, logs)
     talk = Conversation()
     _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
+    for _ in range(sum(answer.bare for _, answer in answers)):
+        talk.remark("call_without_arguments")
     for span in spans:
         if kind_of(span) == "tool":
             _execute(talk, execution_of(span), span, _agent(span, known))
@@ -153,9 +155,9 @@ def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None)
     if call is None:
         talk.step = max(talk.step, 0)
         call = talk.made("function", made.id, made.name, parse_arguments(made.arguments), author=agent)
-        if not talk.turns[-1]:
-            talk.turns[-1] = []
-    if call.status is None and made.recorded:
+        if made.arguments is None:
+            talk.remark("call_without_arguments")
+    if call.status is None:
         found = error_form(plain(made.result)) if made.error is None else None
         error = made.error if found is None else found.message
         result = made.result if made.result is not None else error

@@ -370,7 +370,7 @@ class Conversation:
             elif kind == "thinking" and isinstance(block.get("thinking"), str):
                 thoughts.append(block["thinking"])
             elif kind == "reasoning":
-                said = text_or_none(block.get("reasoning"))
+                said = text_or_none(block.get("reasoning", block.get("text")))
                 thoughts += [said] if said else _thoughts(block.get("content"), block.get("summary"))
             elif is_result(block):
                 results.append(block)

@@ -1,0 +1,183 @@
+"""Traces that released instrumentations write say in our reader what was sent and answered."""
+
+import asyncio
+import base64
+import importlib
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from tests.plugins.chat_files import read
+
+pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
+ARGUMENTS = {"ref": "A1", "to": ["Ghent", "Köln"], "by": {"é": 1.5}}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("find", "move")
+]
+CALLS = [
+    {"id": f"c{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(given)}}
+    for at, (name, given) in enumerate([("find", ARGUMENTS), ("move", {})])
+]
+MADE = [("find", ARGUMENTS, "room 100", "ok"), ("move", {}, "Error: taken", "error")]
+ASKED = [{"role": "system", "content": "Desk."}, {"role": "user", "content": "Move A1."}]
+RESULTS = [{"tool_call_id": "c1", "content": "Error: taken"}, {"tool_call_id": "c0", "content": "room 100"}]
+TALK = [*ASKED, {"role": "assistant", "tool_calls": CALLS}, *({"role": "tool", **each} for each in RESULTS)]
+USED = (60, 14)
+WRITERS = {
+    "genai": ("opentelemetry.instrumentation.openai_v2", "OpenAIInstrumentor", None),
+    "genai, spans": ("opentelemetry.instrumentation.openai_v2", "OpenAIInstrumentor", "SPAN_ONLY"),
+    "genai, log records": ("opentelemetry.instrumentation.openai_v2", "OpenAIInstrumentor", "EVENT_ONLY"),
+    "openinference": ("openinference.instrumentation.openai", "OpenAIInstrumentor", None),
+    "traceloop": ("opentelemetry.instrumentation.openai", "OpenAIInstrumentor", None),
+    "openinference, langchain": ("openinference.instrumentation.langchain", "LangChainInstrumentor", None),
+    "traceloop, langchain": ("opentelemetry.instrumentation.langchain", "LangchainInstrumentor", None),
+}
+
+
+class Api(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        done = any(each["role"] == "tool" for each in asked["messages"])
+        said = {"role": "assistant", "content": "Done."} if done else {"role": "assistant", "tool_calls": CALLS}
+        choice = {"index": 0, "message": said, "finish_reason": "stop" if done else "tool_calls"}
+        usage = {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37}
+        answer = {"id": "a", "object": "chat.completion", "created": 1, "model": "m-1", "usage": usage}
+        content = json.dumps({**answer, "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+@pytest.fixture
+def address():
+    with HTTPServer(("127.0.0.1", 0), Api) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+class Export:
+    """What a program traced, kept and written as a Collector does."""
+
+    def __init__(self):
+        why = "no OpenTelemetry here; `make oracles` has it"
+        trace, logs = (pytest.importorskip(f"opentelemetry.sdk.{name}", reason=why) for name in ("trace", "_logs"))
+        to_spans, to_logs = (importlib.import_module(f"{each.__name__}.export") for each in (trace, logs))
+        memory = importlib.import_module(f"{trace.__name__}.export.in_memory_span_exporter")
+        self.spans, self.logs = memory.InMemorySpanExporter(), to_logs.InMemoryLogRecordExporter()
+        self.provider, self.logger = trace.TracerProvider(), logs.LoggerProvider()
+        self.provider.add_span_processor(to_spans.SimpleSpanProcessor(self.spans))
+        self.logger.add_log_record_processor(to_logs.SimpleLogRecordProcessor(self.logs))
+
+    def sample(self, tmp_path):
+        json_format = importlib.import_module("google.protobuf.json_format")
+        common = "opentelemetry.exporter.otlp.proto.common"
+        spans = importlib.import_module(f"{common}.trace_encoder").encode_spans(self.spans.get_finished_spans())
+        logs = importlib.import_module(f"{common}._log_encoder").encode_logs(self.logs.get_finished_logs())
+        path = tmp_path / "traces.jsonl"
+        path.write_text("".join(json.dumps(with_hex(json_format.MessageToDict(each))) + "\n" for each in (spans, logs)))
+        (found,) = read("otel", path)
+        return found
+
+
+def with_hex(value):
+    """Return a message of protobuf with ids as OTLP's JSON has them."""
+    if isinstance(value, list):
+        return [with_hex(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    ids = {"traceId", "spanId", "parentSpanId"}
+    return {key: base64.b64decode(each).hex() if key in ids else with_hex(each) for key, each in value.items()}
+
+
+def told(sample):
+    return [(each.name, each.arguments, each.result, each.status) for each in sample.calls]
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_an_api_was_asked_and_answered(tmp_path, address, writer, monkeypatch):
+    """By the client of OpenAI, and through LangChain, whose tools are run."""
+    module, name, captured = WRITERS[writer]
+    stability = pytest.importorskip("opentelemetry.instrumentation._semconv")._OpenTelemetrySemanticConventionStability
+    monkeypatch.setattr(stability, "_initialized", False)  # it reads the environment once
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured or "true")
+    if captured is not None:
+        monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
+    export, instrumentor = Export(), getattr(pytest.importorskip(module), name)()
+    instrumentor.instrument(tracer_provider=export.provider, logger_provider=export.logger)
+    try:
+        with export.provider.get_tracer("desk").start_as_current_span("run"):
+            through_langchain(address) if "langchain" in writer else directly(address)
+    finally:
+        instrumentor.uninstrument()
+    sample = export.sample(tmp_path)
+    assert told(sample) == MADE
+    assert (sample.input, sample.text, sample.model) == ("Move A1.", "Done.", "m-1")
+    assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (*USED, 2)
+    assert {each.step for each in sample.calls} == {0}
+
+
+def directly(address):
+    completions = importlib.import_module("openai").OpenAI(base_url=address, api_key="none").chat.completions
+    for messages in (ASKED, TALK):
+        completions.create(model="m", messages=messages, tools=TOOLS)
+
+
+def through_langchain(address):
+    tools = importlib.import_module("langchain_core.tools")
+    model = pytest.importorskip("langchain_openai").ChatOpenAI(model="m", base_url=address, api_key="none")
+    run = [
+        tools.StructuredTool.from_function(lambda ref, to, by: "room 100", name="find", description="Find."),
+        tools.StructuredTool.from_function(lambda: "Error: taken", name="move", description="Move."),
+    ]
+    bound, talk = model.bind_tools(run), [("system", "Desk."), ("user", "Move A1.")]
+    answer = bound.invoke(talk)
+    results = [tool.invoke(call) for tool, call in zip(run, answer.tool_calls, strict=True)]
+    bound.invoke([*talk, answer, *results])
+
+
+@pytest.mark.parametrize("captured", ["SPAN_AND_EVENT", "NO_CONTENT"])
+def test_what_an_agent_of_adk_did(tmp_path, captured, monkeypatch):
+    """Its own spans, also without content: then calls are known by their executions, and whether these failed."""
+    agents, models = pytest.importorskip("google.adk.agents"), importlib.import_module("google.adk.models")
+    runners, types = importlib.import_module("google.adk.runners"), importlib.import_module("google.genai.types")
+    monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental")
+    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", captured)
+    export, spans = Export(), importlib.import_module("google.adk.telemetry.tracing")
+    monkeypatch.setattr(spans, "tracer", export.provider.get_tracer("gcp.vertex.agent"))
+
+    class Model(models.BaseLlm):
+        async def generate_content_async(self, asked, stream=False):
+            done = any(part.function_response for each in asked.contents for part in each.parts)
+            calls = [types.FunctionCall(id=f"f{n}", name=name, args=given) for n, (name, given, *_) in enumerate(MADE)]
+            parts = [types.Part(text="Done.")] if done else [types.Part(function_call=each) for each in calls]
+            used = types.GenerateContentResponseUsageMetadata(prompt_token_count=30, candidates_token_count=7)
+            yield models.LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=used)
+
+    def find(ref: str, to: list[str], by: dict) -> str:
+        return "room 100"
+
+    def move() -> dict:
+        return {"error": "taken"}
+
+    agent = agents.LlmAgent(name="desk", model=Model(model="m-1"), tools=[find, move])
+    asyncio.run(runners.InMemoryRunner(agent, app_name="app").run_debug("Move A1.", quiet=True))
+    sample = export.sample(tmp_path)
+    assert [(each.name, each.status) for each in sample.calls] == [("find", "ok"), ("move", "error")]
+    assert (sample.usage.input_tokens, sample.usage.output_tokens, sample.usage.requests) == (*USED, 2)
+    assert sample.model == "m-1"
+    if captured == "NO_CONTENT":
+        assert sample.remarks["call_without_arguments"] == 2
+        return
+    assert [(each.arguments, each.result) for each in sample.calls] == [
+        (ARGUMENTS, {"result": "room 100"}),
+        ({}, {"error": "taken"}),
+    ]
+    assert (sample.input, sample.text) == ("Move A1.", "Done.")

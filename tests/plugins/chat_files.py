@@ -16,9 +16,9 @@ def written(place, records, name="log.jsonl"):
     return path
 
 
-def read(reader, *paths):
+def read(reader, *paths, **options):
     """Return the samples and bad records that a reader finds in files."""
-    component = discover(limit="").load("reader", reader)()
+    component = discover(limit="").load("reader", reader)(**options)
     inputs = Inputs(data=name_inputs(paths))
     index = component.index(inputs)
     return [found for shard in component.plan(inputs, index) for found in component.read(shard, index)]

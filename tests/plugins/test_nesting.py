@@ -14,6 +14,7 @@ from gradestack_plugins.letta.reader import _without_null as letta_gates
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
 from gradestack_plugins.trajectory.calls import _plain as told_call
 from gradestack_plugins.trajectory.tool_schema import _encodable as encodable
+from tests.plugins.chat_files import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 3000
@@ -78,8 +79,6 @@ def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
     messages = [{"role": odd, "content": "x"} for odd in ([], {}, None, 1, "nobody")]
     path = tmp_path / "results.json"
     path.write_text(json.dumps({"info": {}, "tasks": [], "simulations": [{"task_id": "a", "messages": messages}]}))
-    reader, inputs = discover(limit="").load("reader", "tau2")(), Inputs(data=name_inputs([path]))
-    index = reader.index(inputs)
-    (sample,) = [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+    (sample,) = read("tau2", path)
     assert [message.role for message in sample.turns[0]] == ["", "", "", "", "nobody"]
     assert sample.remarks["message_of_unknown_role"] == 5

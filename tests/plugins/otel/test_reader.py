@@ -6,6 +6,7 @@ import pytest
 
 import gradestack
 from gradestack.cli import main
+from tests.plugins import chat_files
 
 ASKED = [{"role": "user", "parts": [{"type": "text", "content": "To Ghent?"}]}]
 CALL = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"to": "Ghent"}}
@@ -57,10 +58,7 @@ USUAL = (span("01"), chat("02", said=CALLS), tool("03"), chat("04", start=4))
 def read(tmp_path, *documents, indent=None, **options):
     path = tmp_path / "traces.json"
     path.write_text("\n".join(json.dumps(each, indent=indent) for each in documents), encoding="utf-8")
-    reader = gradestack.discover(limit="").load("reader", "otel")(**options)
-    inputs = gradestack.Inputs(data=(gradestack.Input(path=path, name="traces", shown="traces.json"),))
-    index = reader.index(inputs)
-    return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
+    return chat_files.read("otel", path, **options)
 
 
 def one(tmp_path, *spans, **options):

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 import gradestack
-from gradestack import BadRecord, DataError, Inputs, discover
+from gradestack import BadRecord, DataError, discover
 from gradestack.cli import commands
 from gradestack.jsonio import path_steps, path_value
-from gradestack.suites.inputs import name_inputs
 from gradestack.suites.recognition import recognise
 from gradestack_plugins.records.reader import Records
 from tests.core.outcomes import data
+from tests.plugins import chat_files
 from tests.plugins.chat_files import certainties, reference, told
 
 DATA = data(__file__, "records.yaml")
@@ -31,9 +31,7 @@ def read(tmp_path):
     def found(content, columns=None, name="table.csv"):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        reader = Records(columns=columns)
-        inputs = Inputs(data=name_inputs([path]))
-        return [each for shard in reader.plan(inputs, None) for each in reader.read(shard, None)]
+        return chat_files.read("records", path, columns=columns)
 
     return found
 

@@ -3,11 +3,21 @@
 import json
 from pathlib import Path
 
+import pytest
 import yaml
 
 
 def data(test_file, name):
     return yaml.safe_load(Path(test_file).with_name(name).read_text(encoding="utf-8"))
+
+
+def some_of(cases, every):
+    """Have one case of so many in each run of the tests, and the others in `make proofs`."""
+    params = [case if hasattr(case, "marks") else pytest.param(case) for case in cases]
+    return [
+        each if number % every == 0 else pytest.param(*each.values, id=each.id, marks=pytest.mark.proof)
+        for number, each in enumerate(params)
+    ]
 
 
 def at(found, path):

@@ -110,7 +110,7 @@ def tree():
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-@pytest.mark.parametrize("engine", ["serial", "processes"])
+@pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.faults)])
 @pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl", "ids of two files"])
 def test_a_path_without_end(tmp_path, engine, path, how):
     """Followed for longer than a grade may take, also by what looks for columns, stack and equal ids: a bad record."""
@@ -161,7 +161,11 @@ def certified(place, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped here")
 @pytest.mark.parametrize(
-    ("protocol", "when"), [("tcp", "before it begins"), ("tcp", "at work"), ("tls", "before it begins")]
+    ("protocol", "when"),
+    [
+        ("tcp", "before it begins"),
+        *(pytest.param(*each, marks=pytest.mark.faults) for each in (("tcp", "at work"), ("tls", "before it begins"))),
+    ],
 )
 def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
     """It holds its connections open and answers nothing: the run ends after the limit, with exit code 2."""

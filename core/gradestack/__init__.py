@@ -24,7 +24,7 @@ _NAMES = {
     "judging.contract": "Endpoint Judged Request cost most_tokens",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
-    "interpreter": "Limits Looks UNDER_WAY time_limit_text",
+    "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
     "progress": "Progress",
     "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "

@@ -50,6 +50,7 @@ from gradestack.hooks import hookimpl as hookimpl
 from gradestack.interpreter import UNDER_WAY as UNDER_WAY
 from gradestack.interpreter import Limits as Limits
 from gradestack.interpreter import Looks as Looks
+from gradestack.interpreter import step as step
 from gradestack.interpreter import time_limit_text as time_limit_text
 from gradestack.judging.connection import Connection as Connection
 from gradestack.judging.connection import connection_to as connection_to

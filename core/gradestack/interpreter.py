@@ -9,16 +9,20 @@ last of them leaves.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
-from gradestack.errors import TimedOut
+from gradestack.errors import PluginError, StepTimedOutError, TimedOut
 
 ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
@@ -61,18 +65,20 @@ def collected_seldom() -> Iterator[None]:
 
 
 class Limits(NamedTuple):
-    """What a grader may take for a sample, a record, and a silent scheduler; None: anything."""
+    """What a grader may take for a sample, a record, a silent scheduler, and a step; None: anything."""
 
     seconds_per_grade: float | None = None
     record_bytes: int | None = None
     scheduler_seconds: float | None = None
+    seconds_per_step: float | None = None
 
 
 class InForce:
-    """The limits in force, and how many records were refused for their time."""
+    """The limits in force, how many records were refused for their time, and steps that were ended, with why."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.timed_out = limits, 0
+        self.ended: dict[str, str] = {}
 
 
 IN_FORCE: ContextVar[InForce] = ContextVar("limits", default=InForce(Limits()))  # noqa: B039 - one for all that have none
@@ -176,3 +182,131 @@ def time_limit(seconds: float | None) -> Iterator[None]:
 
     with ticking(seconds / LOOKS, tick):
         yield
+
+
+SLOW = 10.0
+"""Seconds after which a step is named."""
+_UNHEARD = 5.0
+"""Seconds after which a process is ended in which a step goes on that was to end."""
+_steps: dict[int, step] = {}
+_watching: list[threading.Thread] = []
+_locks = [threading.Lock()]
+
+
+class _Ended(BaseException):
+    """Raised in a step that takes too long, in whichever thread it is."""
+
+
+class step:  # noqa: N801 - a context manager
+    """Name what a component does inside, on standard error: after 10 seconds, and where Ctrl-C finds it.
+
+    What takes longer than ``limits.seconds_per_step`` is ended.
+
+    Args:
+        name: The component and its method: ``reader acme (acme 1.0): read``.
+
+    Raises:
+        StepTimedOutError: It took longer.
+    """
+
+    __slots__ = ("_begun", "_cut", "_handled", "_limit", "_outer", "_slow", "_thread", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> Self:
+        self._thread, self._limit = threading.get_ident(), IN_FORCE.get().limits.seconds_per_step
+        self._slow = self._cut = self._handled = False
+        main = self._limit is not None and threading.current_thread() is threading.main_thread()
+        if main and hasattr(signal, "pthread_kill") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, lambda *_: None)
+            self._handled = True
+        self._outer, self._begun = _steps.get(self._thread), time.monotonic()
+        _steps[self._thread] = self
+        if not _watching:
+            _watching.append(threading.Thread(target=_watch, name="gradestack-steps", daemon=True))
+            _watching[0].start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        try:
+            self._leave(kind)
+        except _Ended:
+            self._leave(kind := _Ended)
+        if kind is KeyboardInterrupt and error is not None and not hasattr(error, "__notes__"):
+            error.add_note(self.name)
+            note(f"interrupted in {self.name}")
+        if kind is _Ended and self._cut:
+            IN_FORCE.get().ended[self.name] = text = self._too_long()
+            raise StepTimedOutError(f"{self.name} {text}") from None
+
+    def _leave(self, kind: type[BaseException] | None) -> None:
+        with _locks[0]:
+            if self._outer is None:
+                _steps.pop(self._thread, None)
+            else:
+                _steps[self._thread] = self._outer
+                self._outer._begun += time.monotonic() - self._begun  # noqa: SLF001 - a panel's time is not the page's
+                self._begun = time.monotonic()
+            if self._cut and kind is not _Ended:  # it may still be on its way
+                _raise_in(self._thread, None)
+        if self._handled:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    def _too_long(self) -> str:
+        return f"took longer than {self._limit:g} s (limits.seconds_per_step)"
+
+    def look(self) -> None:
+        """Say that it is slow; end it, or in the end its process, when it takes too long."""
+        took, limit = time.monotonic() - self._begun, self._limit
+        if took >= SLOW and not self._slow:
+            self._slow = True
+            end = "" if limit is not None else "; limits.seconds_per_step can end it"
+            note(f"{self.name} has taken {SLOW:g} s so far{end}")
+        if limit is None or took < limit:
+            return
+        if not self._cut:
+            self._cut = True
+            _raise_in(self._thread, _Ended)
+        if self._thread == threading.main_thread().ident and callable(signal.getsignal(signal.SIGALRM)):
+            signal.pthread_kill(self._thread, signal.SIGALRM)  # wakes what waits
+        if took >= limit + _UNHEARD:
+            note(f"error: {self.name} {self._too_long()}, and was ended with its process")
+            os._exit(PluginError.exit_code)
+
+
+def at_hand() -> str:
+    """Return the step that the main thread is at; empty where it is none."""
+    found = _steps.get(threading.main_thread().ident or 0)
+    return "" if found is None else found.name
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    import ctypes  # noqa: PLC0415 - hardly ever needed
+
+    found = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), found)
+
+
+def note(text: str) -> None:
+    """Write a line to standard error, from wherever the program is: even in the middle of writing another."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+
+
+def _watch() -> None:
+    while True:
+        time.sleep(0.25)
+        with _locks[0]:
+            for each in list(_steps.values()):
+                each.look()
+
+
+def _alone() -> None:
+    _steps.clear()
+    _watching.clear()
+    _locks[0] = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on every system
+    os.register_at_fork(after_in_child=_alone)

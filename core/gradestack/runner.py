@@ -13,7 +13,7 @@ from gradestack.copies.files import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
-from gradestack.interpreter import collected_seldom
+from gradestack.interpreter import collected_seldom, limited
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
@@ -54,7 +54,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         )
     if suite.rows == "none":
         check_without_rows(suite)
-    with collected_seldom(), _Run(suite, options).staged() as run:
+    with limited(suite.limits), collected_seldom(), _Run(suite, options).staged() as run:
         return run.whole()
 
 
@@ -68,7 +68,8 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        figures = summary(suite, loop.merging, loop.merged, report, baselines)
+        with limited(suite.limits):
+            figures = summary(suite, loop.merging, loop.merged, report, baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, loop, started.isoformat(timespec="seconds"), timings) | digests(baselines)
@@ -150,7 +151,9 @@ class _Run:
         else:
             self.staging.discard()
         advice: tuple[str, ...] = (CONTINUE,) if kept else ()
-        if not kept and storage_failed(error):
+        if self.staging.committed:
+            advice = (f"results are kept, pages are missing: `gradestack report {self.staging.path}` writes them",)
+        elif not kept and storage_failed(error):
             advice = (NOTHING_KEPT,)
         if isinstance(error, GradestackError):
             error.problems += advice
@@ -179,29 +182,32 @@ class _Run:
             loop.merged.interrupted = True
         self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
-            figures, head = self._figures()
+            figures = self._figures()
+            recorded = self.recorder.close()
+            path = staging.commit(durable=recorded > 0)  # before pages, which may take it with them
         loop.merged.table = Table(())  # something for every sample, which pages do not need
         loop.merged.seen.clear()
         if loop.merged.samples >= MANY:
             give_back_memory()
-        report = Report(path=staging.path, header=head, summary=figures)
+        report = Report(path=path, header=loads((path / HEADER).read_bytes()), summary=figures)
         complete = attrs.evolve(with_trajectories(report, suite.reader.component, self.say), registry=suite.registry)
         self.progress.phase("pages")
-        pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
+        pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, path)
         with Interruption(patient=True):
-            if pages.broken or pages.refused or pages.told or pages.interrupted:
+            if pages != Pages(written=pages.written):
                 figures = with_broken_pages(figures, pages)
                 staging.write_json(SUMMARY, figures)
-            recorded = self.recorder.close()
-            unfinished_business = loop.merged.interrupted or pages.interrupted
-            path = staging.commit(durable=recorded > 0, keep=recorded > 0 and unfinished_business)
+            if recorded and (loop.merged.interrupted or pages.interrupted):
+                staging.leave()
+            else:
+                staging.discard()
         if self.default:
             link_latest(path)
         head, written = loads((path / HEADER).read_bytes()), tuple(path / page for page in pages.written)
-        return attrs.evolve(report, path=path, header=head, summary=figures, pages=written)
+        return attrs.evolve(report, header=head, summary=figures, pages=written)
 
-    def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Write summary.json and header.json; return them as a later reader of the files sees them."""
+    def _figures(self) -> dict[str, Any]:
+        """Write summary.json and header.json; return the first as a later reader of the file sees it."""
         suite, loop, staging = self.suite, self.loop, self.staging
         recorded = Report(path=staging.path, header={}, summary={})
         figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)
@@ -213,4 +219,6 @@ class _Run:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 
             figures = write_runs(suite, loop.merging, staging, head, figures, self.baselines)
-        return staging.write_json(SUMMARY, figures), staging.write_json(HEADER, head)
+        found: dict[str, Any] = staging.write_json(SUMMARY, figures)
+        staging.write_json(HEADER, head)
+        return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import signal
@@ -15,20 +14,15 @@ from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
 from gradestack.grading.interruption import HELD_BACK
+from gradestack.interpreter import at_hand, note
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 _NUDGE, _LAST = 2.0, 4.5
 """Seconds after the first SIGTERM: what is still at hand is interrupted once more; the process ends."""
-_FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
+_FINISHING, _ONCE_MORE = "interrupted: {} is finished first", "; Ctrl-C once more ends the run now"
 _ENDED = "interrupted: the run did not come to its end within 5 s and was ended; --resume continues it where it can"
-
-
-def _say(text: str) -> None:
-    """Write a line to standard error, from wherever the program is: even in the middle of writing another."""
-    with contextlib.suppress(OSError):
-        os.write(2, f"{text}\n".encode())
 
 
 class _Deadline:
@@ -57,7 +51,7 @@ class _Deadline:
         if self._calls.get() and not self._over.wait(_NUDGE):
             os.kill(os.getpid(), signal.SIGINT)
             if not self._over.wait(_LAST - _NUDGE):
-                _say(_ENDED)
+                note(_ENDED)
                 _remove_copies()
                 os._exit(EXIT_INTERRUPTED)
 
@@ -94,9 +88,9 @@ def forward_termination() -> Iterator[None]:
             handler(signal.SIGINT, frame)
         handler(signal.SIGINT, frame)  # the first one may have been held back
 
-    def held_back() -> None:
-        if os.getpid() == own and not asked:
-            _say(_FINISHING)
+    def held_back(patient: bool) -> None:
+        if os.getpid() == own and not asked and (at_hand() or not patient):
+            note(_FINISHING.format(at_hand() or "what is being graded") + _ONCE_MORE * (not patient))
 
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)

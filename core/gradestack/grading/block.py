@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from time import perf_counter
 from typing import Any, Self
@@ -15,7 +16,7 @@ from typing import Any, Self
 import attrs
 
 from gradestack.api import Exporter, Shard
-from gradestack.errors import DataError, PluginError, storage_failed
+from gradestack.errors import DataError, PluginError, StepTimedOutError, storage_failed
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import Column, Graded, Graders
 from gradestack.grading.guarded import begin_grading
@@ -26,7 +27,7 @@ from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digests
 from gradestack.grading.watch import watched_of
-from gradestack.interpreter import under_way
+from gradestack.interpreter import step, under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
@@ -250,12 +251,16 @@ class ShardGrader:
 
     def _export(self, record: Sample | BadRecord, grades: Grades) -> None:
         for stage in self._plan.exporters:
+            if stage.name in self.result.broken:
+                continue
             exporter: Exporter = stage.component
+            named_step = step(f"exporter {stage.name} ({stage.distribution}): row") if stage.foreign else nullcontext()
             try:
                 graders = named_graders(exporter, self._plan.graders) if grades else {}
                 named = {name: grades[stage.key] for name, stage in graders.items()}
-                for artefact, text in exporter.row(record, named, self.shard):
-                    self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
+                with named_step:
+                    for artefact, text in exporter.row(record, named, self.shard):
+                        self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience
                 if storage_failed(error):
                     raise
@@ -264,6 +269,8 @@ class ShardGrader:
 
 def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) -> None:
     """Note what raised; no method, which would keep a shard and all that is noted of it in a circle."""
+    if isinstance(error, StepTimedOutError) and "/" in what:  # a metric: without its figures there is no result
+        raise error
     if strict:
         msg = f"{what} raised {error_text(error)}"
         raise PluginError(msg) from error

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Self
 
-HELD_BACK: list[Callable[[], None]] = []
-"""Called when Ctrl-C is held back until a grader is done, which may take: people want to know."""
+HELD_BACK: list[Callable[[bool], None]] = []
+"""Called when Ctrl-C is held back until what is at hand is done, which may take; patiently, however often it comes."""
 
 
 class Interruption:
@@ -32,9 +32,9 @@ class Interruption:
             self._late |= again
         elif again and not self._patient:
             signal.default_int_handler(number, frame)
-        elif not self._patient:
+        else:
             for each in HELD_BACK:
-                each()
+                each(self._patient)
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack.errors import PluginError
+from gradestack.errors import PluginError, StepTimedOutError
 from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
 from gradestack.grading.metrics import differing, figures_of, grades_of
@@ -97,13 +97,15 @@ class Merging:
             made: dict[str, JSON] = {}
             if name not in self.merged.broken:
                 try:
-                    made = figures_of(aggregator, grades_of(aggregator, self.merged.table, metric.of, name, rows))
+                    grades = grades_of(aggregator, self.merged.table, metric.of, name, rows)
+                    made = figures_of(aggregator, grades, f"metric {metric.label}")
                     if rows is None and metric.stage.foreign:
                         self._watch(metric)
+                except StepTimedOutError:
+                    raise
                 except (Exception, SystemExit, GeneratorExit) as error:  # the other metrics must not be lost with it
                     if self._strict:
-                        msg = f"{name} ({metric.stage.name} of {metric.stage.distribution}): {error_text(error)}"
-                        raise PluginError(msg) from error
+                        raise PluginError(f"{metric.label}: {error_text(error)}") from error
                     self.merged.broken[name] = error_text(error)
             found[metric.of][metric.stage.key] = (
                 {"error": self.merged.broken[name]} if name in self.merged.broken else made
@@ -120,7 +122,7 @@ class Merging:
             with suppress(Exception):  # of so few; of all it has figures
                 made.append(figures_of(metric.stage.component, grades))
         if len(made) > 1 and (path := differing(*made)):
-            law = f"{metric.name} ({metric.stage.name} of {metric.stage.distribution}) depends on the order of tasks"
+            law = f"{metric.label} depends on the order of tasks"
             said = f"{path} of the first {len(first)} samples is another when tasks come in another order"
             if self._strict:
                 raise PluginError(law, said)

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import sub
 from typing import Any
@@ -16,8 +16,8 @@ from gradestack.estimates.grades import Grades
 from gradestack.estimates.interval import Estimate, estimate, interval, total
 from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, Stage
-from gradestack.interpreter import ticking
-from gradestack.model import JSON
+from gradestack.interpreter import step, ticking
+from gradestack.model import JSON, Grade
 from gradestack.table import Numbers, Table, Wanted, sound_numbers
 
 Path = tuple[str, ...]
@@ -38,9 +38,23 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
-            numbers[metric.name] = (metric.of, aggregator.numbers, aggregator.sums)
+            numbers[metric.name] = (metric.of, _stepped(metric), aggregator.sums)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
+
+
+def _stepped(metric: Metric) -> Callable[[Grade], Numbers | None]:
+    """Return what a metric takes from a grade; of somebody else's it is named where it takes long."""
+    numbers: Callable[[Grade], Numbers | None] = metric.stage.component.numbers
+    if not metric.stage.foreign:
+        return numbers
+    name = f"metric {metric.label}: numbers"
+
+    def stepped(grade: Grade) -> Numbers | None:
+        with step(name):
+            return numbers(grade)
+
+    return stepped
 
 
 def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
@@ -56,7 +70,7 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
         return Grades(table, key, rows)
     if not aggregator.needs <= aggregator.keeps:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
-    with ticking(SECONDS, _too_long):
+    with step(f"metric {name}: numbers"), ticking(SECONDS, _too_long):
         values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
     return Grades(table, key, rows, (values, table.verdicts[key].codes))
 
@@ -65,12 +79,13 @@ SECONDS = 60.0
 """How long a metric may take for its figures."""
 
 
-def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
+def figures_of(aggregator: Aggregator, grades: Grades, label: str = "a metric") -> dict[str, JSON]:
     """Return everything a metric makes of grades, as it stands in summary.json; an error where it is not sound."""
-    with ticking(SECONDS, _too_long):
-        found: dict[str, Any] = {}
-        if type(aggregator).estimate is not Aggregator.estimate:
+    found: dict[str, Any] = {}
+    if type(aggregator).estimate is not Aggregator.estimate:
+        with step(f"{label}: estimate"), ticking(SECONDS, _too_long):
             found = estimated(aggregator, grades)
+    with step(f"{label}: compute"), ticking(SECONDS, _too_long):
         _lay_over(found, _mapping("compute()", aggregator.compute(grades)))
     json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:

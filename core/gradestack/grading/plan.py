@@ -80,6 +80,11 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
         """``grader/metric``: how states and failures are filed."""
         return f"{self.of}/{self.stage.key}"
 
+    @property
+    def label(self) -> str:
+        """The same with the component and its distribution: how messages name it."""
+        return f"{self.name} ({self.stage.name} of {self.stage.distribution})"
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All that grading needs to know."""

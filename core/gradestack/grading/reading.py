@@ -16,6 +16,7 @@ from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import GradestackError, PluginError
 from gradestack.grading.plan import is_foreign
 from gradestack.grading.watch import watched_of, wrong_types
+from gradestack.interpreter import step
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
 from gradestack.plugin_errors import error_text, guarded
 
@@ -36,7 +37,7 @@ def name_of(reader: Reader) -> str:
 
 def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
     """Return a reader's shards and index."""
-    with guarded(name_of(reader)):
+    with guarded(name_of(reader)), step(f"{name_of(reader)}: plan"):
         index = reader.index(inputs)
         return list(reader.plan(inputs, index)), index
 
@@ -110,9 +111,14 @@ def _check_fields(record: Sample | BadRecord, reader: Reader) -> None:
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
     """Yield the records of one shard, some at a time, each with the id of its task."""
     own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
-    left = watched_of(shard) if is_foreign(reader) else 0
+    left, blocks = watched_of(shard) if is_foreign(reader) else 0, iter(reader.blocks(shard, own))
+    reading = step(f"{name_of(reader)}: read")
     try:
-        for block in reader.blocks(shard, own):
+        while True:
+            with reading:
+                block = next(blocks, None)
+            if block is None:
+                return
             _check(set(map(type, block)), reader)
             for record in block[:left]:
                 _check_fields(record, reader)

@@ -12,6 +12,7 @@ from gradestack.errors import storage_failed
 from gradestack.grading.counts import in_all
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import named_graders
+from gradestack.interpreter import step
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
 
@@ -30,7 +31,8 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
                 continue
             out = place / "native" / (given.name if several else "")
             try:
-                _write(suite, run, chunks, stage.name, exporter, given, out)
+                with step(f"exporter {stage.name} ({stage.distribution}): finish"):
+                    _write(suite, run, chunks, stage.name, exporter, given, out)
             except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
                 if storage_failed(error):
                     raise

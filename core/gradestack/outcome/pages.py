@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +17,7 @@ import msgspec
 
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
-from gradestack.interpreter import collected_seldom
+from gradestack.interpreter import IN_FORCE, collected_seldom, step
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
@@ -33,6 +39,8 @@ class Pages(msgspec.Struct):
     """Reporters that could not write with what the suite gave them, such as a template of its own, and why."""
     told: list[str] = msgspec.field(default_factory=list)
     """What reporters have to say of the pages."""
+    ended: dict[str, str] = msgspec.field(default_factory=dict)
+    """Panels that were ended for their time."""
     interrupted: bool = False
 
 
@@ -41,7 +49,8 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     pages = Pages()
     for stage in stages:
         try:
-            pages.written += _written(stage.component, report, out)
+            with step(f"reporter {stage.name} ({stage.distribution}): write"):
+                pages.written += _written(stage.component, report, out, apart=stage.foreign)
         except KeyboardInterrupt:
             pages.interrupted = True
             break
@@ -50,15 +59,58 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
-            pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{out}/", "")
+            text = error.line if isinstance(error, PluginError) else error_text(error)
+            pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
+    pages.ended = {name: text for name, text in IN_FORCE.get().ended.items() if name.startswith("panel")}
     return pages
 
 
-def _written(reporter: Reporter, report: Report, out: Path) -> list[Path]:
+def _written(reporter: Reporter, report: Report, out: Path, *, apart: bool = False) -> list[Path]:
     """Let a reporter write, and return its pages relative to ``out``, which a stranger may have filled."""
     with filling(out, reporter.beside) as new:
-        return [page.relative_to(new) for page in reporter.write(report, new)]
+
+        def write() -> tuple[list[Path], list[str]]:
+            return [page.relative_to(new) for page in reporter.write(report, new)], report.told
+
+        found, report.told[:] = _in_a_child(write) if apart and sys.platform == "linux" else write()
+        return found
+
+
+def _in_a_child(write: Callable[[], tuple[list[Path], list[str]]]) -> tuple[list[Path], list[str]]:
+    """Return what a function returns in a process that it may end."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    with tempfile.TemporaryFile() as answer, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads of ours only look on
+        if not (child := os.fork()):
+            try:
+                found: Any = write()
+            except BaseException as error:  # noqa: BLE001 - all of them are told
+                found = (
+                    error
+                    if isinstance(error, ConfigError | OSError | KeyboardInterrupt)
+                    else PluginError(error_text(error))
+                )
+            try:
+                answer.write(pickle.dumps(found))
+                answer.flush()
+                sys.stdout.flush()
+            finally:
+                os._exit(0)
+        try:
+            status = os.waitpid(child, 0)[1]
+        except BaseException:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise
+        answer.seek(0)
+        if not (data := answer.read()):
+            raise PluginError(f"it ended its process ({os.waitstatus_to_exitcode(status)})")
+        found = pickle.loads(data)  # noqa: S301 - of code that runs here as well
+        if isinstance(found, BaseException):
+            raise found
+        return found  # type: ignore[no-any-return]
 
 
 def rewrite_pages(
@@ -101,8 +153,8 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
     told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
     told += pages.told
     found = {**summary, "warnings": [*summary["warnings"], *told]}
-    if pages.broken:
-        found["broken"] = {**summary.get("broken", {}), **pages.broken}
+    if pages.broken or pages.ended:
+        found["broken"] = {**summary.get("broken", {}), **pages.broken, **pages.ended}
     if pages.refused:
         found["refused"] = pages.refused
     if pages.interrupted:

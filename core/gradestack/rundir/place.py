@@ -296,7 +296,7 @@ class Staging:
     """
 
     def __init__(self, place: Path, *, resume: bool = False) -> None:
-        self.replaced = False
+        self.replaced = self.committed = False
         self._lock: int | None = None
         try:
             check_place(place)
@@ -357,11 +357,12 @@ class Staging:
 
     def write_json(self, name: str, value: Any) -> Any:
         """Write one of our JSON files: sorted keys, indent 2, one newline at the end. Return it as a reader sees it."""
-        text = dumps(value, indent=2) + "\n"
-        (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+        text, new = dumps(value, indent=2) + "\n", self.base / "run.json"
+        new.write_text(text, encoding="utf-8", newline="\n")
+        new.replace(self.path / name)
         return loads(text)
 
-    def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
+    def commit(self, *, durable: bool = False) -> Path:
         """Move the directory into its place, replacing an earlier run whole, and return the place."""
         place, old = self.place, self.base / _OLD
         for run in [each.parent for each in self.path.rglob(HEADER) if is_run(each.parent)]:
@@ -374,13 +375,12 @@ class Staging:
         self.path.rename(place)
         if durable:
             synchronise(place.absolute().parent)
-        shutil.rmtree(old if keep else self.base, ignore_errors=True)
-        self.leave()
-        self.path = place
+        shutil.rmtree(old, ignore_errors=True)
+        self.path, self.committed = place, True
         return place
 
     def discard(self) -> None:
-        """Remove everything that is not in its place."""
+        """Remove everything that is not in its place, and let other runs have it."""
         shutil.rmtree(self.base, ignore_errors=True)
         self.leave()
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
-_LEAST_LIMITS = {"seconds_per_grade": 0.1, "record_bytes": 1024 * 1024, "scheduler_seconds": 1}
+_LEAST_LIMITS = {"seconds_per_grade": 0.1, "record_bytes": 1024 * 1024, "scheduler_seconds": 1, "seconds_per_step": 1}
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", "limits")
 """What decides on reader and stack."""
 

@@ -131,6 +131,8 @@ class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Largest size of a line, or of an element of a JSON list, at least 1048576; a larger one is a bad record."""
     scheduler_seconds: float | Literal["none"] | None = 30.0
     """How long the scheduler of a dask cluster may not answer, at least 1; after that the run ends."""
+    seconds_per_step: float | Literal["none"] | None = None
+    """How long reading a block, a metric's figures, a native file, a reporter or a panel may take, at least 1."""
 
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):

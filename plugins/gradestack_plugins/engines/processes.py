@@ -129,7 +129,7 @@ def full(shard: Shard, memory: int | None) -> PluginError:
 def _ends_every(shard: Shard, at: int | None) -> PluginError:
     where = "" if at is None else f" (record {at} of it)"
     msg = f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker process{where}"
-    return PluginError(msg, "a path that is followed for too long does so under `dask`: `serial` names its record")
+    return PluginError(msg, "a path or a reader that takes too long does so under `dask`: `serial` names it")
 
 
 OUT_OF_MEMORY = 77

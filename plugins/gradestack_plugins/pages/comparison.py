@@ -46,7 +46,9 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
         return None
     others = [{"a": models[0], "b": model} for model in models[1:]]
     of_first = zip(data.get("pairs") or [data], others, strict=False)  # the pairs of the first model come first
-    return {**data, "pairs": [{**pair, **names} for pair, names in of_first]}
+    run = f"{report.path.resolve().name if report.path else report.name}::"  # whose own name says nothing here
+    pairs = [{**pair, **names} for pair, names in of_first]
+    return {**data, "pairs": pairs, "sentence": data["sentence"].replace(run, "")}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> tuple[Shape, ...]:

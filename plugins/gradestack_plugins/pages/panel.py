@@ -15,7 +15,7 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from gradestack import Registry, Report, error_text
+from gradestack import Registry, Report, error_text, step
 from gradestack_plugins.pages.blocks import Panel
 from gradestack_plugins.pages.draw import Shape, drawn
 from gradestack_plugins.pages.environment import place_in_template
@@ -134,7 +134,8 @@ def asked(found: Panels, places: Sequence[str], about: Any) -> Asked:
 
 def _fill(placed: Placed, about: Any) -> list[Filled]:
     """Return what a panel shows; nothing where it has nothing to show."""
-    made = placed.panel.show(about)
+    with step(f"{placed.known_as}: show"):
+        made = placed.panel.show(about)
     if made is None:
         return []
     if placed.panel.template:

@@ -208,6 +208,7 @@ def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
     staging.write_json("x.json", {"b": 1, "a": "é"})
     assert not (tmp_path / "out/run").exists()
     assert staging.commit() == tmp_path / "out/run"
+    staging.discard()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
     assert [path.name for path in (tmp_path / "out/run").iterdir()] == ["x.json"]
     assert (tmp_path / "out/run/x.json").read_bytes() == '{\n  "a": "é",\n  "b": 1\n}\n'.encode()

@@ -197,7 +197,7 @@ class _Ended(BaseException):
     """Raised in a step that takes too long, in whichever thread it is."""
 
 
-class step:  # noqa: N801 - a context manager
+class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
     """Name what a component does inside, on standard error: after 10 seconds, and where Ctrl-C finds it.
 
     What takes longer than ``limits.seconds_per_step`` is ended.
@@ -208,8 +208,6 @@ class step:  # noqa: N801 - a context manager
     Raises:
         StepTimedOutError: It took longer.
     """
-
-    __slots__ = ("_begun", "_cut", "_handled", "_limit", "_outer", "_slow", "_thread", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name

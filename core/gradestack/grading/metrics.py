@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import sub
 from typing import Any
@@ -17,7 +17,7 @@ from gradestack.estimates.interval import Estimate, estimate, interval, total
 from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, Stage
 from gradestack.interpreter import step, ticking
-from gradestack.model import JSON, Grade
+from gradestack.model import JSON
 from gradestack.table import Numbers, Table, Wanted, sound_numbers
 
 Path = tuple[str, ...]
@@ -38,23 +38,10 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
-            numbers[metric.name] = (metric.of, _stepped(metric), aggregator.sums)
+            named = step(f"metric {metric.label}: numbers")(aggregator.numbers)
+            numbers[metric.name] = (metric.of, named if metric.stage.foreign else aggregator.numbers, aggregator.sums)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
-
-
-def _stepped(metric: Metric) -> Callable[[Grade], Numbers | None]:
-    """Return what a metric takes from a grade; of somebody else's it is named where it takes long."""
-    numbers: Callable[[Grade], Numbers | None] = metric.stage.component.numbers
-    if not metric.stage.foreign:
-        return numbers
-    name = f"metric {metric.label}: numbers"
-
-    def stepped(grade: Grade) -> Numbers | None:
-        with step(name):
-            return numbers(grade)
-
-    return stepped
 
 
 def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:

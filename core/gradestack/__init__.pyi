@@ -121,6 +121,9 @@ from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.run_files import is_run as is_run
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
+from gradestack.suites.code import with_files as with_files
 from gradestack.suites.document import yaml_data as yaml_data
+from gradestack.suites.recognition import recognise as recognise
+from gradestack.suites.schema import class_schema as class_schema
 from gradestack.suites.strict import preset_version as preset_version
 from gradestack.table import Numbers as Numbers

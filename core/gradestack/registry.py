@@ -11,7 +11,6 @@ import re
 import sys
 import zlib
 from collections.abc import Iterable, Sequence
-from operator import eq, ge, gt, le, lt, ne
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -264,27 +263,17 @@ def _load(
         return found._replace(error=said)
 
 
-_CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)\s*(\d+(?:\.\d+)*)(\.\*)?")
-
-
 def unmet(requires: str, version: str = __version__) -> str:
-    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined; what cannot be read is met.
+    """Return which clauses of ``>=0.2,<1`` a version does not meet, joined; what cannot be read is met."""
+    if not requires:
+        return ""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet  # noqa: PLC0415 - few say so
 
-    >>> unmet(">=9.0, <10", "0.2.0")
-    '>=9.0'
-    """
-
-    def holds(sign: str, wanted: str, cut: str) -> bool:
-        there, other = (
-            [int(part) for part in re.findall(r"\d+", text.split("+")[0])[:4]] for text in (version, wanted)
-        )
-        size = len(other) if cut else max(len(there), len(other))
-        mine, than = (tuple([*parts, 0, 0, 0, 0][:size]) for parts in (there, other))
-        if sign == "~=":
-            return mine >= than and there[: len(other) - 1] == other[:-1]
-        return bool({"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}[sign](mine, than))
-
-    return ",".join("".join(clause) for clause in _CLAUSE.findall(requires) if not holds(*clause))
+    found = []
+    for clause in filter(None, map(str.strip, requires.split(","))):
+        with contextlib.suppress(InvalidSpecifier):
+            found += [] if SpecifierSet(clause).contains(version, prereleases=True) else [clause]
+    return ",".join(found)
 
 
 def _requires(lines: Iterable[str]) -> str:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, suggest
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.interpreter import ALLOCATIONS
 from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
-    from gradestack.registry import Registry
     from gradestack.report import Report
     from gradestack.suites.spec import RunOptions, Suite
 
@@ -293,141 +292,6 @@ def report(
     with forward_termination():
         for page in rewrite_pages(found, registry, formats, out, _say):
             _print(f"Report: {page}")
-
-
-@cli.command()
-@click.argument("name")
-@click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
-def new(name: str, *, parts: str | None) -> None:
-    """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
-    from gradestack.cli.start import start  # noqa: PLC0415
-
-    for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split())):
-        _print(f"{file}")
-
-
-@cli.group()
-def plugins() -> None:
-    """List and describe installed components."""
-
-
-_SHOWN = {
-    "reader": ("provides", "stack", "duplicates"),
-    "grader": ("needs", "requires", "aggregators"),
-    "aggregator": ("needs", "keeps"),
-    "exporter": ("reader", "graders"),
-}
-
-
-def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
-    """Yield one line per component, then broken plugins and names that several distributions offer."""
-    from gradestack.hooks import KINDS  # noqa: PLC0415
-
-    if kind is not None and kind not in KINDS:
-        raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
-    for component, plugin in registry.components():
-        if kind in (None, component.kind):
-            yield f"{component.kind:<11} {component.name:<26} {component.summary}  [{plugin.release}]"
-    for plugin in registry.broken:
-        yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.release}]"
-    for conflict in registry.conflicts:
-        yield f"conflict    {conflict}"
-
-
-def _type_name(schema: Mapping[str, Any]) -> str:
-    if "anyOf" in schema:
-        return " | ".join(map(_type_name, schema["anyOf"]))
-    return " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
-
-
-def describe_lines(registry: Registry, name: str) -> Iterator[str]:
-    """Yield the description of every component of a name."""
-    import inspect  # noqa: PLC0415
-    import json  # noqa: PLC0415
-
-    import attrs  # noqa: PLC0415
-
-    from gradestack.hooks import KINDS  # noqa: PLC0415
-    from gradestack.registry import qualified  # noqa: PLC0415
-    from gradestack.suites.schema import default_data, type_schema  # noqa: PLC0415
-    from gradestack.suites.strict import fields_of, is_class  # noqa: PLC0415
-
-    found = [(kind, *pair) for kind in KINDS for pair in registry.owners(kind, name)]
-    if not found:
-        known = [component.name for component, _ in registry.components()]
-        raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
-    for number, (kind, component, plugin) in enumerate(found):
-        if number:
-            yield ""
-        shown = registry.spelled(kind, qualified(component, plugin))
-        target = registry.loaded(component, plugin)
-        yield f"{kind} {shown}: {component.summary}"
-        yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
-        if kind not in ("stack", "command"):
-            yield f"  version {target.version}"
-        for attribute in _SHOWN.get(kind, ()):
-            value = getattr(target, attribute)
-            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
-            yield f"  {attribute}: {shown or 'none'}"
-        for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
-            yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
-        if documentation := inspect.getdoc(target):
-            yield ""
-            yield from (f"  {line}".rstrip() for line in documentation.splitlines())
-        options = fields_of(target) if is_class(target) else {}
-        yield from ("", "  options:") if options else ()
-        for option, field in options.items():
-            default = default_data(field.default)
-            shown = "required" if default is attrs.NOTHING else f"default {json.dumps(default, default=str)}"
-            yield f"    {option}: {_type_name(type_schema(field.kind))} ({shown})"
-
-
-@plugins.command("list")
-@click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
-def plugins_list(*, kind: str | None) -> None:
-    """List every component with its plugin's distribution and version."""
-    for line in component_lines(_registry(), kind):
-        _print(line)
-
-
-@plugins.command("describe")
-@click.argument("name")
-def plugins_describe(name: str) -> None:
-    """Describe the component NAME: what it computes, its options and defaults."""
-    for line in describe_lines(_registry(), name):
-        _print(line)
-
-
-@plugins.command("check")
-@click.argument("package")
-@click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
-@click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
-@_code_option
-def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
-    """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
-
-    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check.
-    """
-    from pathlib import Path  # noqa: PLC0415
-
-    from gradestack.suites.code import with_files  # noqa: PLC0415
-    from gradestack.suites.recognition import recognise  # noqa: PLC0415
-    from gradestack.testing import checks  # noqa: PLC0415
-
-    files = [package] if package.endswith(".py") else []
-    registry = with_files(_registry(), files, allow_code=allow_code)
-    reads = {} if on is None else {recognise([Path(on)], registry, reader).reader: on}
-    broken = 0
-    for check in checks(package, reads=reads):
-        click.echo(terminal_line(f"{check} ... "), nl=False)  # first: it may end the process
-        try:
-            check()
-        except AssertionError as error:
-            broken += 1
-            _print(f"FAILED: {str(error).removeprefix(f'{check}: ')}")
-        else:
-            _print("ok")
-    sys.exit(PluginError.exit_code if broken else 0)
 
 
 @cli.group()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from time import perf_counter
 from typing import Any, Self
@@ -251,14 +250,13 @@ class ShardGrader:
 
     def _export(self, record: Sample | BadRecord, grades: Grades) -> None:
         for stage in self._plan.exporters:
+            exporter: Exporter = stage.component
             if stage.name in self.result.broken:
                 continue
-            exporter: Exporter = stage.component
-            named_step = step(f"exporter {stage.name} ({stage.distribution}): row") if stage.foreign else nullcontext()
             try:
                 graders = named_graders(exporter, self._plan.graders) if grades else {}
                 named = {name: grades[stage.key] for name, stage in graders.items()}
-                with named_step:
+                with step(f"exporter {stage.name} ({stage.distribution}): row"):
                     for artefact, text in exporter.row(record, named, self.shard):
                         self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
             except (Exception, SystemExit) as error:  # a native file is a convenience

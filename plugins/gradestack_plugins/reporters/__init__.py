@@ -59,6 +59,18 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="command",
+            name="new",
+            target="gradestack_plugins.reporters.commands:new",
+            summary="Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.",
+        ),
+        Component(
+            kind="command",
+            name="plugins",
+            target="gradestack_plugins.reporters.commands:plugins",
+            summary="List, describe and check installed components.",
+        ),
+        Component(
+            kind="command",
             name="compare",
             target="gradestack_plugins.pages.comparison:compare",
             summary="Compare two or more runs task by task: figures, what changed, a leaderboard.",

@@ -16,8 +16,9 @@ import yaml
 import gradestack
 from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.cli import commands
-from gradestack.cli.commands import component_lines, describe_lines, main
+from gradestack.cli.commands import main
 from gradestack.registry import Plugin
+from gradestack_plugins.reporters.commands import component_lines, describe_lines
 from tests.core.outcomes import clean, data
 
 DATA = data(__file__, "commands.yaml")

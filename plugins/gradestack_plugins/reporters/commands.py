@@ -1,0 +1,252 @@
+"""The commands ``plugins``, about what is installed, and ``new``, which begins a plugin."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any, get_args
+
+import click
+
+from gradestack import (
+    ConfigError,
+    Kind,
+    PluginError,
+    Registry,
+    __version__,
+    class_schema,
+    discover,
+    recognise,
+    suggest,
+    terminal_line,
+    with_files,
+)
+
+KINDS: tuple[str, ...] = get_args(Kind)
+PARTS = ("reader", "aggregator", "exporter", "stack")
+"""What a package may have beside its grader."""
+_PLACES = {
+    **dict.fromkeys(("init", "metric", *PARTS), "src/{}/{}.py"),
+    "py.typed": "src/{}/{}",
+    "pyproject.toml": "{1}",
+    "test_package": "tests/{1}.py",
+    "records.jsonl": "tests/{1}",
+    "ci.yaml": ".github/workflows/{1}",
+}
+_CONDITION = re.compile(r"  #(with|without) (\w+)$")
+
+
+def start(name: str, parts: Collection[str]) -> Iterator[Path]:
+    """Write a metric in one file (``FILE.py``), or a package with its test in a folder, and yield the files.
+
+    Lines of a template that end in ``#with PART``, or ``#without PART``, are those of packages that have it, or not.
+
+    Raises:
+        ConfigError: There is something of that name, the name is none of a distribution, or a part is unknown.
+    """
+    place, alone = Path(name), name.endswith(".py")
+    if unknown := sorted(set(parts) - (set() if alone else {*PARTS})):
+        there = "a file has none" if alone else f"there are: {', '.join(PARTS)}"
+        raise ConfigError(f"{name}: no part to begin with is called {unknown[0]!r}; {there}")
+    if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", stem := place.name.removesuffix(".py")):
+        raise ConfigError(f"{name}: name it in lower case letters, digits and single hyphens, such as gradestack-acme")
+    if place.exists():
+        raise ConfigError(f"{name}: is there already; choose another name")
+    module = stem.replace("-", "_")
+    key = module.removeprefix("gradestack_")
+    names = {"distribution": stem, "module": module, "key": key, "release": __version__}
+    for template, form in _PLACES.items():
+        if (template in PARTS and template not in parts) or (alone and template != "metric"):
+            continue
+        file = place if alone else place / form.format(module, template.replace("init", "__init__"))
+        source = files("gradestack_templates") / "new" / f"{template}{'.py' * ('.' not in template)}.txt"
+        text = Template(source.read_text(encoding="utf-8")).substitute(names, Class=key.title().replace("_", ""))
+        found = [(line, _CONDITION.search(line)) for line in text.splitlines()]
+        kept = [_CONDITION.sub("", line) for line, if_ in found if not if_ or (if_[1] == "with") == (if_[2] in parts)]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        yield file
+
+
+@click.command()
+@click.argument("name")
+@click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
+def new(name: str, *, parts: str | None) -> None:
+    """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
+    for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split())):
+        click.echo(terminal_line(f"{file}"))
+
+
+@click.group()
+def plugins() -> None:
+    """List, describe and check installed components."""
+
+
+_SHOWN = {
+    "reader": ("provides", "stack", "duplicates"),
+    "grader": ("needs", "requires", "aggregators"),
+    "aggregator": ("needs", "keeps"),
+    "exporter": ("reader", "graders"),
+}
+_ENTRIES = {
+    "reader": "reader: {}",
+    "grader": "graders: {{KEY: {}}}",
+    "aggregator": "metrics: {{KEY: {}}}",
+    "exporter": "exporters: [{}]",
+    "extractor": "graders: {{KEY: {{kind: exact_match, extractor: {name}, extractor_config: {options}}}}}",
+    "reporter": "reports: [{}]",
+    "engine": "engine: {}",
+    "stack": "stack: {}",
+}
+"""How a suite names a component of a kind."""
+
+
+def component_data(registry: Registry, kind: str | None = None) -> dict[str, list[Any]]:
+    """Return every component, broken plugins and names that several distributions offer, as JSON data."""
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
+    found = [
+        {"kind": each.kind, "name": each.name, "summary": each.summary, "target": each.target, **_whose(plugin)}
+        for each, plugin in registry.components()
+        if kind in (None, each.kind)
+    ]
+    broken = [{**_whose(plugin), "error": plugin.error} for plugin in registry.broken]
+    return {"components": found, "broken": broken, "conflicts": registry.conflicts}
+
+
+def _whose(plugin: Any) -> dict[str, str]:
+    return {"plugin": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
+
+
+def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
+    """Yield the same as lines."""
+    found = component_data(registry, kind)
+    for each in found["components"]:
+        yield "{kind:<11} {name:<26} {summary}  [{distribution} {version}]".format(**each)
+    for each in found["broken"]:
+        yield "broken      {plugin:<26} {error}  [{distribution} {version}]".format(**each)
+    for conflict in found["conflicts"]:
+        yield f"conflict    {conflict}"
+
+
+def _type_name(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " | ".join(map(_type_name, schema["anyOf"]))
+    return " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
+
+
+def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
+    """Yield the options of a class, those of classes in them below."""
+    for option, each in schema["properties"].items():
+        required = option in schema.get("required", ())
+        shown = "required" if required else f"default {json.dumps(each.get('default'))}"
+        yield f"{indent}{option}: {_type_name(each)} ({shown})"
+        inner = (each, each.get("items"), each.get("additionalProperties"), *each.get("anyOf", ()))
+        for nested in inner:
+            if isinstance(nested, Mapping) and "properties" in nested:
+                yield from _option_lines(nested, f"{indent}  ")
+
+
+def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
+    """Return how a suite names a component, with its options and their defaults; what is required as ``...``."""
+    required = schema.get("required", ())
+    options = [
+        f"{key}: {'...' if key in required else json.dumps(each.get('default'))}"
+        for key, each in schema["properties"].items()
+    ]
+    named = [f"kind: {name}", *["of: GRADER"] * (kind == "aggregator"), *options]
+    short = name if len(named) == 1 else f"{{{', '.join(named)}}}"
+    return _ENTRIES[kind].format(short, name=name, options=f"{{{', '.join(options)}}}")
+
+
+def describe_lines(registry: Registry, name: str) -> Iterator[str]:
+    """Yield the description of every component of a name."""
+    kinds: tuple[Any, ...] = KINDS
+    found = [(kind, *pair) for kind in kinds for pair in registry.owners(kind, name)]
+    if not found:
+        known = [component.name for component, _ in registry.components()]
+        raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
+    for number, (kind, component, plugin) in enumerate(found):
+        if number:
+            yield ""
+        called = registry.spelled(kind, f"{plugin.distribution}:{component.name}")
+        target = registry.loaded(component, plugin)
+        yield f"{kind} {called}: {component.summary}"
+        yield f"  from {plugin.release}, plugin {plugin.name}, {component.target}"
+        if kind not in ("stack", "command"):
+            yield f"  version {target.version}"
+        for attribute in _SHOWN.get(kind, ()):
+            value = getattr(target, attribute)
+            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
+            yield f"  {attribute}: {shown or 'none'}"
+        for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
+            yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
+        if documentation := inspect.getdoc(target):
+            yield ""
+            yield from (f"  {line}".rstrip() for line in documentation.splitlines())
+        schema = class_schema(target) if isinstance(target, type) else {"properties": {}}
+        if schema["properties"]:
+            yield from ("", "  options:", *_option_lines(schema, "    "))
+        if kind in _ENTRIES:
+            yield from ("", "  in a suite:", f"    {_entry(kind, called, schema)}")
+
+
+def _registry() -> Registry:
+    """Return what the command line has found, else what is installed."""
+    found: Registry | None = click.get_current_context().meta.get("gradestack.registry False")
+    return found or discover()
+
+
+@plugins.command("list")
+@click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
+def plugins_list(*, kind: str | None, as_json: bool) -> None:
+    """List every component with its plugin's distribution and version."""
+    if as_json:
+        click.echo(json.dumps(component_data(_registry(), kind), indent=2))
+        return
+    for line in component_lines(_registry(), kind):
+        click.echo(terminal_line(line))
+
+
+@plugins.command("describe")
+@click.argument("name")
+def plugins_describe(name: str) -> None:
+    """Describe the component NAME: what it computes, its options and defaults, its entry in a suite."""
+    for line in describe_lines(_registry(), name):
+        click.echo(terminal_line(line))
+
+
+@plugins.command("check")
+@click.argument("package")
+@click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
+@click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")
+@click.option("--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it.")
+def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
+    """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
+
+    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check.
+    """
+    from gradestack.testing import checks  # noqa: PLC0415 - not needed to list
+
+    files = [package] if package.endswith(".py") else []
+    registry = with_files(_registry(), files, allow_code=allow_code)
+    reads = {} if on is None else {recognise([Path(on)], registry, reader).reader: on}
+    broken = 0
+    for check in checks(package, reads=reads):
+        click.echo(terminal_line(f"{check} ... "), nl=False)  # first: it may end the process
+        try:
+            check()
+        except AssertionError as error:
+            broken += 1
+            said = " ".join(str(error).removeprefix(f"{check}: ").split())
+            click.echo(terminal_line(f"FAILED: {said}"))
+        else:
+            click.echo("ok")
+    sys.exit(PluginError.exit_code if broken else 0)

@@ -200,13 +200,7 @@ class _Ended(BaseException):
 class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
     """Name what a component does inside, on standard error: after 10 seconds, and where Ctrl-C finds it.
 
-    What takes longer than ``limits.seconds_per_step`` is ended.
-
-    Args:
-        name: The component and its method: ``reader acme (acme 1.0): read``.
-
-    Raises:
-        StepTimedOutError: It took longer.
+    What takes longer than ``limits.seconds_per_step`` is ended. A name is as ``reader acme (acme 1.0): read``.
     """
 
     def __init__(self, name: str) -> None:

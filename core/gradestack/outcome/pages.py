@@ -9,6 +9,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +80,8 @@ def _written(reporter: Reporter, report: Report, out: Path, *, apart: bool = Fal
 
 def _in_a_child(write: Callable[[], tuple[list[Path], list[str]]]) -> tuple[list[Path], list[str]]:
     """Return what a function returns in a process that it may end."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()
-    with tempfile.TemporaryFile() as answer, warnings.catch_warnings():
+    sys.stdout.flush()
+    with tempfile.TemporaryFile(buffering=0) as answer, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads of ours only look on
         if not (child := os.fork()):
             try:
@@ -92,12 +92,10 @@ def _in_a_child(write: Callable[[], tuple[list[Path], list[str]]]) -> tuple[list
                     if isinstance(error, ConfigError | OSError | KeyboardInterrupt)
                     else PluginError(error_text(error))
                 )
-            try:
+            with suppress(BaseException):
                 answer.write(pickle.dumps(found))
-                answer.flush()
                 sys.stdout.flush()
-            finally:
-                os._exit(0)
+            os._exit(0)
         try:
             status = os.waitpid(child, 0)[1]
         except BaseException:

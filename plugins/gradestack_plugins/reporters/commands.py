@@ -95,14 +95,12 @@ _SHOWN = {
     "exporter": ("reader", "graders"),
 }
 _ENTRIES = {
-    "reader": "reader: {}",
     "grader": "graders: {{KEY: {}}}",
     "aggregator": "metrics: {{KEY: {}}}",
     "exporter": "exporters: [{}]",
-    "extractor": "graders: {{KEY: {{kind: exact_match, extractor: {name}, extractor_config: {options}}}}}",
     "reporter": "reports: [{}]",
-    "engine": "engine: {}",
-    "stack": "stack: {}",
+    "extractor": "graders: {{KEY: {{kind: exact_match, extractor: {}}}}}",
+    **{kind: f"{kind}: {{}}" for kind in ("reader", "engine", "stack")},
 }
 """How a suite names a component of a kind."""
 
@@ -144,25 +142,21 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
     """Yield the options of a class, those of classes in them below."""
     for option, each in schema["properties"].items():
-        required = option in schema.get("required", ())
-        shown = "required" if required else f"default {json.dumps(each.get('default'))}"
-        yield f"{indent}{option}: {_type_name(each)} ({shown})"
-        inner = (each, each.get("items"), each.get("additionalProperties"), *each.get("anyOf", ()))
-        for nested in inner:
+        default = f"default {json.dumps(each.get('default'))}"
+        yield f"{indent}{option}: {_type_name(each)} ({'required' if option in schema.get('required', ()) else default})"
+        for nested in (each, each.get("items"), each.get("additionalProperties"), *each.get("anyOf", ())):
             if isinstance(nested, Mapping) and "properties" in nested:
                 yield from _option_lines(nested, f"{indent}  ")
 
 
 def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
     """Return how a suite names a component, with its options and their defaults; what is required as ``...``."""
-    required = schema.get("required", ())
-    options = [
-        f"{key}: {'...' if key in required else json.dumps(each.get('default'))}"
-        for key, each in schema["properties"].items()
-    ]
-    named = [f"kind: {name}", *["of: GRADER"] * (kind == "aggregator"), *options]
-    short = name if len(named) == 1 else f"{{{', '.join(named)}}}"
-    return _ENTRIES[kind].format(short, name=name, options=f"{{{', '.join(options)}}}")
+    options = {key: json.dumps(each.get("default")) for key, each in schema["properties"].items()}
+    options = (
+        ({"of": "GRADER"} if kind == "aggregator" else {}) | options | dict.fromkeys(schema.get("required", ()), "...")
+    )
+    found = ", ".join(f"{key}: {value}" for key, value in {"kind": name, **options}.items())
+    return _ENTRIES[kind].format(f"{{{found}}}" if options and kind != "extractor" else name)
 
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
@@ -208,10 +202,8 @@ def _registry() -> Registry:
 @click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
     """List every component with its plugin's distribution and version."""
-    if as_json:
-        click.echo(json.dumps(component_data(_registry(), kind), indent=2))
-        return
-    for line in component_lines(_registry(), kind):
+    lines = [json.dumps(component_data(_registry(), kind))] if as_json else component_lines(_registry(), kind)
+    for line in lines:
         click.echo(terminal_line(line))
 
 

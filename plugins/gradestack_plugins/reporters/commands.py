@@ -142,8 +142,9 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
     """Yield the options of a class, those of classes in them below."""
     for option, each in schema["properties"].items():
-        default = f"default {json.dumps(each.get('default'))}"
-        yield f"{indent}{option}: {_type_name(each)} ({'required' if option in schema.get('required', ()) else default})"
+        required = option in schema.get("required", ())
+        default = "required" if required else f"default {json.dumps(each.get('default'))}"
+        yield f"{indent}{option}: {_type_name(each)} ({default})"
         for nested in (each, each.get("items"), each.get("additionalProperties"), *each.get("anyOf", ())):
             if isinstance(nested, Mapping) and "properties" in nested:
                 yield from _option_lines(nested, f"{indent}  ")

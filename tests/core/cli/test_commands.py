@@ -326,8 +326,17 @@ def test_a_component_is_described(registry, toys):
         "    place: string | null (default null)",
         "    anything: any (default null)",
         '    profile: documented | upstream (default "documented")',
+        "  in a suite:",
     ]:
         assert line in lines
+    entry = yaml.safe_load(lines[-1])
+    assert entry["graders"]["KEY"].items() >= {"kind": "toy", "factor": 1.0, "mode": "plain"}.items()
+
+
+def test_components_as_json(command):
+    """Read by programs, which ask what is installed."""
+    done = command("plugins", "list", "--kind", "stack", "--json")
+    assert {each["kind"] for each in json.loads(done.out)["components"]} == {"stack"}
 
 
 def test_all_components_of_a_name_are_described(registry):

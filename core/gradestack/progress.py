@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from gradestack.api import Shard
+from gradestack.errors import GradestackError
 from gradestack.model import Outcome
+from gradestack.registry import discover
 
 if TYPE_CHECKING:
     from gradestack.grading.merging import Merged
@@ -35,11 +39,21 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 ProgressCallback = Callable[[Progress], None]
 
 
+def _in_notebook() -> ProgressCallback | None:
+    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings; None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    with suppress(GradestackError, AttributeError):
+        return discover().load("reporter", "html")().progress()  # type: ignore[no-any-return]
+    return None
+
+
 class ProgressCount:
     """Keeps count, and calls back with the whole."""
 
     def __init__(self, callback: ProgressCallback | None, main: str) -> None:
-        self._callback, self._main = callback, main
+        self._callback, self._main = callback or _in_notebook(), main
         self._under_way = 0
         self._done, self._all = 0, 1
         self.state = Progress()

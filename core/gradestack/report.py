@@ -8,7 +8,7 @@ import io
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar, Self
@@ -18,13 +18,24 @@ import msgspec
 from msgspec import defstruct
 
 from gradestack.api import Contract, Direction
-from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
+from gradestack.errors import (
+    EXIT_GATE_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    ConfigError,
+    DataError,
+    GradestackError,
+    PluginError,
+    suggest,
+)
 from gradestack.estimates.grades import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
-from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
+from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_long
 from gradestack.model import JSON
+from gradestack.output.words import counted
+from gradestack.registry import discover
 from gradestack.rows.read import GradedRow, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import (
@@ -42,8 +53,6 @@ from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
 
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
-_LARGEST_HELD = 64 << 20
-"""Bytes of rows of a subset that are kept in memory."""
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -88,7 +97,7 @@ def _unreadable(path: Path, error: Exception) -> str:
     return f"{path}: cannot be read: {reason or error}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Report:
     """A finished run: figures, and sample rows one at a time.
 
@@ -117,6 +126,23 @@ class Report:
     """What reporters have to say of its pages; they become warnings of the run."""
     temporary: Path | None = attrs.field(default=None, repr=False)
     """A directory to be removed with the report."""
+
+    def __repr__(self) -> str:
+        gates = self.summary.get("gates_passed")
+        said = "" if gates is None else f", gates {'passed' if gates else 'failed'}"
+        total = counted(as_map(self.summary.get("metrics")).get("total", 0), "sample")
+        return f"Report({self.summary.get('suite')!r}, {total}{said}, {self.path or 'in memory'})"
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows, which the reporter ``html`` makes."""
+        with suppress(GradestackError, AttributeError):
+            return str((self.registry or discover()).load("reporter", "html")().cell(self))
+        return None
+
+    @property
+    def samples(self) -> Table:
+        """The table ``samples``; ``.failed()`` are those that did not pass."""
+        return self.table("samples")
 
     @property
     def name(self) -> str:
@@ -211,7 +237,7 @@ class Report:
         return self.table("figures")
 
     def grades(self, key: str) -> Grades:
-        """Return one grader's grades of all samples, in input order: ``.columns()``, ``.to_pandas()``, ``.to_arrow()``.
+        """Return one grader's grades of all samples, in input order; ``.columns()`` are lists.
 
         Args:
             key: The grader's key.
@@ -248,13 +274,7 @@ class Report:
                 raise DataError(f"{self.rows_name}:{number}: {error}") from error
 
     def tables(self) -> Iterator[tuple[str, Table]]:
-        """Yield all tables in one pass over the rows, each with its name; those of rows come in blocks.
-
-        Of a run that kept no rows only those of figures.
-
-        Raises:
-            DataError: The file of rows cannot be read.
-        """
+        """Yield all tables in one pass over the rows, each with its name; those of rows come in blocks."""
         yield from figure_tables(self.summary, self.header)
         if self.has_rows:
             yield from blocks_of(OF_ROWS, self._read_rows())
@@ -309,15 +329,10 @@ class Report:
         return nullcontext(self.held or io.BytesIO())
 
     def only(self, subset: Subset) -> Report:
-        """Return the report with the rows of a subset alone; its summary stays that of the whole run.
-
-        Raises:
-            ConfigError: No sample is in the subset.
-            DataError: No rows were kept, or the file cannot be read.
-        """
+        """Return the report with the rows of a subset alone; its summary stays that of the whole run."""
         if not subset:
             return self
-        held: IO[bytes] = tempfile.SpooledTemporaryFile(_LARGEST_HELD)  # noqa: SIM115
+        held: IO[bytes] = tempfile.SpooledTemporaryFile(64 << 20)  # noqa: SIM115
         ids, facets, taken, met = dict[str, None](), set[str](), 0, 0
         for number, _, line in self.lines():
             fields = fields_of_row(row_of(number, line, self.row))

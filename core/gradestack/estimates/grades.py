@@ -9,7 +9,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from gradestack.errors import library
 from gradestack.estimates.sums import MOST_PACKED, Packing, Sparse, TaskNumbers, TaskSums
 from gradestack.model import Grade, Key
 from gradestack.table import Numbers, Table
@@ -121,24 +120,6 @@ class Grades:
             names = sorted({name for grade, _ in self.counted for name in getattr(grade, of)})
             found |= {f"{of}.{name}": [getattr(grade, of).get(name) for _, grade in pairs] for name in names}
         return found
-
-    def to_pandas(self) -> Any:
-        """Return ``columns`` as a pandas DataFrame.
-
-        Raises:
-            ConfigError: pandas is not installed.
-        """
-        return library("pandas").DataFrame(self.columns())
-
-    def to_arrow(self) -> Any:
-        """Return ``columns`` as a pyarrow Table.
-
-        Raises:
-            ConfigError: pyarrow is not installed.
-        """
-        columns = self.columns()
-        columns["run"] = [None if run is None else str(run) for run in columns["run"]]
-        return library("pyarrow", extra="tables").table(columns)
 
     @cached_property
     def _packing(self) -> tuple[Packing, list[int]]:

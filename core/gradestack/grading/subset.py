@@ -42,11 +42,8 @@ class Fields(NamedTuple):
     @classmethod
     def of(cls, sample: Sample) -> Fields:
         """Return those of a sample."""
-        file = sample.source.file if sample.source else None
-        status, ended = str(sample.status), sample.ended
-        return cls(
-            sample.id, sample.model, sample.run, sample.cluster, status, ended, sample.input, file, sample.facets
-        )
+        recorded = (sample.id, sample.model, sample.run, sample.cluster, str(sample.status), sample.ended, sample.input)
+        return cls(*recorded, sample.source.file if sample.source else None, sample.facets)
 
 
 Value = Callable[[Fields], Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, compress, islice
 from math import isfinite
 from operator import itemgetter
 from typing import Any, Literal, Self
@@ -47,7 +47,6 @@ COLUMNS: Mapping[TableName, Types] = {
 OF_FIGURES: tuple[TableName, ...] = ("headline", "figures", "gates")
 OF_ROWS: tuple[TableName, ...] = ("samples", "grades", "items", "reasons", "calls")
 _COUNTS, _AMOUNTS = tuple(COLUMNS["samples"])[12:18], tuple(COLUMNS["samples"])[18:21]
-_LARGEST = 1 << 63
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -83,12 +82,21 @@ class Table:
         for values in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, values, strict=True))
 
+    def failed(self) -> Table:
+        """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or are missing."""
+        lost = [
+            no is False or state in ("failed", "missing")
+            for no, state in zip(self["passed"], self["state"], strict=True)
+        ]
+        return Table({name: list(compress(values, lost)) for name, values in self.columns.items()}, self.types)
+
     def to_pandas(self) -> Any:
         """Return it as a pandas DataFrame; where there is no value it has NaN, NA or None."""
         frame = library("pandas").DataFrame(dict(self.columns))
         kinds = {"int": "Int64", "float": "float64", "bool": "boolean"}
         known = {name: kinds[kind] for name, kind in self.types.items() if kind in kinds}
-        return frame.astype({name: kind for name, kind in known.items() if self._fits(name)})
+        text = {name for name in known if str in map(type, self.columns[name])}  # a gate's conditions, as JSON
+        return frame.astype({name: kind for name, kind in known.items() if name not in text})
 
     def to_polars(self) -> Any:
         """Return it as a polars DataFrame; mappings are lists of key and value."""
@@ -106,20 +114,17 @@ class Table:
             values = self.columns[field.name]
             if kind in ("floats", "texts"):
                 names, parts = list(chain.from_iterable(values)), chain.from_iterable(each.values() for each in values)
-                inner = list(parts) if kind == "floats" else [_json(each) for each in parts]
+                inner = (
+                    list(parts)
+                    if kind == "floats"
+                    else [each if isinstance(each, str) else compact(each) for each in parts]
+                )
                 ends = list(accumulate(map(len, values), initial=0))
                 keys, held = _array(names, "text", arrow, types), _array(inner, kind[:-1], arrow, types)
                 arrays.append(arrow.MapArray.from_arrays(ends, keys, held))
             else:
                 arrays.append(_array(values, kind, arrow, types))
         return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
-
-    def _fits(self, name: str) -> bool:
-        return all(each is None or type(each) in (int, float, bool) for each in self.columns[name])
-
-
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) else compact(value)
 
 
 def _array(values: list[Any], kind: str, arrow: Any, types: Mapping[str, Any]) -> Any:
@@ -134,7 +139,7 @@ def _fitting(value: Any, kind: str) -> Any:
     if kind == "text":
         return value.encode(errors="replace").decode() if isinstance(value, str) else None
     if kind == "int":
-        return value if type(value) is int and -_LARGEST <= value < _LARGEST else None
+        return value if type(value) is int and -(2**63) <= value < 2**63 else None
     return as_number(value) if kind == "float" else None
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from gradestack.api import Grader, Inputs
 from gradestack.grading.plan import Stage
-from gradestack.grading.subset import Subset, expression, tasks_of
+from gradestack.grading.subset import Subset
 from gradestack.interpreter import Limits, limited
 from gradestack.model import Sample
 from gradestack.registry import Registry
@@ -247,7 +247,10 @@ def parts_of(
     limit = verdicts.limit()
     success, headline = verdicts.headline(gates, reader)
     _check_numbers(resolver, spec)
-    subset = _subset(resolver, spec)
+    subset = Subset()
+    with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
+        tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
+        subset = Subset.read(spec.filter, tasks, None)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     there = {stage.name for stage in reports if stage is not None}
@@ -273,16 +276,6 @@ def parts_of(
         "reports": tuple(stage for stage in reports if stage is not None),
         "engine": engine_stage(resolver, spec.engine, options.workers),
     }
-
-
-def _subset(resolver: Resolver, spec: SuiteSpec) -> Subset:
-    tasks = None
-    with resolver.refusals(("filter",)):
-        if spec.filter is not None:
-            expression(spec.filter)
-    with resolver.refusals(("tasks",)):
-        tasks = None if spec.tasks is None else tasks_of(path_of(spec.tasks, resolver.base))
-    return Subset(filter=spec.filter or "", tasks=tasks)
 
 
 _GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}  # by kind of expectation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
-from gradestack import Comparison, Registry, Report, Reporter
+from gradestack import Comparison, Progress, Registry, Report, Reporter
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import compared_models, ends, shown_of, signed
 from gradestack_plugins.pages.environment import (
@@ -32,6 +32,7 @@ from gradestack_plugins.pages.figures import lines_of
 from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
 from gradestack_plugins.pages.joined import joined
 from gradestack_plugins.pages.losses import Losses, facets_of, took_of
+from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.overview import Page, page_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
@@ -105,6 +106,14 @@ class HtmlReporter(Reporter):
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
+
+    def cell(self, report: Report) -> str:
+        """Return what a notebook shows of a report."""
+        return cell(report)
+
+    def progress(self) -> Callable[[Progress], None]:
+        """Return what shows progress in a notebook."""
+        return progress()
 
     @override
     def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:

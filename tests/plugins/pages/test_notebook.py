@@ -1,0 +1,52 @@
+"""What notebooks show: a report in one line and as a cell, progress, the executed notebook of the documentation."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import Progress
+from gradestack_plugins.pages.notebook import progress
+
+NOTEBOOK = Path("docs/notebook.ipynb")
+
+
+def test_a_report_is_one_line_and_a_cell(tmp_path, monkeypatch):
+    """Names that came from data are escaped; the link leads from here to the page."""
+    monkeypatch.chdir(tmp_path)
+    samples = [{"id": f"{at}", "predicted": "x" if at else "y", "expected": "y"} for at in range(9)]
+    report = gradestack.grade(samples, name="<b>it</b>", output=tmp_path / "out", reports=["html"])
+    assert repr(report) == f"Report('<b>it</b>', 9 samples, {tmp_path / 'out'})"
+    cell = report._repr_html_()
+    assert "<b>it</b>" not in cell.replace("<b>&lt;b&gt;it&lt;/b&gt;</b>", "")
+    assert "Exact match: 1 of 9 samples" in cell
+    assert "<td>different_text</td><td>8</td>" in cell
+    assert 'href="out/report.html"' in cell
+    assert report.samples.failed()["id"] == [f"{at}" for at in range(1, 9)]
+
+
+def test_progress_is_a_line_that_changes(monkeypatch):
+    shown = []
+    line = type("Line", (), {"update": lambda _, data, raw: shown.append(data["text/plain"])})()
+    display = type("Display", (), {"display": staticmethod(lambda *_, **__: line)})
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    show = progress()
+    for share in (0.25, 0.5, 1.0):
+        show(Progress(samples=int(1000 * share), share=share))
+    assert shown == ["250 samples, 25% of the input", "1,000 samples"]
+
+
+def test_the_notebook_shows_what_running_it_shows(tmp_path):
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    notebook = nbformat.read(NOTEBOOK, 4)
+    (tmp_path / "results.json").write_bytes(Path("examples/airline/results.json").read_bytes())
+    nbclient.NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}, kernel_name="python3").execute()
+    written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    for was, now in zip(written["cells"], json.loads(nbformat.writes(notebook))["cells"], strict=True):
+        assert [each.get("data") for each in now.get("outputs", ())] == [
+            each.get("data") for each in was.get("outputs", ())
+        ]

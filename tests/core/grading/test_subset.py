@@ -70,15 +70,7 @@ def test_tasks_of_a_dataset_that_are_left_out_are_not_missing(run_lines, record,
     assert [(row["sample"]["id"], row["state"]) for row in report.rows()] == [("b", "graded"), ("d", "missing")]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "the list of tasks cannot be read: No such file"),
-        ("", "expected ids"),
-        ("[1, {}]", "expected ids"),
-        ("[", "no JSON"),
-    ],
-)
+@pytest.mark.parametrize(("text", "said"), DATA["lists"])
 def test_a_list_of_tasks_that_is_none(tmp_path, text, said):
     if text is not None:
         (tmp_path / "ids").write_text(text)

@@ -18,6 +18,7 @@ SAMPLES = [
     for at in range(12)
     for run in range(2)
 ]
+DATA = data(__file__, "combined.yaml")
 PARTS = {"calls": "tool_calls", "success": "exact_match"}
 
 
@@ -25,7 +26,7 @@ def _grade(score=None, outcome="graded"):
     return Grade(score=score, outcome=Outcome(outcome))
 
 
-@pytest.mark.parametrize(("calls", "success", "options", "expected"), data(__file__, "combined.yaml"))
+@pytest.mark.parametrize(("calls", "success", "options", "expected"), DATA["grades"])
 def test_a_combination(calls, success, options, expected):
     """What has no grade is no zero: it leaves the combination without one, or is left out of it."""
     combined = Combined(of={"calls": 2, "success": 1}, **options)
@@ -48,17 +49,7 @@ def test_a_suite_combines_its_graders():
     assert gradestack.compare(report, report).data["metrics"]["both"]["difference"] == 0
 
 
-@pytest.mark.parametrize(
-    ("of", "said"),
-    [
-        ({"cals": 1}, r"graders.both.of: no grader has the key 'cals' \(did you mean 'calls'\?\)"),
-        ({"both": 1}, "'both' combines others itself"),
-        ({}, "names no grader"),
-        ({"calls": 0}, "the weight of 'calls' is not above 0"),
-        ({"tokens": 1}, "'tokens' is no score of which more is better"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("of", "said"), DATA["refused"], ids=str)
 def test_what_cannot_be_combined(of, said):
     graders = {"both": {"kind": "combined", "of": of}, **PARTS, "tokens": "usage"}
     with pytest.raises(ConfigError, match=said):

@@ -12,7 +12,7 @@ import click
 from gradestack._version import __version__
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.interpreter import ALLOCATIONS
-from gradestack.output.terminal import terminal_line, traceback_text
+from gradestack.output.terminal import coloured, terminal_line, traceback_text
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -22,56 +22,70 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 """Read by ``main`` from the arguments, so that it works in any place."""
 
-_remote_option = click.option(
-    "--allow-remote", is_flag=True, help="Open URLs that the suite names. Only if you trust it."
-)
+_remote_option = click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
 _set_option = click.option(
     "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
 )
-_code_option = click.option(
-    "--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it."
+_code_option = click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
+_RUN_OPTIONS = (
+    click.option(
+        "--profile",
+        type=click.Choice(["documented", "upstream"]),
+        help="Rules as documented [default], or as the original program computes them.",
+    ),
+    click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
+    click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
+    click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
+    _set_option,
+    _code_option,
+    click.option("--rows", type=click.Choice(["full", "slim", "none"]), help="Rows of results.jsonl [default: full]."),
+    click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
+    click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write native result files."),
+    click.option("--tables", type=click.Choice(["parquet", "csv", "json"]), help="Also write samples, grades, ..."),
+    click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
+    click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
+    click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+    click.option("--allow-all-failed", is_flag=True, help="Exit code by the gates even if nothing was graded."),
+    click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
+    click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
+    debug_option,
 )
 
 
 def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(
-        [
-            click.option(
-                "--profile",
-                type=click.Choice(["documented", "upstream"]),
-                help="Rules as documented [default], or as the original program computes them.",
-            ),
-            click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
-            click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
-            click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
-            click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
-            _set_option,
-            _code_option,
-            click.option(
-                "--rows", type=click.Choice(["full", "slim", "none"]), help="Detail of results.jsonl [default: full]."
-            ),
-            click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
-            click.option(
-                "--export", "exporters", multiple=True, metavar="NAME", help="Also write native result files."
-            ),
-            click.option(
-                "--tables",
-                type=click.Choice(["parquet", "csv", "json"]),
-                help="Also write tables/: samples, grades, ...",
-            ),
-            click.option("--engine", metavar="NAME", help="How work is distributed [default: auto]."),
-            click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
-            click.option("--resume", is_flag=True, help="Continue the unfinished run in this directory."),
-            click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
-            click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
-            click.option("--allow-all-failed", is_flag=True, help="Exit code by the gates even if nothing was graded."),
-            click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
-            click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
-            debug_option,
-        ]
-    ):
+    for option in reversed(_RUN_OPTIONS):
         command = option(command)
     return command
+
+
+_GROUPS = {
+    "What is read": "--reader --map --records --id --no-merge --dataset --cached --num-runs --filter --tasks --limit",
+    "What is computed": "--grader --stack --rubric --judgements --labels --profile --set",
+    "What is written": "--output --rows --no-rows --tables --export --quiet",
+    "How it runs": "--engine --workers --resume --strict --allow-all-failed --allow-code --allow-remote --no-plugins",
+    "Grade": "grade run validate judge judgements",
+    "Look at results": "show view report query compare index",
+    "Extend": "new convert plugins stacks schema",
+}
+
+
+class _Grouped(click.Command):
+    """A command whose help has options by what they are about."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        _write({each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter)
+
+
+def _write(rows: dict[str, tuple[str, str]], formatter: click.HelpFormatter) -> None:
+    for title, names in {**_GROUPS, "Other": " ".join(sorted({*rows} - {*" ".join(_GROUPS.values()).split()}))}.items():
+        if found := [rows[name] for name in names.split() if name in rows]:
+            with formatter.section(title):
+                formatter.write_dl(found)
 
 
 class _Commands(click.Group):
@@ -91,10 +105,8 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does."""
-        own, offered = dict(self.commands), _offered(ctx)
-        texts = {**offered, **{name: command.get_short_help_str(90) for name, command in own.items()}}
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(texts.items()))
+        own = {name: command.get_short_help_str(90) for name, command in self.commands.items()}
+        _write({name: (name, text) for name, text in {**_offered(ctx), **own}.items()}, formatter)
 
 
 def _offered(context: click.Context) -> dict[str, str]:
@@ -102,7 +114,7 @@ def _offered(context: click.Context) -> dict[str, str]:
     return {each.name: each.summary for each, _ in _registry(context).components() if each.kind == "command"}
 
 
-@click.group(context_settings=CONTEXT, cls=_Commands)
+@click.group(context_settings=CONTEXT, cls=_Commands, epilog="Example: gradestack grade log.jsonl -o out")
 @click.version_option(__version__, prog_name="gradestack")
 @debug_option
 def cli() -> None:
@@ -155,7 +167,7 @@ def _registry(context: click.Context | None = None, *, no_plugins: bool = False)
 
 
 def _say(line: str) -> None:
-    click.echo(terminal_line(line), err=True)
+    click.echo(coloured(terminal_line(line), sys.stderr), err=True)
 
 
 def _print(line: str) -> None:
@@ -198,7 +210,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         _finish(report, quiet=quiet)
 
 
-@cli.command()
+@cli.command(cls=_Grouped, epilog="Example: gradestack run suite.yaml -o out")
 @click.argument("suite")
 @click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
 @_remote_option
@@ -210,16 +222,12 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     _execute(lambda options: read_suite(suite, options, cached), shared)
 
 
-@cli.command()
+@cli.command(cls=_Grouped, epilog="Example: gradestack grade log.jsonl --dataset expected.jsonl -o out")
 @click.argument("files", nargs=-1, required=True)
-@click.option(
-    "--grader", "graders", multiple=True, metavar="NAME", help="Grader, or FILE.py:NAME; in place of a stack."
-)
+@click.option("--grader", "graders", multiple=True, metavar="NAME", help="Grader or FILE.py:NAME; replaces the stack.")
 @click.option("--stack", metavar="NAME", help="Metric stack [default: the format's, or by the data's expectations].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
-@click.option(
-    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field, or its path: id=$.log.id."
-)
+@click.option("--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column or path of a field: id=$.log.id.")
 @click.option("--records", metavar="PATH", help="Path to the list of records in one JSON document: $.data.runs.")
 @click.option("--id", "ids", metavar="PLACE", help="Field or path of the task id; input groups by question.")
 @click.option("--no-merge", is_flag=True, help="Grade model calls logged one by one each by itself.")
@@ -240,7 +248,7 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
     _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
 
 
-@cli.command()
+@cli.command(epilog="Example: gradestack validate suite.yaml")
 @click.argument("suite")
 @_set_option
 @_code_option
@@ -268,7 +276,7 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_
         _print(f"  warning: {warning}")
 
 
-@cli.command()
+@cli.command(epilog="Example: gradestack report out --format csv")
 @click.argument("run_dir")
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
@@ -302,12 +310,11 @@ def stacks() -> None:
 @stacks.command("list")
 def stacks_list() -> None:
     """List the named stacks."""
-    found = [pair for pair in _registry().components() if pair[0].kind == "stack"]
-    for component, plugin in found:
+    for component, plugin in (pair for pair in _registry().components() if pair[0].kind == "stack"):
         _print(f"{component.name:<24} {component.summary}  [{plugin.release}]")
 
 
-@stacks.command("show")
+@stacks.command("show", epilog="Example: gradestack stacks show tau-bench")
 @click.argument("name")
 def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
@@ -318,7 +325,7 @@ def stacks_show(name: str) -> None:
     click.echo(yaml.safe_dump(dict(stack_for(_registry(), name)), sort_keys=False), nl=False)
 
 
-@cli.command()
+@cli.command(epilog="Example: gradestack schema suite > suite.schema.json")
 @click.argument("what", type=click.Choice(["suite", "sample"]))
 def schema(what: str) -> None:
     """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
 from gradestack.gates.lines import gate_lines
-from gradestack.output.terminal import terminal_line
+from gradestack.output.terminal import coloured, terminal_line
 from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
 
@@ -30,7 +30,7 @@ def verdict(passed: bool) -> str:
 def say(text: str) -> None:
     """Print lines to standard output; when nobody reads them any more, go on, so that the run is not lost."""
     try:
-        print("\n".join(map(terminal_line, text.split("\n"))), flush=True)  # noqa: T201 - this module is the printer
+        print(*(coloured(terminal_line(each), sys.stdout) for each in text.split("\n")), sep="\n", flush=True)  # noqa: T201
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -200,8 +200,7 @@ def results(report: Report) -> str:
 
 def files(report: Report) -> str:
     """Return where the results and pages are."""
-    lines = [f"Results: {report.path}", *(f"Report:  {page}" for page in report.pages)]
-    return "\n".join(map(terminal_line, lines))
+    return "\n".join(map(terminal_line, [f"Results: {report.path}", *(f"Report:  {page}" for page in report.pages)]))
 
 
 _MOST_IN_A_ROW = 8

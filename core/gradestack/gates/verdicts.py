@@ -255,11 +255,7 @@ def successes(table: Table, success: Success, rows: Sequence[int] | None = None)
     grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
     every, models = grades.sums("", "passed").rounded
     own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
-    return {
-        **_counts(every),
-        "own_verdicts": own,
-        "models": {name: _counts(cells) for name, cells in models.items()},
-    }
+    return {**_counts(every), "own_verdicts": own, "models": {name: _counts(cells) for name, cells in models.items()}}
 
 
 def _counts(tasks: Mapping[Cell, int]) -> dict[str, JSON]:

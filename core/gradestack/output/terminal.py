@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from types import TracebackType
+from typing import TextIO
 
 _COMMAND = re.compile(r"^( *):(?=:)|#(?=#\w*\[)")
+_COLOURS = {"✓|Gate .*: PASSED": "32", "✗|Gate .*: FAILED|error:": "31", "[Ww]arning:": "33", "[A-Z][a-z ]+:$": "1"}
 
 
 def terminal_line(text: object) -> str:
@@ -24,6 +27,13 @@ def terminal_line(text: object) -> str:
     if not line.isprintable():
         line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
     return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):x}", line)
+
+
+def coloured(line: str, stream: TextIO | None) -> str:
+    """Return a line in its colour where a stream is a terminal that shows colours, and nobody asked for none."""
+    if stream is None or not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return line
+    return next((f"\x1b[{code}m{line}\x1b[0m" for lines, code in _COLOURS.items() if re.match(lines, line)), line)
 
 
 def traceback_text(error: BaseException, at: TracebackType | None) -> str:

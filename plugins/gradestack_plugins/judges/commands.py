@@ -13,7 +13,7 @@ from gradestack import ConfigError, csv_line, forward_termination, terminal_line
 from gradestack.jsonio import compact, dumps
 
 
-@click.command()
+@click.command(epilog="Example: gradestack judge suite.yaml --estimate")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--rubric", metavar="FILE", help="Judge FILES by this rubric; without it FILES is a suite.")
 @click.option("--judgements", metavar="FILE", help="Where replies are kept, with --rubric.")

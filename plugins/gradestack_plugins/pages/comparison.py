@@ -134,7 +134,7 @@ def ends(value: list[float] | None) -> str:
     return "no interval" if value is None else f"{end(value[0])} to {end(value[1])}"
 
 
-@click.command()
+@click.command(epilog="Example: gradestack compare before after -o comparison")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--output", metavar="DIR", help="Write comparison.json and its pages into DIR.")
 @click.option("--baseline", metavar="MODEL", help="Model or run the others are compared with [default: the first].")

@@ -306,7 +306,7 @@ def problem_lines(folder: Folder) -> list[str]:
     return [f"{name}: {reason}" for name, reason in [*_problems(folder), *broken]]
 
 
-@click.command()
+@click.command(epilog="Example: gradestack index gradestack-runs")
 @click.argument("directory")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def index(directory: str) -> None:

@@ -373,7 +373,7 @@ _WHOLE = 10**9
 """Characters no text has."""
 
 
-@click.command()
+@click.command(epilog="Example: gradestack show out refund-2")
 @click.argument("run_dir")
 @click.argument("task")
 @click.option("--model", metavar="NAME", help="Only samples of this model.")

@@ -301,7 +301,7 @@ def _ended_by_signals(handler: Any = signal.default_int_handler) -> Iterator[Non
             signal.signal(number, each)
 
 
-@click.command()
+@click.command(epilog="Example: gradestack view out")
 @click.argument("run_dir")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port [default: any free one].")
 @click.option("--open", "browser", is_flag=True, help="Open it in the browser.")

@@ -74,7 +74,7 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
         yield file
 
 
-@click.command()
+@click.command(epilog="Example: gradestack new politeness")
 @click.argument("name")
 @click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
 def new(name: str, *, parts: str | None) -> None:
@@ -198,7 +198,7 @@ def _registry() -> Registry:
     return found or discover()
 
 
-@plugins.command("list")
+@plugins.command("list", epilog="Example: gradestack plugins list --kind grader")
 @click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
@@ -208,7 +208,7 @@ def plugins_list(*, kind: str | None, as_json: bool) -> None:
         click.echo(terminal_line(line))
 
 
-@plugins.command("describe")
+@plugins.command("describe", epilog="Example: gradestack plugins describe tool_calls")
 @click.argument("name")
 def plugins_describe(name: str) -> None:
     """Describe the component NAME: what it computes, its options and defaults, its entry in a suite."""
@@ -216,7 +216,7 @@ def plugins_describe(name: str) -> None:
         click.echo(terminal_line(line))
 
 
-@plugins.command("check")
+@plugins.command("check", epilog="Example: gradestack plugins check my-plugin --on runs.jsonl")
 @click.argument("package")
 @click.option("--on", metavar="DATA", help="A result file the package reads, or its graders grade.")
 @click.option("--reader", metavar="NAME", help="Format of DATA [default: recognised by content].")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import csv_line, terminal_line
-from gradestack.output.terminal import traceback_text
+from gradestack.output.terminal import coloured, traceback_text
 from tests.core.outcomes import data
 
 
@@ -16,6 +16,23 @@ from tests.core.outcomes import data
 def test_what_a_terminal_or_log_would_obey_is_escaped(text, shown):
     """Texts of other people's files cannot add lines, clear the screen, turn lines round or give commands."""
     assert terminal_line(text) == shown
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("line", "code"), data(__file__, "lines.yaml")["coloured"])
+def test_lines_have_colours_on_a_terminal_alone(line, code, monkeypatch):
+    """Not in a pipe or a file, not where NO_COLOR is set, nor on a terminal that shows none."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert coloured(line, _Terminal()) == (f"\x1b[{code}m{line}\x1b[0m" if code else line)
+    assert coloured(line, io.StringIO()) == coloured(line, None) == line
+    for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+        assert coloured(line, _Terminal()) == line
 
 
 @given(st.text(st.sampled_from(":# [ev\n\r\x1b\u2028\u3000\u202e\ud800")))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -11,16 +13,17 @@ import msgspec
 from msgspec.structs import force_setattr
 from typing_extensions import override
 
-from gradestack import BadRecord, Message, Sample, Source, ToolCall, Usage, replace
-from gradestack.jsonio import as_list, as_map, as_number
+from gradestack import BadRecord, Inputs, Message, RecordFile, Sample, Source, ToolCall, Usage, replace
+from gradestack.jsonio import as_list, as_map, as_number, loads, read_regular
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
-from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.usage import added, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 
 _VERSION: Final = re.compile(r"(?:ATIF-v)?1\.[0-8]")
+_REFERENCE: Final = re.compile(rb'"(?:continued_trajectory_ref|trajectory_path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _ROLES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
 
@@ -32,7 +35,8 @@ class Atif(DocumentReader):
     ``source_call_id``, others are messages that belong to no call. Steps of copied context are messages whose calls,
     questions and tokens do not count. Usage is ``final_metrics``, else the sum over steps; where both are recorded and
     differ, that is counted. Embedded sub-agents are samples of their own, children of the first and of its cluster.
-    References to other files (continuations, ``trajectory_path``) are not followed, but counted.
+    Continuations and sub-agents in files below the folder of a document are read with it, and not by themselves; other
+    references are counted. Of a trial of Harbor the id is the task's, the run its name, rewards are recorded.
     """
 
     version: ClassVar[str] = "1"
@@ -45,10 +49,71 @@ class Atif(DocumentReader):
         return isinstance(version, str) and bool(_VERSION.fullmatch(version)) and isinstance(value.get("steps"), list)
 
     @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        names = {each.path.resolve(): {*_named(each.path)} for each in inputs.data} if len(inputs.data) > 1 else {}
+        reached, waiting = set[Path](), [*(names.keys() - set[Path]().union(*names.values()))]
+        while waiting:
+            more = names.get(waiting.pop(), set()) - reached
+            reached |= more
+            waiting += more
+        own = tuple(each for each in inputs.data if each.path.resolve() not in reached)
+        return super().files(replace(inputs, data=own), index)
+
+    @override
+    def joined(self, value: Any, path: Path) -> Any:
+        if not isinstance(value, dict) or not self.is_record(value):
+            return value
+        found, trial = _joined(value, path.parent, {path.resolve()}), _trial(path)
+        return {**found, "extra": {**as_map(found.get("extra")), "gradestack": {**trial, **_own(found)}}}
+
+    @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterator[Sample]:
         if not self.is_record(record):
             raise ValueError("expected schema_version ATIF-v1.0 to ATIF-v1.8, and a list of steps")
         yield from _samples(record, source, made, None)
+
+
+def _named(path: Path) -> Iterator[Path]:
+    """Yield the files that a document names."""
+    with suppress(OSError, ValueError):
+        for name in _REFERENCE.findall(read_regular(path) if path.stat().st_size < 1 << 26 else b""):
+            yield (path.parent / loads(b'"%b"' % name)).resolve()
+
+
+def _other(name: Any, folder: Path, seen: set[Path]) -> dict[str, Any] | None:
+    """Return the trajectory in a file below a folder, once."""
+    found: Any = None
+    with suppress(OSError, ValueError, TypeError):
+        place = (folder / name).resolve()
+        found = loads(read_regular(place)) if place not in seen and place.is_relative_to(folder.resolve()) else None
+        seen.add(place)
+    return found if isinstance(found, dict) and Atif.is_record(found) else None
+
+
+def _joined(record: dict[str, Any], folder: Path, seen: set[Path]) -> dict[str, Any]:
+    """Return a trajectory with the steps of its continuations, and with sub-agents that stand in other files."""
+    last, steps = record, list(record["steps"])
+    while (more := _other(last.get("continued_trajectory_ref"), folder, seen)) is not None:
+        last, steps = more, [*steps, *more["steps"]]
+    inner = list(as_list(record.get("subagent_trajectories")))
+    results = [each for step in steps for each in as_list(as_map(as_map(step).get("observation")).get("results"))]
+    for ref in [ref for each in results for ref in as_list(as_map(each).get("subagent_trajectory_ref"))]:
+        if (found := _other(as_map(ref).get("trajectory_path"), folder, seen)) is not None:
+            del ref["trajectory_path"]
+            inner.append(_joined(found, folder, seen))
+    whole = {"final_metrics": record.get("final_metrics") if last is record else None}
+    whole["continued_trajectory_ref"] = last.get("continued_trajectory_ref")
+    return {**record, **whole, "steps": steps, "subagent_trajectories": inner}
+
+
+def _trial(path: Path) -> dict[str, Any]:
+    """Return what a job of Harbor says of the trial a trajectory belongs to: ``TRIAL/result.json``."""
+    result: Any = None
+    with suppress(OSError, ValueError):
+        result = loads(read_regular(path.parent.parent / "result.json")) if path.parent.name == "agent" else None
+    rewards = as_map(as_map(as_map(result).get("verifier_result")).get("rewards"))
+    known = {"id": as_map(result).get("task_name"), "run": as_map(result).get("trial_name"), "recorded": rewards}
+    return {name: each for name, each in known.items() if each}
 
 
 def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample | None) -> Iterator[Sample]:
@@ -67,11 +132,9 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
     )
     if record.get("continued_trajectory_ref"):
         talk.remark("continued_trajectory_ref")
-    held = [each for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
-    made_up = (f"{known.id}/{number}" for number in range(len(held)))
-    inner = [
-        {**each, "trajectory_id": each.get("trajectory_id") or name} for each, name in zip(held, made_up, strict=True)
-    ]
+    held = [dict(each) for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
+    for number, each in enumerate(held):
+        each["trajectory_id"] = each.get("trajectory_id") or f"{known.id}/{number}"
     offered, model = agent.get("tool_definitions"), agent.get("model_name")
     sample = log_sample(
         known,
@@ -81,10 +144,11 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
         tools=tuple(filter(None, map(tool_spec, offered))) if isinstance(offered, list) else None,
         usage=_total(record.get("final_metrics"), talk),
         agent_usage=record.get("final_metrics") or talk.usages or None,
-        children=tuple(str(each["trajectory_id"]) for each in inner),
+        children=tuple(str(each["trajectory_id"]) for each in held),
     )
-    yield _completed(sample, _own(record))
-    for each in inner:
+    sample = _completed(sample, own) if (own := _own(record)) else sample
+    yield sample
+    for each in held:
         yield from _samples(each, source, made, sample)
 
 
@@ -95,8 +159,6 @@ def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
     """Return a sample with the fields that stand beside its trajectory in the ``jsonl`` form."""
-    if not own:
-        return sample
     found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
     if isinstance(found, BadRecord):
         raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004 - what makes a bad record
@@ -138,23 +200,19 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
     talk.read([entry])
     made = talk.calls[before:]
     for each in results:
-        identifier, content = each.get("source_call_id"), _own(each).get("content", each.get("content"))
+        identifier, own = each.get("source_call_id"), _own(each)
+        content, name = own.get("content", each.get("content")), text_or_none(own.get("name"))
         refs = as_list(each.get("subagent_trajectory_ref"))
         for _ in (ref for ref in refs if as_map(ref).get("trajectory_path")):
             talk.remark("trajectory_path")
         if isinstance(identifier, str):
             failed = {"status": "error"} if as_map(each.get("extra")).get("is_error") is True else {}
             content = refs or None if content is None else content
-            talk.read([{"role": "tool", "tool_call_id": identifier, "content": content, "name": _name(each), **failed}])
+            talk.read([{"role": "tool", "tool_call_id": identifier, "content": content, "name": name, **failed}])
         else:
-            talk.add(Message(role="tool", content=content, name=_name(each)))
+            talk.add(Message(role="tool", content=content, name=name))
     for call, each in zip(made, calls, strict=False):
         _complete(call, _own(each))
-
-
-def _name(result: Mapping[str, Any]) -> str | None:
-    name = _own(result).get("name")
-    return name if isinstance(name, str) else None
 
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:

@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from gradestack import BadRecord, ConfigError, DataError, Status, forward_termination, stream, terminal_line
-
-_SHOWN: Final = 10
-"""Records that could not be used which are named; the others are counted."""
 
 
 @click.command()
@@ -43,8 +40,6 @@ def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, forc
     out = Path(output)
     if out.suffix in {".zst", ".zip", ".bz2", ".xz"}:
         raise ConfigError(f"{output}: only .gz is compressed here; name a file .jsonl or .jsonl.gz")
-    if out.is_dir():
-        raise ConfigError(f"{output}: is a directory; name a file")
     if out.exists() and not force:
         raise ConfigError(f"{output}: is there already; name another place, or replace it with --force")
     with forward_termination():
@@ -54,22 +49,20 @@ def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, forc
 def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, reading: dict[str, Any]) -> None:
     from gradestack_plugins.archives.forms import as_atif, as_jsonl  # noqa: PLC0415 - needs what --help does not
 
-    lost, bad = Counter[str](), 0
-    count = missing = 0
+    count, lost, skipped = 0, Counter[str](), Counter[str]()
 
     def say(line: str) -> None:
         click.echo(terminal_line(line), err=True)
 
     def unusable(record: BadRecord) -> None:
-        nonlocal bad
-        bad += 1
-        if bad <= _SHOWN:
+        skipped["bad records"] += 1
+        if skipped["bad records"] <= 10:  # the others are counted
             say(f"warning: {record.source}: {record.reason}")
 
     with _file(out) as file:
         for sample, _ in stream(files, {"any": lambda _: True}, bad=unusable, **reading):
             if sample.status is Status.MISSING:
-                missing += 1
+                skipped["rows of the dataset without a run"] += 1
                 continue
             try:
                 data, left = as_jsonl(sample) if form == "jsonl" else as_atif(sample, plain=plain)
@@ -82,10 +75,8 @@ def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, readi
             lost.update(set(left))
         if not count:
             raise DataError(f"{out}: not written, no record could be used")
-    if bad:
-        say(f"warning: left out: bad records: {bad:,}")
-    if missing:
-        say(f"warning: left out: rows of the dataset without a run: {missing:,}")
+    for what, times in skipped.items():
+        say(f"warning: left out: {times:,} {what}")
     if lost:
         fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost.items()))
         say(f"warning: not kept, {form} has no place for it: {fields}")
@@ -97,10 +88,11 @@ def _file(out: Path) -> Iterator[Any]:
     """Write lines to a file that gets its name when all are written."""
     part = out.with_name(f"{out.name}.part")
     try:
-        with part.open("wb") as raw:
-            packed = out.suffix == ".gz"
-            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if packed else raw as file:
-                yield file
+        with (
+            part.open("wb") as raw,
+            gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if out.suffix == ".gz" else raw as file,
+        ):
+            yield file
         part.replace(out)
     except OSError as error:
         raise ConfigError(f"{out}: cannot be written: {error.strerror or error}") from error

@@ -107,7 +107,11 @@ class DocumentReader(RecordReader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                yield from self._of_value(found.value, source, stem, whole=whole)
+                yield from self._of_value(self.joined(found.value, shard.input.path), source, stem, whole=whole)
+
+    def joined(self, value: Any, path: Path) -> Any:
+        """Return a document with what it names in files beside it."""
+        return value
 
     def _of_value(self, value: Any, source: Source, stem: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a document, or of a record that stands alone."""

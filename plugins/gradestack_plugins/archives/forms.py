@@ -19,30 +19,21 @@ Row = dict[str, Any]
 _NO_PLACE: Final = ("source", "remarks", "native", "agent_usage")
 """Fields that say how a record was read, not what happened."""
 _PREDICTED: Final = ("calls", "label", "text", "plan")
-_ERROR: Final = ("status", "error")
 _FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
 _VERSION: Final = 2
-"""Of the ``jsonl`` form."""
 _NOTHING: Final = Sample(id="")
 _PLACE: Final = Source(file="")
 
 
 def encoded(row: Row) -> bytes:
     """Return a line: numbers as Python writes them, NaN included; lone surrogates are escaped."""
-    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(row, separators=(",", ":")).encode()
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
 def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
     """Return a sample's line, and the fields that it does not give back.
 
     What was predicted stands in it only where the conversation does not say the same.
-
-    Raises:
-        ValueError: The line cannot be read.
     """
     row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
     again = _read(row)
@@ -70,14 +61,8 @@ def _shown(sample: Sample, name: str) -> Any:
         value = [_call(call, exact=False) for call in value]
     elif name == "turns":
         value = [[_message(each, exact=False) for each in turn] for turn in value]
-    elif name == "error" and value is not None:
-        value = [value.type, value.message]
-    elif name == "expected":
-        value = _expected(value)
-    elif name == "tools" and value is not None:
-        value = list(map(_tool, value))
-    elif isinstance(value, msgspec.Struct):
-        value = msgspec.to_builtins(value)
+    elif name in _FORMS and value is not None:
+        value = _FORMS[name](value)
     return json.dumps(value, sort_keys=True)
 
 
@@ -87,7 +72,7 @@ def _line(sample: Sample, fields: Any) -> Row:
     row: Row = {"version": _VERSION, "id": sample.id if str(number) != sample.id else number}
     for name in fields:
         value = getattr(sample, name)
-        if name not in (*_PREDICTED, *_ERROR, "id") and value != getattr(_NOTHING, name):
+        if name not in (*_PREDICTED, "status", "error", "id") and value != getattr(_NOTHING, name):
             row[name] = _FORMS.get(name, _as_it_is)(value)
     if sample.usage is None and sample.agent_usage is not None:
         row["usage"] = sample.agent_usage
@@ -95,7 +80,7 @@ def _line(sample: Sample, fields: Any) -> Row:
         said = {name: _FORMS.get(name, _as_it_is)(getattr(sample, name)) for name in _PREDICTED}
         row["predicted"] = {name: value for name, value in said.items() if value is not None}
     if "error" in fields and sample.status is not Status.OK:
-        row["error"] = "" if sample.error is None else {"type": sample.error.type, "message": sample.error.message}
+        row["error"] = "" if sample.error is None else _FORMS["error"](sample.error)
     return row
 
 
@@ -163,6 +148,7 @@ _FORMS: Final[Mapping[str, Any]] = {
     "calls": lambda calls: None if calls is None else list(map(_call, calls)),
     "tools": lambda tools: list(map(_tool, tools)),
     "expected": _expected,
+    "error": lambda error: {"type": error.type, "message": error.message},
     "usage": msgspec.to_builtins,
     **dict.fromkeys(("recorded", "trace", "facets"), dict),
 }
@@ -171,11 +157,7 @@ _FORMS: Final[Mapping[str, Any]] = {
 def as_atif(sample: Sample, *, plain: bool = False) -> tuple[bytes, list[str]]:
     """Return a sample's trajectory, and the fields that it does not give back.
 
-    What ATIF lacks stands under ``extra.gradestack`` of the trajectory, its steps, calls and results, unless it is to
-    be a plain one.
-
-    Raises:
-        ValueError: The trajectory cannot be read.
+    What ATIF lacks stands under ``extra.gradestack`` of trajectory, steps, calls and results, unless it is to be plain.
     """
     written = _Trajectory(sample, plain=plain)
     again = _read_atif(written.document)
@@ -200,11 +182,7 @@ _TOTALS: Final = {
 
 
 class _Trajectory:
-    """The trajectory of a sample.
-
-    Attributes:
-        left_out: Parts of messages and results that a plain one has no place for.
-    """
+    """The trajectory of a sample, and the parts of messages and results that a plain one leaves out."""
 
     def __init__(self, sample: Sample, *, plain: bool) -> None:
         self.sample, self.plain = sample, plain
@@ -348,9 +326,6 @@ class _Trajectory:
 
 
 def _is_part(part: Any) -> bool:
-    if not isinstance(part, dict):
-        return False
-    kind = part.get("type")
-    if kind == "text":
-        return part.keys() == {"type", "text"} and isinstance(part["text"], str)
-    return kind in {"image", "audio"} and part.keys() == {"type", "source"} and isinstance(part["source"], dict)
+    key, kind = ("text", str) if isinstance(part, dict) and part.get("type") == "text" else ("source", dict)
+    named = isinstance(part, dict) and part.keys() == {"type", key} and isinstance(part[key], kind)
+    return named and part["type"] in {"text", "image", "audio"}

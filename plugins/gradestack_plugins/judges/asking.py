@@ -86,7 +86,7 @@ class Asker:
         if self._options.max_cost is not None and not self._price:
             raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
         self._connection = self._connect(judged.endpoint)
-        self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)", re.IGNORECASE)
+        self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)")
         if importlib.util.find_spec("httpx") is None:
             raise ConfigError("httpx is not installed: pip install httpx (extra 'judge')")
         asyncio.run(self._all(todo))
@@ -260,4 +260,4 @@ class Asker:
 
 def _in_any_form(secret: str) -> str:
     """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than once."""
-    return "".join(rf"\\*(?:{re.escape(each)}|u{ord(each):04x})" for each in secret)
+    return "".join(rf"\\*(?:{re.escape(each)}|(?i:u{ord(each):04x}))" for each in secret)

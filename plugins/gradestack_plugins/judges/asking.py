@@ -89,12 +89,14 @@ class Asker:
         self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)")
         if importlib.util.find_spec("httpx") is None:
             raise ConfigError("httpx is not installed: pip install httpx (extra 'judge')")
+        before = self.counts.copy()
         asyncio.run(self._all(todo))
         if self._stop is not None:
             raise self._stop
-        codes = [f"{number:,} {code}" for code, number in sorted(self.counts.items()) if code in REPLY_CODES]
+        done = self.counts - before  # those before are another judge's
+        codes = [f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES]
         found = f" ({', '.join(codes)})" if codes else ""
-        self._say(f"{self.counts['judged']:,} judged{found}, {self.counts['requests']:,} requests{self.spent_text}")
+        self._say(f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}")
         last = f", the last for {self.last}" if self.last else ""
         return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
 

@@ -203,13 +203,7 @@ _VERDICT: Final[Mapping[str, Any]] = {
 
 
 def verdicts_of(grades: Iterable[Grade], parts: Sequence[str] = ()) -> list[bytes]:
-    """Return what figures may need of any grade, and parts of it, as bytes: equal ones as equal bytes.
-
-    Raises:
-        TypeError: One has numbers or texts of other classes, or what MessagePack lacks.
-        ValueError: One has a lone surrogate.
-        OverflowError: One has a whole number beyond 64 bits.
-    """
+    """Return what figures may need of any grade, and parts of it, as bytes: equal ones as equal bytes."""
     return list(map(_pack, map(_getter(parts), grades)))
 
 
@@ -366,12 +360,7 @@ class Table:
         return len(self.ran)
 
     def extend(self, data: bytes, name: str = "") -> None:
-        """Add the columns of the next shard.
-
-        Args:
-            data: What ``Columns.to_bytes`` returned.
-            name: Of its input.
-        """
+        """Add the columns of the next shard, which ``Columns.to_bytes`` returned; ``name`` is that of its input."""
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before, self._cells = len(self), None
@@ -389,12 +378,7 @@ class Table:
         return [_unpacked(each) if each else {} for each in self.keys["facets"].values]
 
     def numbers_of(self, name: str) -> list[Numbers | None]:
-        """Return the distinct numbers of a metric's grades.
-
-        Raises:
-            TypeError: Some are no mapping of names to numbers.
-            ValueError: One is not finite, or its name is empty.
-        """
+        """Return the distinct numbers of a metric's grades."""
         return [sound_numbers(_unpacked(each)) for each in self.numbers[name].values]
 
     def grades(self, key: str) -> list[Grade]:

@@ -71,18 +71,9 @@ def check_grades(
     *,
     strict: bool,
 ) -> list[bytes]:
-    """Put failed grades in place of those that break the contract, and return the verdicts.
+    """Put failed grades in place of those that break the contract, and return the verdicts, which also hold ``parts``.
 
-    Args:
-        stage: Whose grades they are.
-        samples: The samples they are of.
-        grades: May be fewer.
-        parts: What else verdicts hold.
-        sound: Verdicts that were looked at before; grades of equal verdicts are equally sound.
-        strict: Raise at the first one.
-
-    Raises:
-        PluginError: One breaks the contract, and strict.
+    ``sound`` are verdicts that were looked at before: grades of equal verdicts are equally sound.
     """
     sound = set() if sound is None else sound
     try:

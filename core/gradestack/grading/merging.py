@@ -14,43 +14,25 @@ from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
 from gradestack.grading.metrics import differing, figures_of, grades_of
 from gradestack.grading.plan import Metric, Plan
-from gradestack.grading.result import LISTED, ShardResult
+from gradestack.grading.result import LISTED, ShardResult, Tally
 from gradestack.grading.watch import WATCHED
 from gradestack.model import JSON
 from gradestack.plugin_errors import error_text
 from gradestack.table import Table
 
 
-class Merged(msgspec.Struct):
+class Merged(Tally, kw_only=True):
     """What all shards came to."""
 
     table: Table
-    samples: int = 0
     states: Counter[str] = msgspec.field(default_factory=Counter)
     """Outcome of the main grader -> samples."""
-    bad: int = 0
-    bad_listed: list[dict[str, Any]] = msgspec.field(default_factory=list)
-    remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
-    """Kind of remark on records -> how many, and where the first was."""
-    ids: dict[str, str] = msgspec.field(default_factory=dict)
-    """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
     duplicates: int = 0
     duplicates_listed: list[str] = msgspec.field(default_factory=list)
-    left_out: int = 0
-    facets: set[str] = msgspec.field(default_factory=set)
-    seen: set[tuple[str, str, str]] = msgspec.field(default_factory=set)
     unmatched: tuple[list[str], list[str]] = ([], [])
     """Ids of samples without a row in the dataset, and of its rows that no sample answers."""
     contradicted: list[str] = msgspec.field(default_factory=list)
     """Ids whose rows in the dataset expect different things."""
-    broken: dict[str, str] = msgspec.field(default_factory=dict)
-    breaches: dict[str, str] = msgspec.field(default_factory=dict)
-    timings: dict[str, float] = msgspec.field(default_factory=dict)
-    """Grader key -> seconds over all shards."""
-    tracebacks: dict[str, str] = msgspec.field(default_factory=dict)
-    """Grader key -> traceback of the first error it raised."""
-    timed_out: int = 0
-    interrupted: bool = False
 
 
 class Merging:
@@ -58,7 +40,7 @@ class Merging:
 
     def __init__(self, plan: Plan, *, strict: bool = False) -> None:
         self.plan, self.identities, self._strict = plan, Identities(), strict
-        self.merged = Merged(Table([stage.key for stage in plan.graders]))
+        self.merged = Merged(table=Table([stage.key for stage in plan.graders]))
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""

@@ -1,4 +1,4 @@
-"""What one shard came to."""
+"""What one shard, and a whole run, came to."""
 
 from __future__ import annotations
 
@@ -10,26 +10,16 @@ LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
 
 
-class ShardResult(msgspec.Struct, kw_only=True):
-    """Everything one shard came to."""
+class Tally(msgspec.Struct, kw_only=True):
+    """What is counted of a shard, and of a whole run."""
 
-    ordinal: int
-    input: str
     samples: int = 0
-    parts: Any = None
-    """What its piece was closed with, for the recorder: where rows and native chunks are."""
-    table: bytes = b""
-    """Its columns of the table of grades."""
     bad: int = 0
     bad_listed: list[dict[str, Any]] = msgspec.field(default_factory=list)
     remarks: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
     ids: dict[str, str] = msgspec.field(default_factory=dict)
     """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
-    keys: bytearray = msgspec.field(default_factory=bytearray)
-    """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
-    superseded: list[str] = msgspec.field(default_factory=list)
-    """Places of records left out because a later one of the same (id, model, run) counts."""
     left_out: int = 0
     """Samples that the first tasks, tags or a subset leave out."""
     facets: set[str] = msgspec.field(default_factory=set)
@@ -47,3 +37,18 @@ class ShardResult(msgspec.Struct, kw_only=True):
     timed_out: int = 0
     """Grades that took too long: another machine may give others."""
     interrupted: bool = False
+
+
+class ShardResult(Tally, kw_only=True):
+    """Everything one shard came to."""
+
+    ordinal: int
+    input: str
+    parts: Any = None
+    """What its piece was closed with, for the recorder: where rows and native chunks are."""
+    table: bytes = b""
+    """Its columns of the table of grades."""
+    keys: bytearray = msgspec.field(default_factory=bytearray)
+    """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
+    superseded: list[str] = msgspec.field(default_factory=list)
+    """Places of records left out because a later one of the same (id, model, run) counts."""

@@ -145,7 +145,7 @@ def write_runs(
     figures: list[Mapping[str, Any]] = []
     for number, (each, part) in enumerate(zip(runs, _split(path, runs, staging), strict=True), 1):
         recorded = Report(path=staging.path / f"run_{number}", header={}, summary={})
-        alone = Merged(run.merged.table, samples=len(part))
+        alone = Merged(table=run.merged.table, samples=len(part))
         content = summarise(suite, run, alone, recorded, baselines, part)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -77,7 +77,6 @@ class AnthropicLogs(ChatLogs):
     their results are found by ``tool_use_id``, and whether they are errors is said by the format.
     """
 
-    version: ClassVar[str] = "1"
     known = KNOWN
     dialect = "anthropic"
     part = "block"

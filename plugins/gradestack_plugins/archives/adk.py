@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -35,7 +35,6 @@ class Adk(DocumentReader):
     file; ``[{name, data: [turns]}]`` is a case per entry.
     """
 
-    version: ClassVar[str] = "1"
     marks = (("eval_cases", "eval_set_id"), ("evalCases",), ("eval_case_results",), ("evalCaseResults",))
 
     @classmethod

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -39,7 +39,6 @@ class Atif(DocumentReader):
     references are counted. Of a trial of Harbor the id is the task's, the run its name, rewards are recorded.
     """
 
-    version: ClassVar[str] = "1"
     marks = (("schema_version", "steps", "agent"),)
 
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -33,7 +33,6 @@ class Promptfoo(DocumentReader):
     error (``failureReason`` 2), which promptfoo counts as not passed. Results of calls are not recorded.
     """
 
-    version: ClassVar[str] = "1"
     marks = (("evalId", "results"), ("results", "testIdx", "promptIdx"))
 
     @classmethod
@@ -138,7 +137,6 @@ class DeepEval(DocumentReader):
     the scores of ``metricsData`` are recorded. Conversational test cases have their calls in ``turns``.
     """
 
-    version: ClassVar[str] = "1"
     marks = (
         *(("testCases", each) for each in ("actualOutput", "toolsCalled", "conversationalTestCases")),
         ("test_cases", "actual_output"),

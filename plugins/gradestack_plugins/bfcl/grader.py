@@ -22,7 +22,6 @@ class BfclValid(Grader):
     without a recorded verdict are skipped: no score file, or one of other entries.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})

@@ -372,7 +372,6 @@ class Milestones(Grader):
     at, fails the grade. Skipped without a recorded state, and without a reference. Both profiles are the same.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)

@@ -311,7 +311,6 @@ class StateDiff(Grader):
         key: The field that rows are told by.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"state", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"state"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)

@@ -77,7 +77,6 @@ class InspectLogs(RecordReader):
     first request. A sample that ended in an error is a failed one, one that a limit ended says so in ``ended``.
     """
 
-    version: ClassVar[str] = "1"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
         | {"state", "usage", "agent_usage", "facets", "remarks", "source"}

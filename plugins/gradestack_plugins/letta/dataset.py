@@ -169,12 +169,6 @@ class LettaDataset(RecordReader):
 
     @classmethod
     @override
-    def looks_like(cls, record: Any) -> float | None:
-        """Return None: a record by itself tells nothing."""
-        return None
-
-    @classmethod
-    @override
     def sniff(cls, path: Path, head: bytes) -> float:
         """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row.
 

@@ -216,12 +216,6 @@ def grade_fault(grade: JSON) -> Fault | None:
     return Fault(category=category, code=code, message=message, type=_text_or_empty(metadata.get("error_type")))
 
 
-def result_fault(result: Mapping[str, Any]) -> Fault | None:
-    """Return the first fault among a result's grades, that of the gate before the others."""
-    grades = [result.get("grade"), *as_map(result.get("grades")).values()]
-    return next((fault for grade in grades if (fault := grade_fault(grade)) is not None), None)
-
-
 KEPT = (
     "cost",
     "prompt_tokens",
@@ -376,7 +370,8 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
     nameless = result.get("agent_id") is None and ("agent_id" in result or (upstream and "sample" in result))
     if something and not nameless:
         return Status.OK, None
-    reason = result_fault(result)
+    grades = [result.get("grade"), *as_map(result.get("grades")).values()]  # the gate's before the others
+    reason = next(filter(None, map(grade_fault, grades)), None)
     broken = upstream or (reason is not None and reason.category == "target")
     something = something or (bool(_text(result.get("submission"))) and not broken)
     if something and not nameless:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import attrs
 from typing_extensions import override
@@ -115,7 +115,6 @@ class OpenAILogs(ChatLogs):
     of their id; one without id to the oldest unanswered call of its name. Several choices are runs of one task.
     """
 
-    version: ClassVar[str] = "1"
     known = KNOWN
     dialect = "openai"
 

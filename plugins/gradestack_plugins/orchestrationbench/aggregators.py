@@ -471,7 +471,6 @@ class OrchestrationBenchExporter(Exporter):
     fields only.
     """
 
-    version: ClassVar[str] = "1"
     reader: ClassVar[str] = "orchestrationbench"
     graders: ClassVar[tuple[str, ...]] = ("orchestrationbench",)
 

@@ -60,7 +60,6 @@ AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
 class _Bench(Grader):
     profile: Profile = "documented"
 
-    version: ClassVar[str] = "1"
     native: ClassVar[type[Trial]] = Trial
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
 

@@ -263,11 +263,6 @@ class OrchestrationBenchReader(RecordReader):
 
     @classmethod
     @override
-    def looks_like(cls, record: Any) -> float | None:
-        return None
-
-    @classmethod
-    @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
@@ -469,18 +464,12 @@ class ScenarioReader(RecordReader):
     expectation.
     """
 
-    version: ClassVar[str] = "1"
     provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "recorded", "facets", "source"})
 
     pattern: str = "*.yaml"
     """File names looked for in a directory."""
     unit: Literal["scenario", "step"] = "scenario"
     """What one sample is."""
-
-    @classmethod
-    @override
-    def looks_like(cls, record: Any) -> float | None:
-        return None
 
     @classmethod
     @override

@@ -132,14 +132,9 @@ def measures(
     with the gold label / k; entropy and flips are over the runs recorded,
     ``normalized_entropy = entropy / log2(n_labels)``, ``flip_rate = changes / (recorded - 1)``.
 
-    Args:
-        labels: Labels of the recorded runs in order.
-        gold: Gold label.
-        k: Runs asked for. ``documented``: at least as many as recorded. ``upstream``: 0 is the number of runs.
-        n_labels: Number of values a run can take.
-        trusted: ``upstream``: derived fields of the record, of the right types; mode and its count are computed unless
-            both are there. Accuracy is over the runs recorded, entropy is summed in order, and what is undefined
-            (fewer than two values, or runs) is 0. None: ``documented``.
+    ``k`` are the runs asked for; in ``upstream`` 0 is the number of runs. ``trusted`` are, in ``upstream``, derived
+    fields of the record; mode and its count are computed unless both are there. Accuracy is then over the runs
+    recorded, entropy is summed in order, and what is undefined (fewer than two values, or runs) is 0.
     """
     upstream, trusted, n = trusted is not None, trusted or {}, len(labels)
     found: dict[str, Any] = {name: trusted[name] for name in (*UPSTREAM_FLOATS, *UPSTREAM_FLAGS) if name in trusted}

@@ -26,7 +26,7 @@ from gradestack import (
     read_records,
     replace,
 )
-from gradestack.jsonio import Element, Range, compact
+from gradestack.jsonio import Element, Range, compact, is_number
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Label set of the sweeps, in canonical order."""
@@ -92,7 +92,13 @@ def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
     labels = record.get("run_labels")
     if not trusting and labels is not None and not isinstance(labels, list):
         raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
-    n_runs = _n_runs_upstream(record) if trusting else _n_runs_documented(record.get("n_runs"))
+    if trusting:
+        n_runs = _whole(record, "n_runs")
+        _computable(record, "n_runs", n_runs, _LARGEST_UPSTREAM)
+        n_runs = min(max(0, n_runs), _LARGEST_UPSTREAM)
+    else:
+        given: Any = record.get("n_runs")
+        n_runs = int(given) if is_number(given) and 0 < given <= _LARGEST else 0
     derived = _derived(record) if trusting else None
     if trusting and _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
         raise ValueError("run_labels holds a list or an object, which cannot be counted")
@@ -151,19 +157,6 @@ def _computable(record: Mapping[str, Any], name: str, number: int, largest: floa
     """Make sure that a number the consistency is computed from is of a size it can be computed with."""
     if abs(number) > largest and "consistency" not in record and _measured(record):
         raise ValueError(f"{name} is too large")
-
-
-def _n_runs_documented(value: Any) -> int:
-    """Return the runs asked for, 0 unless given as a number of sensible size."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LARGEST:
-        return 0
-    return int(value)
-
-
-def _n_runs_upstream(record: Mapping[str, Any]) -> int:
-    number = _whole(record, "n_runs")
-    _computable(record, "n_runs", number, _LARGEST_UPSTREAM)
-    return min(max(0, number), _LARGEST_UPSTREAM)
 
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:

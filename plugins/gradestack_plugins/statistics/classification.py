@@ -61,13 +61,7 @@ Matrix = dict[str, dict[str, int]]
 
 
 class Counted:
-    """Labels of tasks over a label set: their matrix, and the scores made of it with their intervals.
-
-    Args:
-        tasks: Cells of a task -> how many tasks have them.
-        labels: The label set.
-        confidence: Of the intervals.
-    """
+    """Labels of tasks over a label set: their matrix, and the scores made of it with their intervals."""
 
     def __init__(self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float) -> None:
         self.labels, self.confidence = labels, confidence

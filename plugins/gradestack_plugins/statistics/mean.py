@@ -117,10 +117,7 @@ def _exactly(cells: Mapping[WholeCell, int], unit: int) -> tuple[int, float | No
 def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float) -> dict[str, Any]:
     """Return the intervals of ratios of sums that are not bound to [0, 1]; of several models ``models`` has each one's.
 
-    Args:
-        grades: What they are of.
-        of: Figure -> the number it is divided by, and the one that is divided.
-        confidence: Of the intervals.
+    ``of`` is figure -> the number it is divided by, and the one that is divided.
     """
     found: dict[str, Any] = {}
     for name, numbers in of.items():

@@ -32,7 +32,6 @@ class Tau2Reward(Grader):
         left_out: Termination reasons of simulations that count nowhere.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})

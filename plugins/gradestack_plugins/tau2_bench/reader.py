@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -122,7 +122,6 @@ class Tau2(RecordReader):
     )
     stack: ClassVar[str | None] = "tau2"
     layout: ClassVar[Layout] = "list"
-    duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
     takes_directories: ClassVar[bool] = True
     simulated_users: ClassVar[bool] = True
 

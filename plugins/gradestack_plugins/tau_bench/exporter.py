@@ -27,7 +27,6 @@ class TauBenchExporter(Exporter):
     second holds the statistics block (``gradestack_plugins.tau_bench.exporter.statistics_block``).
     """
 
-    version: ClassVar[str] = "1"
     reader: ClassVar[str] = "tau_bench"
     graders: ClassVar[tuple[str, ...]] = ("tau_partial",)
     separator: ClassVar[str] = ",\n"

@@ -74,7 +74,6 @@ class TauPartial(Grader):
         profile: ``documented`` or ``upstream``.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
@@ -268,7 +267,6 @@ class TauReward(Grader):
         profile: ``documented`` or ``upstream``; no effect.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})

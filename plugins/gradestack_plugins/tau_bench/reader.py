@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -61,7 +61,6 @@ class TauBench(RecordReader):
     layout: ClassVar[Layout] = "list"
     sniffed: ClassVar[int] = 5
     behind_others: ClassVar[float] = 1.0
-    duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
     simulated_users: ClassVar[bool] = True
 
     model: str | None = None

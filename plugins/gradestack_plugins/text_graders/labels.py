@@ -22,7 +22,6 @@ class Label(Grader):
     labels are the names of tools, ``no_tool`` for none. Skipped without a reference. Both profiles are the same.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("classification", "mean")

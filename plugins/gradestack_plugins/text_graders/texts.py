@@ -72,7 +72,6 @@ def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_
 class _TextGrader(Grader):
     """A grader of the submission by the reference text."""
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)

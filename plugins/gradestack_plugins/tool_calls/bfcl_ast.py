@@ -46,7 +46,6 @@ class BfclAst(Grader):
         profile: ``documented`` or ``upstream``, see above.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")

@@ -90,7 +90,6 @@ class ToolCalls(Grader):
         max_pairs: Pairs of calls of one name that are compared at most, pairs of equal calls aside.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")

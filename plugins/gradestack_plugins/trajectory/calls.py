@@ -371,7 +371,6 @@ class CallRepeats(Grader):
         requestor: Whose calls; null for everybody's.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
@@ -440,7 +439,6 @@ class Loops(Aggregator):
         confidence: Of the intervals, between 0 and 1.
     """
 
-    version: ClassVar[str] = "1"
     figures: ClassVar = (
         Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
         Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),

@@ -210,7 +210,6 @@ class ToolPolicy(Grader):
         preset: The rule of another tool.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "expected"})
     compares: ClassVar[frozenset[str]] = frozenset({"calls"})
     """Of what is expected it reads the forbidden tools alone."""
@@ -447,15 +446,12 @@ def _waza_fits(pattern: CallPattern, call: ToolCall) -> bool:
 
 def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> Grade:
     """Return promptfoo's grade: 1 where the number of calls that fit a glob is within the bounds, else 0."""
-    number = len(calls) if glob is None else sum(_glob(glob).fullmatch(call.name.strip()) is not None for call in calls)
+    signs = {"*": ".*", "?": "."}  # any characters but line ends; one of them
+    fitting = re.compile("".join(signs.get(each, re.escape(each)) for each in glob or "*"), re.IGNORECASE)
+    number = sum(glob is None or fitting.fullmatch(call.name.strip()) is not None for call in calls)
     reasons = tuple(reason for _, broken in bounds.broken(number, glob or "") for reason in broken)
     counts = {"calls": len(calls), "matching": number}
     return Grade(score=float(not reasons), passed=not reasons, counts=counts, reasons=reasons)
-
-
-def _glob(text: str) -> re.Pattern[str]:
-    """Return a glob of promptfoo's: ``*`` any characters but line ends, ``?`` one of them, case ignored."""
-    return re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in text), re.IGNORECASE)
 
 
 @attrs.frozen(kw_only=True)
@@ -469,7 +465,6 @@ class PolicyChecks(Aggregator):
         confidence: Of the interval, between 0 and 1.
     """
 
-    version: ClassVar[str] = "1"
     figures: ClassVar = (
         Figure("kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"),
         Figure("checks.{check}.rate", "Runs that pass a check", about="runs that pass it / runs with a verdict"),

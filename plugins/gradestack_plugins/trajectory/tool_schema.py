@@ -564,7 +564,6 @@ class ToolSchema(Grader):
         preset: The rule of another tool.
     """
 
-    version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     aggregators: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
@@ -702,7 +701,6 @@ class CallValidity(CallShare):
     and that of each tool leave out one task at a time.
     """
 
-    version: ClassVar[str] = "1"
     figures: ClassVar = (
         Figure("valid_share", "Schema-valid calls", about=_SHARE, divisor="checked"),
         Figure("tools.{tool}.valid_share", "Schema-valid calls of a tool", about=_SHARE, divisor="checked"),

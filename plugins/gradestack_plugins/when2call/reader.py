@@ -229,11 +229,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         found = {variant: best_index(record.get(f"scores_{variant}")) for variant in VARIANTS}
         return {variant: label_at(names, index) for variant, index in found.items() if index is not None}
 
-    @property
-    def fell_back(self) -> bool:
-        """Whether a judge's answer was given up and replaced by ``cannot_answer``."""
-        return self.form == "judge" and bool(self.record.get("judge_fallback_to_cannot_answer"))
-
     def counts(self, recorded: Mapping[str, str | None]) -> dict[str, int]:
         """Return what the record adds to the counters of its method (keys of the ``when2call_counts`` aggregator)."""
         record = self.record
@@ -515,7 +510,8 @@ class When2CallReader(RecordReader):
         differs = any(recorded.get(name) is not None and recorded[name] != label for name, label in raw.items())
         if not differs:
             return recorded, {}
-        if relabel == "recorded" or (relabel == "fallbacks" and not prediction.fell_back):
+        fell_back = prediction.form == "judge" and prediction.record.get("judge_fallback_to_cannot_answer")
+        if relabel == "recorded" or (relabel == "fallbacks" and not fell_back):
             return recorded, {"relabel_differs": 1}
         return {name: raw.get(name, label) if label is not None else None for name, label in recorded.items()}, {
             "relabelled": 1

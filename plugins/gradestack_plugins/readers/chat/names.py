@@ -286,10 +286,8 @@ def guess(
 ) -> Guess:
     """Return what the columns of records are, by their names and by what stands in the first of them.
 
-    Args:
-        records: The first records.
-        own: What knows the fields of a sample by name: columns called as these are taken first.
-        fitting: Whether a column is taken for messages, calls or answers only where it holds them.
+    ``own`` knows the fields of a sample by name: columns called as these are taken first. With ``fitting`` a column is
+    taken for messages, calls or answers only where it holds them.
     """
     first = list(beginning(records))
     columns = _Columns([each for each in first if getattr(observation(each), "is_model_call", False)] or first)

@@ -9,6 +9,7 @@ import inspect
 import os
 import re
 import sys
+import time
 import zlib
 from collections.abc import Iterable, Sequence
 from types import ModuleType
@@ -245,16 +246,34 @@ def _hooks_of(plugin: Any) -> Any:
     return alone if isinstance(plugin, ModuleType) else plugin
 
 
+_SLOW = 0.2
+"""Seconds of importing from which on what a plugin offers is kept, while its files are the same."""
+
+
 def _load(
     manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object, requires: str = ""
 ) -> Plugin:
     found, key = Plugin(name=name, distribution=dist, version=version), f"{dist}:{name}"
     if lacking := unmet(requires):
         return found._replace(error=f"needs gradestack {lacking}, this is {__version__}")
+    kept = _kept("slow", f"{sys.prefix} {key} {version} {plugin}")
+    with contextlib.suppress(OSError, ValueError, TypeError, SyntaxError), open(kept, **_TEXT) as file:
+        from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
+
+        stamps, offered = literal_eval(file.read())
+        if stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
+            return found._replace(components=tuple(Component(*each) for each in offered))
+    begun = time.perf_counter()
     try:
         manager.register(_hooks_of(_imported(plugin)) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
+        if isinstance(plugin, str) and dist != BUILT_IN and not problem and time.perf_counter() - begun > _SLOW:
+            top = plugin.partition(".")[0]
+            own = [
+                getattr(each, "__file__", None) for name, each in sys.modules.items() if name.partition(".")[0] == top
+            ]
+            _keep(kept, repr(({each: os.stat(each).st_mtime_ns for each in own if each}, [*map(tuple, components)])))
         return found._replace(components=components, error=problem)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         if manager.has_plugin(key):
@@ -301,18 +320,33 @@ def _environment() -> str:
     return "\n".join(found)
 
 
+_TEXT: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
+
+
+def _kept(what: str, of: str) -> str:
+    """Return a file in the user's cache; the null device where Python may not write bytecode either."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
+    usable = os.path.isabs(base) and not sys.dont_write_bytecode
+    return os.path.join(base, "gradestack", f"{what}-{zlib.crc32(of.encode()):08x}.txt") if usable else os.devnull
+
+
+def _keep(place: str, text: str) -> None:
+    with contextlib.suppress(OSError):
+        if place != os.devnull:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(f"{place}.{os.getpid()}", "w", **_TEXT) as file:
+                file.write(text)
+            os.replace(file.name, place)
+
+
 def _entry_points() -> list[list[str]]:
     """Return name, distribution, version, target and the releases of ours it needs of every installed plugin, sorted.
 
     They are kept in the user's cache, for one state of the environment and where Python may write bytecode:
     importlib.metadata takes a quarter of the time of ``--help``, and is asked when something was installed since.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache")
-    folder, state = os.path.join(base, "gradestack"), f"{_environment()}\n\n"
-    kept = os.path.join(folder, f"plugins-{zlib.crc32(sys.prefix.encode()):08x}.txt")
-    text: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": "\n"}
-    usable = os.path.isabs(base) and not sys.dont_write_bytecode
-    with contextlib.suppress(OSError), open(kept if usable else os.devnull, **text) as file:
+    kept, state = _kept("plugins", sys.prefix), f"{_environment()}\n\n"
+    with contextlib.suppress(OSError), open(kept, **_TEXT) as file:
         if file.read(len(state)) == state:
             found = [line.split("\t") for line in file.read().split("\n")]
             if all(len(each) == _FIELDS for each in found):
@@ -328,12 +362,7 @@ def _entry_points() -> list[list[str]]:
     }
     rows = [(entry, list(map(str, of.get(entry.dist, ("unknown", "0", ""))))) for entry in entries]
     found = sorted([entry.name, *whose[:2], entry.value, whose[2]] for entry, whose in rows)
-    if usable:
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
-            with open(f"{kept}.{os.getpid()}", "w", **text) as file:
-                file.write(state + "\n".join(map("\t".join, found)))
-            os.replace(file.name, kept)
+    _keep(kept, state + "\n".join(map("\t".join, found)))
     return found
 
 

@@ -330,3 +330,21 @@ def test_a_damaged_list_is_made_anew(kept_list, change):
 def test_a_list_that_cannot_be_kept_is_done_without(kept_list):
     listed, kept, _ = kept_list
     assert "shiny" in listed(XDG_CACHE_HOME=str(kept))
+
+
+def test_a_plugin_that_is_slow_to_import_is_asked_once(spawn, distribution, tmp_path):
+    """Until its files change: what it offers is kept."""
+    code = "import time, sys\nprint('imported', file=sys.stderr)\ntime.sleep(0.3)\n"
+    site = distribution("slow-one", {"slow": "slow_one"}, {"slow_one": code + module(lazy="slow_one:Lazy")})
+    cache = {"PYTHONDONTWRITEBYTECODE": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def listed():
+        done = spawn("plugins", "list", paths=[site], **cache)
+        return done.err.count("imported"), "lazy " in done.out, "eager " in done.out
+
+    assert [listed(), listed()] == [(1, True, False), (0, True, False)]
+    (site / "slow_one.py").write_text(code + module(eager="slow_one:Eager"))
+    assert listed() == (1, False, True)
+    for kept in (tmp_path / "cache/gradestack").glob("slow-*"):
+        kept.write_text("[broken")
+    assert listed() == (1, False, True)

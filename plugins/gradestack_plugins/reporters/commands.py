@@ -28,7 +28,7 @@ from gradestack import (
     with_files,
 )
 
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[Any, ...] = get_args(Kind)
 PARTS = ("reader", "aggregator", "exporter", "stack")
 """What a package may have beside its grader."""
 _PLACES = {
@@ -109,28 +109,21 @@ def component_data(registry: Registry, kind: str | None = None) -> dict[str, lis
     """Return every component, broken plugins and names that several distributions offer, as JSON data."""
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
-    found = [
-        {"kind": each.kind, "name": each.name, "summary": each.summary, "target": each.target, **_whose(plugin)}
-        for each, plugin in registry.components()
-        if kind in (None, each.kind)
-    ]
-    broken = [{**_whose(plugin), "error": plugin.error} for plugin in registry.broken]
+
+    def whose(plugin: Any) -> dict[str, str]:
+        return {"plugin": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
+
+    found = [each._asdict() | whose(plugin) for each, plugin in registry.components() if kind in (None, each.kind)]
+    broken = [{**whose(plugin), "error": plugin.error} for plugin in registry.broken]
     return {"components": found, "broken": broken, "conflicts": registry.conflicts}
-
-
-def _whose(plugin: Any) -> dict[str, str]:
-    return {"plugin": plugin.name, "distribution": plugin.distribution, "version": plugin.version}
 
 
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
     """Yield the same as lines."""
-    found = component_data(registry, kind)
-    for each in found["components"]:
-        yield "{kind:<11} {name:<26} {summary}  [{distribution} {version}]".format(**each)
-    for each in found["broken"]:
-        yield "broken      {plugin:<26} {error}  [{distribution} {version}]".format(**each)
-    for conflict in found["conflicts"]:
-        yield f"conflict    {conflict}"
+    found, end = component_data(registry, kind), "  [{distribution} {version}]"
+    yield from (f"{{kind:<11}} {{name:<26}} {{summary}}{end}".format(**each) for each in found["components"])
+    yield from (f"broken      {{plugin:<26}} {{error}}{end}".format(**each) for each in found["broken"])
+    yield from (f"conflict    {conflict}" for conflict in found["conflicts"])
 
 
 def _type_name(schema: Mapping[str, Any]) -> str:
@@ -162,8 +155,7 @@ def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
     """Yield the description of every component of a name."""
-    kinds: tuple[Any, ...] = KINDS
-    found = [(kind, *pair) for kind in kinds for pair in registry.owners(kind, name)]
+    found = [(kind, *pair) for kind in KINDS for pair in registry.owners(kind, name)]
     if not found:
         known = [component.name for component, _ in registry.components()]
         raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
@@ -183,8 +175,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
             yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
         if documentation := inspect.getdoc(target):
-            yield ""
-            yield from (f"  {line}".rstrip() for line in documentation.splitlines())
+            yield from ("", *(f"  {line}".rstrip() for line in documentation.splitlines()))
         schema = class_schema(target) if isinstance(target, type) else {"properties": {}}
         if schema["properties"]:
             yield from ("", "  options:", *_option_lines(schema, "    "))

@@ -246,8 +246,7 @@ def _hooks_of(plugin: Any) -> Any:
     return alone if isinstance(plugin, ModuleType) else plugin
 
 
-_SLOW = 0.2
-"""Seconds of importing from which on what a plugin offers is kept, while its files are the same."""
+_SLOW = 0.2  # seconds of importing from which on what a plugin offers is kept, while its files are the same
 
 
 def _load(

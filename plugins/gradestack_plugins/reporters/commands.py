@@ -194,17 +194,15 @@ def _registry() -> Registry:
 @click.option("--json", "as_json", is_flag=True, help="As JSON: components, broken, conflicts.")
 def plugins_list(*, kind: str | None, as_json: bool) -> None:
     """List every component with its plugin's distribution and version."""
-    lines = [json.dumps(component_data(_registry(), kind))] if as_json else component_lines(_registry(), kind)
-    for line in lines:
-        click.echo(terminal_line(line))
+    found = [json.dumps(component_data(_registry(), kind))] if as_json else component_lines(_registry(), kind)
+    click.echo("\n".join(map(terminal_line, found)))
 
 
 @plugins.command("describe", epilog="Example: gradestack plugins describe tool_calls")
 @click.argument("name")
 def plugins_describe(name: str) -> None:
     """Describe the component NAME: what it computes, its options and defaults, its entry in a suite."""
-    for line in describe_lines(_registry(), name):
-        click.echo(terminal_line(line))
+    click.echo("\n".join(map(terminal_line, describe_lines(_registry(), name))))
 
 
 @plugins.command("check", epilog="Example: gradestack plugins check my-plugin --on runs.jsonl")

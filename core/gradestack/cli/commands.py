@@ -27,15 +27,18 @@ _set_option = click.option(
     "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
 )
 _code_option = click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
+_PART_OPTIONS = (
+    click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
+    click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
+    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
+)
 _RUN_OPTIONS = (
     click.option(
         "--profile",
         type=click.Choice(["documented", "upstream"]),
         help="Rules as documented [default], or as the original program computes them.",
     ),
-    click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
-    click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line."),
-    click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks."),
+    *_PART_OPTIONS,
     click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
     _set_option,
     _code_option,
@@ -174,12 +177,21 @@ def _print(line: str) -> None:
     click.echo(terminal_line(line))
 
 
+def _of_part(given: dict[str, Any]) -> dict[str, Any]:
+    """Return what options say of the part of the samples to take, as keys of a suite with values in YAML."""
+    import json  # noqa: PLC0415 - not needed for --help
+    from pathlib import Path  # noqa: PLC0415
+
+    tasks, text = given.pop("tasks"), given.pop("filter")
+    found = {"filter": text, "tasks": None if tasks is None else str(Path(tasks).absolute())}
+    return {name: None if each is None else json.dumps(each) for name, each in found.items()} | {
+        "max_samples": given.pop("limit")
+    }
+
+
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
     """Run the suite that ``make`` returns when it is given what all grading commands take."""
-    import json  # noqa: PLC0415 - not needed for --help
-    import os  # noqa: PLC0415
-
-    import msgspec  # noqa: PLC0415
+    import msgspec  # noqa: PLC0415 - not needed for --help
 
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
@@ -189,9 +201,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 
     quiet = shared.pop("quiet")
     of_suite = {name: shared.pop(name) for name in ("num_runs", "profile", "allow_all_failed", "tables")}
-    of_suite |= {"max_samples": shared.pop("limit"), "filter": shared.pop("filter")}
-    of_suite["tasks"] = os.path.abspath(tasks) if (tasks := shared.pop("tasks")) else None  # noqa: PTH100 - ~ stays
-    of_suite |= {name: json.dumps(each) for name in ("filter", "tasks") if (each := of_suite[name]) is not None}
+    of_suite |= _of_part(shared)
     shared["overrides"] += tuple(f"{name}={value}" for name, value in of_suite.items() if value)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:
@@ -276,27 +286,53 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_
         _print(f"  warning: {warning}")
 
 
+_OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
+"""Keys of a suite that say which samples a run is of: its rows are those."""
+
+
 @cli.command(epilog="Example: gradestack report out --format csv")
 @click.argument("run_dir")
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
+@_PART_OPTIONS[0]
+@_PART_OPTIONS[1]
+@_PART_OPTIONS[2]
 @click.option("--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters.")
 @_code_option
 @debug_option
 def report(
-    run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool
+    run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool, **part: Any
 ) -> None:
-    """Write the report pages of RUN_DIR again, from its result files alone."""
+    """Write the report pages of RUN_DIR again, from its result files alone.
+
+    With --filter, --tasks or --limit that part of its rows is graded again, into DIR, a run of its own.
+    """
     from pathlib import Path  # noqa: PLC0415
 
+    from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
+    from gradestack.python_api import run as run_again  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
 
     registry = with_files(_registry(), files, allow_code=allow_code)
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
+    chosen = [f"{name}={each}" for name, each in _of_part(part).items() if each is not None]
+    if chosen and output is None:
+        raise click.UsageError("--filter, --tasks and --limit write a run of their own: name its directory, -o DIR")
+    if chosen:
+        config = {name: each for name, each in found.summary["config"].items() if name not in _OF_INPUT}
+        figures = {each["label"]: each["figure"] for each in found.summary["headline"]["figures"]}
+        outcome = found.summary.get("outcome") or {"grader": "none"}
+        config |= {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
+        chosen += [f"reports=[{', '.join(formats)}]"] if formats else []
+        with forward_termination():
+            options: dict[str, Any] = {"allow_code": allow_code, "registry": registry, "say": _say}
+            made = run_again(config, cached=run_dir, output=out, overrides=chosen, **options)
+        console.say(f"{console.results(made)}\n\n{console.files(made)}")
+        return
     with forward_termination():
         for page in rewrite_pages(found, registry, formats, out, _say):
             _print(f"Report: {page}")

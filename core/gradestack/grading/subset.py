@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -121,7 +120,7 @@ def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[
 
 
 def tasks_of(path: Path) -> tuple[str, ...]:
-    """Return the ids of a file: one a line, without blank lines and those that begin with ``#``; or a JSON list."""
+    """Return the ids of a file: one a line, but blank lines and those that begin with ``#``."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
@@ -129,15 +128,9 @@ def tasks_of(path: Path) -> tuple[str, ...]:
             f"{path}: the list of tasks cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
     lines = [line.strip() for line in text.splitlines()]
-    found: Any = [line for line in lines if line and not line.startswith("#")]
-    if text.lstrip().startswith("["):
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ConfigError(f"{path}: the list of tasks is no JSON: {error}") from error
-    if not found or any(isinstance(each, bool) or not isinstance(each, str | int) for each in found):
-        raise ConfigError(f"{path}: expected ids of tasks, one a line or as a JSON list of texts")
-    return tuple(dict.fromkeys(map(str, found)))
+    if not (found := [line for line in lines if line and not line.startswith("#")]):
+        raise ConfigError(f"{path}: expected ids of tasks, one a line")
+    return tuple(dict.fromkeys(found))
 
 
 @lru_cache(64)
@@ -180,36 +173,18 @@ def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
             return lambda _: _WORDS[name]
         case ast.Name(id=name) if name in Fields._fields and name != "facet":
             return operator.attrgetter(name)
-    if (path := _facet(node)) is not None:
-        facets.add(path[0])
-        return lambda of: _at(of.facet, path)
+        case (
+            ast.Attribute(value=ast.Name(id="facet"), attr=name)
+            | ast.Subscript(value=ast.Name(id="facet"), slice=ast.Constant(value=str() as name))
+        ):
+            facets.add(name)
+            return lambda of: (of.facet or {}).get(name)
     if isinstance(node, ast.Name):
         near = suggest(node.id, [*Fields._fields, *_WORDS])
         known = f"fields are {', '.join(Fields._fields[:-1])} and facet.NAME; texts stand in quotes"
         raise ConfigError(f"filter {text!r}: no field is called {node.id!r}{near}; {known}")
     said = ast.get_source_segment(text.strip(), node) or type(node).__name__
     raise ConfigError(f"filter {text!r}: {said!r} is no part of a filter, which compares fields with texts and numbers")
-
-
-def _facet(node: ast.expr) -> tuple[str, ...] | None:
-    """Return the names of ``facet.NAME``, ``facet["NAME"]`` and what lies below; None of anything else."""
-    match node:
-        case ast.Attribute(value=ast.Name(id="facet"), attr=name):
-            return (name,)
-        case ast.Subscript(value=ast.Name(id="facet"), slice=ast.Constant(value=str() as name)):
-            return (name,)
-        case (
-            ast.Attribute(value=inner, attr=name) | ast.Subscript(value=inner, slice=ast.Constant(value=str() as name))
-        ):
-            outer = _facet(inner)
-            return None if outer is None else (*outer, name)
-    return None
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
 
 
 def _comparison(node: ast.Compare, inner: Callable[[ast.expr], Value]) -> Value:

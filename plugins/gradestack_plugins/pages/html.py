@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
-from gradestack import Comparison, Progress, Registry, Report, Reporter
+from gradestack import Comparison, Registry, Report, Reporter
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import compared_models, ends, shown_of, signed
 from gradestack_plugins.pages.environment import (
@@ -107,13 +107,7 @@ class HtmlReporter(Reporter):
         write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
 
-    def cell(self, report: Report) -> str:
-        """Return what a notebook shows of a report."""
-        return cell(report)
-
-    def progress(self) -> Callable[[Progress], None]:
-        """Return what shows progress in a notebook."""
-        return progress()
+    cell, progress = staticmethod(cell), staticmethod(progress)
 
     @override
     def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:

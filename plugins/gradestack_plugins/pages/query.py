@@ -84,7 +84,7 @@ def _answer(report: Report, paths: Iterable[Path], sql: str) -> tuple[list[str],
         for lock in _LOCKS:
             database.execute(lock.format(allowed))
     except duckdb.Error as error:
-        raise DataError(f"{report.path}: the tables cannot be read: {_first_line(error)}; write them again with "
+        raise DataError(f"{report.path}: the tables cannot be read: {str(error).partition('\n')[0]}; write them again with "
                         f"`gradestack report {report.path} --format parquet`") from error  # fmt: skip
     try:
         statements = database.extract_statements(sql)
@@ -104,18 +104,13 @@ def _quoted(text: str) -> str:
 
 
 def _refusal(error: Exception, report: Report, views: Iterable[str]) -> str:
-    said = _first_line(error)
+    said = str(error).partition("\n")[0]
     if said.startswith("Permission Error"):
         return f"a query reads the tables of the run and nothing else: {said.partition(': ')[2]}"
     unknown = re.match(r"Catalog Error: Table with name (.*) does not exist", said)
     near = suggest(unknown[1], views) if unknown else ""
     rows = "" if report.has_rows else " (the run kept no rows: it has tables of its figures only)"
     return f"{said.rstrip('!')}{near}; the tables are {', '.join(views)}{rows}"
-
-
-def _first_line(error: Exception) -> str:
-    """Return what DuckDB says, without the query it repeats and its suggestions from tables of its own."""
-    return str(error).partition("\n")[0]
 
 
 def _written(names: list[str], rows: list[tuple[Any, ...]], form: Format) -> Iterator[str]:

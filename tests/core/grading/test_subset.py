@@ -10,7 +10,7 @@ from gradestack.grading.subset import Fields, expression
 from tests.core.outcomes import data, ids, read
 
 DATA = data(__file__, "subset.yaml")
-FACETS = {"domain": "air", "tags": ["easy"], "deep": {"x": 3}, "flag": True, "none": None}
+FACETS = {"domain": "air", "tags": ["easy"], "deep": 3, "flag": True, "none": None}
 
 
 @pytest.mark.parametrize(("text", "held"), DATA["holds"])
@@ -80,7 +80,7 @@ def test_a_list_of_tasks_that_is_none(tmp_path, text, said):
 
 def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
     """The same of every side; what is left out is among the comparison's warnings."""
-    (tmp_path / "ids").write_text('["a", "b"]')
+    (tmp_path / "ids").write_text("a\nb\n")
     before, after = (
         run_lines([record(task, score, run=run) for task in "abc" for run in range(3)], output=name)
         for name, score in (("before", 0.0), ("after", 1.0))

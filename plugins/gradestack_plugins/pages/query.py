@@ -84,8 +84,8 @@ def _answer(report: Report, paths: Iterable[Path], sql: str) -> tuple[list[str],
         for lock in _LOCKS:
             database.execute(lock.format(allowed))
     except duckdb.Error as error:
-        raise DataError(f"{report.path}: the tables cannot be read: {str(error).partition('\n')[0]}; write them again with "
-                        f"`gradestack report {report.path} --format parquet`") from error  # fmt: skip
+        advice = f"write them again with `gradestack report {report.path} --format parquet`"
+        raise DataError(f"{report.path}: the tables cannot be read; {advice}", str(error).partition("\n")[0]) from error
     try:
         statements = database.extract_statements(sql)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:  # COPY could write over a table

@@ -287,7 +287,6 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_
 
 
 _OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
-"""Keys of a suite that say which samples a run is of: its rows are those."""
 
 
 @cli.command(epilog="Example: gradestack report out --format csv")
@@ -328,9 +327,9 @@ def report(
         outcome = found.summary.get("outcome") or {"grader": "none"}
         config |= {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
         chosen += [f"reports=[{', '.join(formats)}]"] if formats else []
+        given: dict[str, Any] = {"cached": run_dir, "allow_code": allow_code, "registry": registry}
         with forward_termination():
-            options: dict[str, Any] = {"allow_code": allow_code, "registry": registry, "say": _say}
-            made = run_again(config, cached=run_dir, output=out, overrides=chosen, **options)
+            made = run_again(config, output=out, overrides=chosen, **given)
         console.say(f"{console.results(made)}\n\n{console.files(made)}")
         return
     with forward_termination():

@@ -15,7 +15,6 @@ from gradestack.errors import ConfigError, suggest
 from gradestack.model import Sample
 from gradestack.output.words import counted
 
-_LONGEST = 4_000
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -92,9 +91,7 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
         return not self.filter or bool(expression(self.filter).holds(fields))
 
 
-@lru_cache(8)
-def _set(tasks: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(tasks)
+_set = lru_cache(8)(frozenset[str])
 
 
 def left_out_text(subset: Subset, taken: int, left_out: int) -> str:
@@ -137,8 +134,8 @@ def tasks_of(path: Path) -> tuple[str, ...]:
 def expression(text: str) -> Expression:
     """Return what an expression says; nothing of it is run, and it knows no calls."""
     try:
-        if len(text) > _LONGEST:
-            raise ConfigError(f"filter: longer than {_LONGEST:,} characters; list the ids in a file (tasks)")
+        if len(text) > 4_000:
+            raise ConfigError("filter: longer than 4,000 characters; list the ids in a file (tasks)")
         facets = set[str]()
         return Expression(_value(ast.parse(text.strip(), mode="eval").body, text, facets), frozenset(facets))
     except (SyntaxError, ValueError) as error:

@@ -57,7 +57,8 @@ class Answer(msgspec.Struct):
     said: list[Any]
     model: str | None = None
     usage: Usage | None = None
-    tools: tuple[ToolSpec, ...] | None = None
+    tools: Any = None
+    """What it was offered, as recorded: most answers repeat what the first one says."""
     bare: int = 0
     """How many of its calls have no arguments recorded, as where content is not captured."""
 
@@ -137,7 +138,8 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     return found
 
 
-def _specs(raws: Any) -> tuple[ToolSpec, ...] | None:
+def specs_of(raws: Any) -> tuple[ToolSpec, ...] | None:
+    """Return the tools that an answer was offered; None where none are recorded."""
     listed = _decoded(raws)
     if not isinstance(listed, list):
         return None
@@ -158,7 +160,7 @@ def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool
     found.usage = usage_of(response.get("usage_metadata")) or found.usage
     declared = [each for tool in as_list(config.get("tools")) for each in _declarations(as_map(tool))]
     if declared:
-        found.tools = _specs(declared)
+        found.tools = declared
     return True
 
 
@@ -171,7 +173,7 @@ def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
 def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
     asked, said = (_decoded(known.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
     if found.tools is None:
-        found.tools = _specs(known.get("gen_ai.tool.definitions"))
+        found.tools = known.get("gen_ai.tool.definitions")
     if not isinstance(asked, list) and not isinstance(said, list):
         return False
     told = _decoded(known.get("gen_ai.system_instructions"))
@@ -254,7 +256,7 @@ def _of_openinference(found: Answer, known: Mapping[str, Any], _: Iterable[Event
     found.history = [{"message": each} for each in _listed(known, "llm.input_messages.")]
     found.said = [{"message": each} for each in _whole(_listed(known, "llm.output_messages."))]
     tools = [as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")]
-    found.tools = _specs(tools) if tools else found.tools
+    found.tools = tools or found.tools
     return bool(found.history or found.said)
 
 
@@ -270,7 +272,7 @@ def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _of_traceloop(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
     functions = _listed(known, "llm.request.functions.")
     if functions:
-        found.tools = _specs([{**each, "parameters": _decoded(each.get("parameters"))} for each in functions])
+        found.tools = [{**each, "parameters": _decoded(each.get("parameters"))} for each in functions]
     found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
     found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
     return bool(found.history or found.said)

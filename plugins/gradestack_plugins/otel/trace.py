@@ -9,8 +9,8 @@ from typing import Any, Final
 from msgspec.structs import force_setattr
 
 from gradestack import Fault, Sample, Source, Status, ToolCall, replace
-from gradestack.jsonio import as_map, as_number, compact, dumps
-from gradestack_plugins.otel.dialects import SESSION, Answer, Execution, answer_of, execution_of, kind_of
+from gradestack.jsonio import as_map, as_number, compact
+from gradestack_plugins.otel.dialects import SESSION, Answer, Execution, answer_of, execution_of, kind_of, specs_of
 from gradestack_plugins.otel.spans import Event, Log, Span
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
@@ -59,7 +59,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     usage = added(answer.usage for _, answer in answers)
     more: dict[str, Any] = {
         "model": next((answer.model for _, answer in reversed(answers) if answer.model), None),
-        "tools": next((answer.tools for _, answer in answers if answer.tools is not None), None),
+        "tools": next((specs for _, answer in answers if (specs := specs_of(answer.tools)) is not None), None),
         "usage": replace(usage, seconds=seconds) if usage is not None and seconds and seconds > 0 else usage,
         "recorded": recorded,
     }
@@ -120,18 +120,18 @@ def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | 
     Calls count in an answer's own messages; in those it was asked with only where no answer is recorded.
     """
     several, anything = len(set(agents)) > 1, any(answer.said for answer in answers)
-    read: list[Any] = []
+    read: list[str] = []
     for answer, agent in zip(answers, agents, strict=True):
-        same = 0
-        while same < min(len(read), len(answer.history)) and _told(read[same]) == _told(answer.history[same]):
+        asked, same = [*map(_told, answer.history)], 0
+        while same < min(len(read), len(asked)) and read[same] == asked[same]:
             same += 1
         new = [each for each in answer.history[same:] if not _is_answer(each) or not anything]
         if same < len(read):  # another conversation, or one that was shortened: what was said before is known
-            told = set(map(_told, read))
+            told = set(read)
             new = [each for each in new if _told(each) not in told]
         said = [{**each, "author": agent} if several and isinstance(each, dict) else each for each in answer.said]
         talk.read([*new, *said])
-        read = [*answer.history, *answer.said] if same == len(read) else [*read, *new, *answer.said]
+        read = [*(asked if same == len(read) else [*read, *map(_told, new)]), *map(_told, answer.said)]
 
 
 def _is_answer(message: Any) -> bool:
@@ -146,7 +146,7 @@ def _told(message: Any) -> str:
         [call.get("id"), as_map(call.get("function", call)).get("name")]
         for call in map(as_map, known.get("tool_calls") or ())
     ]
-    return dumps([known.get("role"), content or "", calls, known.get("tool_call_id")])
+    return repr((known.get("role"), content or "", calls, known.get("tool_call_id")))
 
 
 def _execute(talk: Conversation, made: Execution, span: Span, agent: str | None) -> None:

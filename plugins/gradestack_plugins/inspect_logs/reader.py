@@ -197,6 +197,8 @@ def _record(archive: Archive, place: _Place) -> Any:
         record.setdefault("messages", pool)
     else:
         spans = [each for each in as_list(references) if isinstance(each, list) and list(map(type, each)) == [int, int]]
+        if any(last > len(pool) for _, last in spans):
+            raise ValueError(f"samples/{place.name}/messages: members are missing: {len(pool)} messages are there")
         record["messages"] = [message for first, last in spans for message in pool[max(first, 0) : max(last, 0)]]
     record["events"] = next(([each] for each in pieces.events() if as_map(each).get("event") == "model"), [])
     record["attachments"] = pieces

@@ -197,7 +197,7 @@ def _genai_message(message: Any) -> Iterator[Any]:
     calls: list[Any] = []
     results: list[Any] = []
     for part in map(as_map, parts):
-        kind = part.get("type")
+        kind = text_or_none(part.get("type"))
         if kind in {"tool_call", "server_tool_call"}:
             function = {"name": part.get("name"), "arguments": part.get("arguments")}
             calls.append({"id": part.get("id"), "type": "function", "function": function})

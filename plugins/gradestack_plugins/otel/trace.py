@@ -26,14 +26,17 @@ EVALUATION: Final = "gen_ai.evaluation.result"
 
 def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sample:
     """Return the sample of a trace or session: its spans and log records, in the order of the files."""
-    given = list(records)
-    spans = sorted((each for each in given if isinstance(each, Span)), key=lambda span: span.start)
+    given, remarks = list(records), dict[str, int]()
+    recorded_spans = [each for each in given if isinstance(each, Span)]
+    once = {(each.trace, each.id or number): each for number, each in enumerate(recorded_spans)}
+    spans = sorted(once.values(), key=lambda span: span.start)
+    if len(spans) < len(recorded_spans):  # exported again, as after a failure
+        remarks["repeated_span"] = len(recorded_spans) - len(spans)
     logs: dict[Place, list[Event]] = {}
     for each in given:
         if isinstance(each, Log):
             logs.setdefault((each.trace, each.span), []).append(each.event)
     known = {(span.trace, span.id): span for span in spans}
-    remarks: dict[str, int] = {}
     roots = [span for span in spans if (span.trace, span.parent) not in known]
     if roots and all(span.parent for span in roots):
         remarks["trace_without_root"] = 1

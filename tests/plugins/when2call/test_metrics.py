@@ -12,6 +12,7 @@ from gradestack import Fault, Key, Outcome, Status, ToolSpec, figures, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
 from gradestack_plugins.when2call.grader import When2Call
+from tests.core.outcomes import at, data
 from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample
 
 VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
@@ -88,97 +89,33 @@ def logprob(uuid, labels):
     }
 
 
-def matrix_case(row, cells):
-    """Return predictions and dataset with the given numbers of (gold, recorded label)."""
-    dataset, predictions = [], []
-    for gold, label, number in cells:
-        for _ in range(number):
-            uuid = f"u{len(dataset)}"
-            dataset.append(row(uuid, gold))
-            predictions.append((uuid, label))
-    return predictions, dataset
+def mcq(uuid, label):
+    index = -1 if label == "invalid" else 0
+    return {"uuid": uuid, "predicted_label": label, "predicted_index": index, "raw_mcq_output": ""}
 
 
-def test_published_figures_of_a_multiple_choice_run(evaluate, row):
-    """Fifteen items, five per gold label, three direct and two invalid: .6667, .547222, .729630, .2 and 0."""
-    cells = [
-        ("tool_call", "tool_call", 4),
-        ("tool_call", "invalid", 1),
-        ("request_for_info", "direct", 1),
-        ("request_for_info", "request_for_info", 4),
-        ("cannot_answer", "direct", 2),
-        ("cannot_answer", "request_for_info", 1),
-        ("cannot_answer", "invalid", 1),
-        ("cannot_answer", "cannot_answer", 1),
-    ]
-    predictions, dataset = matrix_case(row, cells)
-    records = [
-        {
-            "uuid": uuid,
-            "predicted_label": label,
-            "predicted_index": -1 if label == "invalid" else 0,
-            "raw_mcq_output": "",
-        }
-        for uuid, label in predictions
-    ]
-    metrics = evaluate(records, dataset, profile="upstream").native["metrics"]
-    assert metrics["accuracy"] == pytest.approx(0.6667, abs=5e-5)
-    assert metrics["macro_f1"] == pytest.approx(0.547222, abs=5e-7)
-    assert metrics["macro_f1_no_direct"] == pytest.approx(0.729630, abs=5e-7)
-    assert metrics["answer_hallucination_rate"] == 0.2
-    assert metrics["parameter_hallucination_rate"] == 0.0
-    assert (metrics["n_invalid_label"], metrics["n_mcq_predicted_index_minus1"]) == (2, 2)
+def fallback(uuid, label):
+    raw = json.dumps({"classification": label})
+    return judge(uuid, "cannot_answer", raw, judge_fallback_to_cannot_answer=True)
 
 
-def test_published_figures_of_a_scoring_run(evaluate, row):
-    """The same fifteen items scored by log-probability: .5333, .380952, .507937 and .4 in all variants."""
-    cells = [
-        ("tool_call", "tool_call", 4),
-        ("tool_call", "cannot_answer", 1),
-        ("request_for_info", "tool_call", 2),
-        ("request_for_info", "request_for_info", 3),
-        ("cannot_answer", "tool_call", 3),
-        ("cannot_answer", "request_for_info", 1),
-        ("cannot_answer", "cannot_answer", 1),
-    ]
-    predictions, dataset = matrix_case(row, cells)
-    native = evaluate([logprob(uuid, [label] * 4) for uuid, label in predictions], dataset, profile="upstream").native
-    assert list(native["metrics"]) == list(VARIANTS)
-    for metrics in native["metrics"].values():
-        assert metrics["accuracy"] == 0.5333333333333333
-        assert metrics["macro_f1"] == 0.38095238095238093
-        assert metrics["macro_f1_no_direct"] == 0.5079365079365079
-        assert metrics["parameter_hallucination_rate"] == 0.4
-        assert metrics["per_class_f1"]["request_for_info"] == 0.6666666666666665
+FORMS = {"mcq": mcq, "logprob": lambda uuid, label: logprob(uuid, [label] * 4), "fallback": fallback}
 
 
-def test_published_figures_of_a_judge_run_whose_parser_failed(evaluate, row):
-    """Fifteen of fifteen fell back: .333 and .125 as recorded; read again 11/15, .5556, .7407, 8 labels changed."""
-    cells = [
-        ("tool_call", "tool_call", 4),
-        ("tool_call", "cannot_answer", 1),
-        ("request_for_info", "request_for_info", 3),
-        ("request_for_info", "cannot_answer", 2),
-        ("cannot_answer", "request_for_info", 1),
-        ("cannot_answer", "cannot_answer", 4),
-    ]
-    predictions, dataset = matrix_case(row, cells)
-    records = [
-        judge(uuid, "cannot_answer", json.dumps({"classification": label}), judge_fallback_to_cannot_answer=True)
-        for uuid, label in predictions
-    ]
-    recorded = evaluate(records, dataset, profile="upstream")
-    assert recorded.native["metrics"]["accuracy"] == pytest.approx(1 / 3)
-    assert recorded.native["metrics"]["macro_f1"] == pytest.approx(0.125)
-    assert recorded.native["metrics"]["judge_fallback_to_cannot_answer_rate"] == 1.0
-    assert recorded.counts["relabel_differs"] == 8
-    for options in ({}, {"profile": "upstream", "relabel": "from_raw"}):
-        again = evaluate(records, dataset, **options)
-        assert again.classes["accuracy"] == pytest.approx(11 / 15)
-        assert again.classes["macro_f1"] == pytest.approx(0.5556, abs=5e-5)
-        assert again.classes["macro_f1_no_direct"] == pytest.approx(0.7407, abs=5e-5)
-        assert again.counts["relabelled"] == 8
-        assert again.counts["judge_fallback_to_cannot_answer"] == 15
+@pytest.mark.parametrize("case", data(__file__, "published.yaml"), ids=lambda case: case["name"])
+def test_published_figures(evaluate, row, case):
+    """Rounded as they were published; of every prediction set."""
+    pairs = [(gold, label) for gold, label, number in case["cells"] for _ in range(number)]
+    records = [FORMS[case["form"]](f"u{n}", label) for n, (_, label) in enumerate(pairs)]
+    dataset = [row(f"u{n}", gold) for n, (gold, _) in enumerate(pairs)]
+    found = evaluate(records, dataset, **{"profile": "upstream", **case.get("options", {})})
+    native = found.native["metrics"]
+    assert set(VARIANTS) == native.keys() if case["form"] == "logprob" else "accuracy" in native
+    several = native.values() if case["form"] == "logprob" else [native]
+    for part, places in (("native", several), ("classes", [found.classes]), ("counts", [found.counts])):
+        for name, value in case.get(part, {}).items():
+            digits = len(repr(value).partition(".")[2])
+            assert {round(at(each, name), digits) for each in places} == {value}, name
 
 
 cases = st.lists(

@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_263,
     "core": 21_389,
     "plugins": 42_476,
-    "tests": 48_484,
+    "tests": 48_421,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

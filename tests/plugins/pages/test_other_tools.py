@@ -8,7 +8,6 @@ import attrs
 
 from gradestack import Report
 from gradestack_plugins.pages import blocks
-from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import Placed
 from gradestack_plugins.tool_calls.panels import OtherTools
 from tests.placed import with_panels
@@ -117,7 +116,6 @@ def test_two_graders_of_one_preset_stand_apart():
 def test_one_preset_is_not_compared(html, markdown):
     report = report_of(presets={"own": "own@1"})
     assert OtherTools().show(report) is None
-    assert page_of(report).folded == frozenset()
     assert "Verdicts of other tools' rules" not in html(report).text + markdown(report)
 
 
@@ -133,7 +131,6 @@ def test_a_run_without_an_outcome_shows_figures_only(html):
         ["average", "no grade", "version"],
         "Pairwise agreement",
     )
-    assert page_of(report).folded == frozenset()
     text = html(report).text
     assert "Verdicts of other tools' rules" in text
     assert "same verdict" not in text

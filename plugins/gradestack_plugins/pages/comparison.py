@@ -21,6 +21,8 @@ _MOST_METRICS = 8
 _MOST_CHANGES = 10
 _MOST_MODELS, _MOST_COMPARED = 8, 10_000
 """Models of a run, and its samples, up to which its page compares them."""
+_LONGEST = 120
+"""Characters of a name."""
 _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Arguments with errors"}
 
 
@@ -63,24 +65,33 @@ def _difference(each: Mapping[str, Any], widest: float) -> Shape:
         return None if value is None or not each["share"] else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
+    share = each["unit"] == "share" and held is not None
     counts = _counted(each["tasks"], "task")
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Shape(
         key=str(each["path"]),
         label=str(each["label"]),
-        a=with_unit(number(each["a"]), each["unit"]),
-        b=with_unit(number(each["b"]), each["unit"]),
-        text=with_unit(signed(held), each["unit"]),
-        interval=ends(found),
+        a=_value(each["a"], each["unit"]),
+        b=_value(each["b"], each["unit"]),
+        text=_points(held, "+") if share else with_unit(signed(held), each["unit"]),
+        interval=f"{_points(low)} to {_points(high)} points" if share and found else ends(found),
         at=place(held),
         low=place(low),
         high=place(high),
         word=str(each.get("verdict") or "no test"),
         counts=counts,
         p=number(each["p_holm"]),
-        visible=number(each["mde80"]),
+        visible=f"{_points(each['mde80'])} points" if share and each["mde80"] else number(each["mde80"]),
     )
+
+
+def _value(value: float | None, unit: str) -> str:
+    return f"{_points(value)}%" if unit == "share" and value is not None else with_unit(number(value), unit)
+
+
+def _points(value: float | None, sign: str = "") -> str:
+    return f"{100 * (value or 0.0):{sign}.1f}"
 
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
@@ -105,17 +116,24 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what pages show of a comparison."""
     first, second = data["runs"][:2]
     pairs = data.get("pairs") or [{**data, "a": first["name"], "b": second["name"]}]
+    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in pairs]
+    upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
     return {
         "data": data,
-        "sentence": capital(data["sentence"]),
+        "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
+        "directions": ("worse", "better") if upward else ("lower", "higher"),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],
         "moved": moved(data),
-        "what": [(title, rows[:_MOST_CHANGES]) for kind, title in _KINDS.items() if (rows := data["changed"][kind])],
+        "what": [
+            (title, [{**row, "name": brief(row["name"], _LONGEST)} for row in rows[:_MOST_CHANGES]])
+            for kind, title in _KINDS.items()
+            if (rows := data["changed"][kind])
+        ],
         "pairs": pairs,
         "by": data.get("by"),
-        "groups": data.get("groups", []),
+        "groups": [{**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())],
         "confidence": f"{100 * confidence:.6g} % interval",
     }
 

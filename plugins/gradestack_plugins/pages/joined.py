@@ -24,7 +24,11 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
     Tasks that were matched by something else than their ids have the id of the first side. Components and words are the
     baseline's.
     """
-    sides, ids = comparison.sides, dict[str, Raw]()
+    times, sides, ids = Counter[str](), list[Any](), dict[str, Raw]()
+    for side in comparison.sides:
+        times[side.name] += 1
+        number = f" ({times[side.name]})" if times[side.name] > 1 else ""
+        sides.append(msgspec.structs.replace(side, name=side.name + number))
     held = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the report
     for side in sides:
         held.writelines(_lines(side, ids))

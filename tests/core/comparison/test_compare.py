@@ -215,7 +215,7 @@ def test_pages_say_what_the_data_say(made, tmp_path):
     assert "<script>alert" not in page
     assert "<script>" not in text
     assert "\n::error" not in text
-    assert "0.375" in page
+    assert "+37.5" in page
     assert "0.375" in text
     assert len(text.partition("<details>")[0].splitlines()) <= 30
     assert found.sides[0].name.startswith("r::m")

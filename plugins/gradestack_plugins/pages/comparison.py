@@ -14,7 +14,7 @@ from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.panel import Panels, asked
 from gradestack_plugins.pages.prose import bar, code, prose
-from gradestack_plugins.pages.text import UNDEFINED, brief, capital, end, number
+from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, end, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
@@ -66,7 +66,7 @@ def _difference(each: Mapping[str, Any], widest: float) -> Shape:
 
     low, high = found if found is not None else (None, None)
     share = each["unit"] == "share" and held is not None
-    counts = _counted(each["tasks"], "task")
+    counts = counted(each["tasks"], "tasks")
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Shape(
@@ -105,7 +105,7 @@ def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
 
 def moved(data: Mapping[str, Any]) -> str:
     """Return how many trials pass on one side alone: of two models who fails them, else that they changed."""
-    trials, broken = _counted(data["flips"]["fixed"], "trial"), number(data["flips"]["broken"])
+    trials, broken = counted(data["flips"]["fixed"], "trials"), number(data["flips"]["broken"])
     a, b = (brief(run.get("model") or "", 60) for run in data["runs"][:2])
     if not a or not b or a == b:
         return f"{trials} fixed, {broken} broken"
@@ -136,10 +136,6 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
         "groups": [{**each, "name": brief(each["name"], _LONGEST)} for each in data.get("groups", ())],
         "confidence": f"{100 * confidence:.6g} % interval",
     }
-
-
-def _counted(times: int, noun: str) -> str:
-    return f"{number(times)} {noun}{'' if times == 1 else 's'}"
 
 
 def signed(value: float | None) -> str:
@@ -223,7 +219,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     if "by" in data:
         found.append(f"Difference by {data['by']['facet']}:")
         found += [
-            f"  {each['group']}: {signed(each['difference'])} ({ends(each['ends'])}), {_counted(each['tasks'], 'task')}"
+            f"  {each['group']}: {signed(each['difference'])} ({ends(each['ends'])}), {counted(each['tasks'], 'tasks')}"
             for each in data["by"]["groups"][:_MOST_CHANGES]
         ]
         found.append("")
@@ -251,7 +247,7 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         unit = each["unit"]
         values = f"a {with_unit(number(each['a']), unit)}  b {with_unit(number(each['b']), unit)}"
         values += f"  difference {with_unit(signed(each['difference']), unit)}"
-        tasks = _counted(each["tasks"], "task")
+        tasks = counted(each["tasks"], "tasks")
         if each.get("better") is not None:
             tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]

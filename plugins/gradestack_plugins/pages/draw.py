@@ -138,11 +138,6 @@ def scale_of(value: float | None, scale: float = 1.0) -> float | None:
     return round(100 * value / scale, 2) if value is not None and 0 <= value <= scale else None
 
 
-def heat(value: float, top: float) -> str:
-    """Return the CSS class of a count: ``h0`` for none, ``h1`` … ``h8`` by its share of the largest."""
-    return f"h{math.ceil(8 * value / top)}" if value > 0 and top > 0 else "h0"
-
-
 def labels_of(edges: Sequence[float]) -> list[str]:
     """Return bins as people write them, ``[0.2, 0.4)``, and what is exactly the last edge."""
     return [f"[{low:g},\u00a0{high:g})" for low, high in itertools.pairwise(edges)] + [f"{edges[-1]:g}"]
@@ -319,7 +314,9 @@ def _shaded(value: blocks.Value, top: float, search: str) -> Shape:
     if value is None:
         return _text("")
     size = as_number(value)
-    shade = heat(size, top) if size is not None and 0 <= size <= top else ""
+    shade = (
+        f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
+    )  # h0 … h8 by its share
     return _text(_shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else "")
 
 

@@ -313,11 +313,11 @@ def _checked(name: str, value: Any) -> str:
     known = (*COLOURS, *FONTS)
     if name not in known:
         raise ValueError(f"theme: there is no variable {name!r}{suggest(name, known)}; there are: {', '.join(known)}")
-    if not isinstance(value, str) or not (_COLOUR.fullmatch(value) if name in COLOURS else _fonts(value)):
+    if not isinstance(value, str) or not (
+        _COLOUR.fullmatch(value)
+        if name in COLOURS
+        else len(value) <= 400 and all(_FONT.fullmatch(each.strip()) for each in value.split(","))
+    ):
         wanted = "a colour such as '#0b5cad' or 'rgb(11 92 173)'" if name in COLOURS else "a list of font names"
         raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")
     return value
-
-
-def _fonts(value: str) -> bool:
-    return len(value) <= 400 and all(_FONT.fullmatch(each.strip()) for each in value.split(","))

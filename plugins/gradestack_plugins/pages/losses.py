@@ -173,6 +173,7 @@ def took_of(index: RowIndex) -> list[Shape]:
         tokens = [usage.tokens for usage, _ in held if usage.tokens is not None]
         seconds = [usage.seconds for usage, _ in held if usage.seconds is not None]
         solved = sum(passed for usage, passed in held if usage.cost_usd is not None)
+        late = quantiles(seconds, n=20, method="inclusive")[18] if len(seconds) > 1 else sum(seconds)
         if costs or tokens or seconds:
             found.append(
                 Shape(
@@ -180,7 +181,7 @@ def took_of(index: RowIndex) -> list[Shape]:
                     cost=f"${_figures(math.fsum(costs) / len(costs))}" if costs else "",
                     success=f"${_figures(math.fsum(costs) / solved)}" if solved else "",
                     tokens=number(round(Fraction(sum(tokens), len(tokens)))) if tokens else "",  # beyond any float, too
-                    seconds=f"{_figures(median(seconds))} / {_figures(_p95(seconds))} s" if seconds else "",
+                    seconds=f"{_figures(median(seconds))} / {_figures(late)} s" if seconds else "",
                 )
             )
     return found
@@ -189,10 +190,6 @@ def took_of(index: RowIndex) -> list[Shape]:
 def _figures(value: float) -> str:
     """Return three digits of a number."""
     return f"{float(f'{value:.3g}'):,.10g}"
-
-
-def _p95(values: Sequence[float]) -> float:
-    return quantiles(values, n=20, method="inclusive")[18] if len(values) > 1 else values[0]
 
 
 def facets_of(index: RowIndex) -> list[Shape]:

@@ -97,10 +97,8 @@ def _points(value: float | None, sign: str = "") -> str:
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
     """Return the largest distance from 0 of a difference between shares or an end of its interval, else 1."""
     found = [each for pair in pairs for each in compared_rows(pair) if each["share"]]
-    values = [
-        abs(value) for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value
-    ]
-    return 1.08 * max(values) if values else 1.0
+    values = [value for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value]
+    return 1.08 * max(map(abs, values), default=1 / 1.08)
 
 
 def moved(data: Mapping[str, Any]) -> str:

@@ -117,10 +117,6 @@ class _Row(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Row).decode
 
 
-def _three() -> tuple[array[float], ...]:
-    return array("d"), array("d"), array("d")
-
-
 class _Names(dict[str | int | None, str]):
     """Names as text; samples of one name share it."""
 
@@ -166,7 +162,9 @@ class RowIndex:
         self.usage: list[Usage | None] = []
         self.verdicts = Verdicts(compared, outcome)
         self.whole = True
-        self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(_three)
+        self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(
+            lambda: (array("d"), array("d"), array("d"))
+        )
         """Scores not counted yet: of samples that are no success, are one, and of others."""
         self._places = array("q")
         self._names, self._numbers = _Names(), _Numbers()

@@ -64,7 +64,7 @@ def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: 
         longest=limit,
         script=script,
         task=f'"{entry.id}"',
-        total=_total(report),
+        total=as_count(as_map(report.summary.get("metrics")).get("total")),
     )
 
 
@@ -90,10 +90,6 @@ def _frame(env: Any, report: Report, *scripts: str) -> dict[str, Any]:
     styles, early = [asset(env, name) for name in _STYLES], asset(env, "theme.js")
     allowed = policy(styles, [early, *scripts]).replace("form-action 'none'", "form-action 'self'")
     return {"name": brief(report.name, 200), "styles": styles, "early": early, "policy": allowed}
-
-
-def _total(report: Report) -> int:
-    return as_count(as_map(report.summary.get("metrics")).get("total"))
 
 
 _MOST, _FARTHEST = 50, 20_000

@@ -129,16 +129,16 @@ class HtmlReporter(Reporter):
             "problems": context["problems"] or bool(told),
             "panels": [(filled, html) for filled, html in shown if filled.placed.panel.place != "page"],
             "sheets": [(filled, html) for filled, html in shown if filled.placed.panel.place == "page"],
-            "pages": [filled for filled, _ in shown if filled.placed.panel.place == "page"],
             "left_out": told,
         }
 
-    def _pages(self, env: jinja2.Environment, context: Mapping[str, Any], out: Path) -> Iterator[Path]:
+    def _pages(self, env: jinja2.Environment, context: dict[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
         for filled, body in context["sheets"]:
             path, own = out / filled.placed.file, policy([context["style"]], [context["early"]])
-            more = {"policy": own, "filled": filled, "body": body}
-            write_stream(env.get_template("panel.html"), path, {**context, **more})
+            write_stream(
+                env.get_template("panel.html"), path, context | {"policy": own, "filled": filled, "body": body}
+            )
             yield path
 
     def _rows(

@@ -314,9 +314,7 @@ def _shaded(value: blocks.Value, top: float, search: str) -> Shape:
     if value is None:
         return _text("")
     size = as_number(value)
-    shade = (
-        f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
-    )  # h0 … h8 by its share
+    shade = f"h{math.ceil(8 * size / (top or 1))}" if size is not None and 0 <= size <= top else ""
     return _text(_shown(value), shade=shade, address=_address(blocks.Link("", search)) if value else "")
 
 

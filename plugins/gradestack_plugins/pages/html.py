@@ -136,9 +136,8 @@ class HtmlReporter(Reporter):
         """Write the pages that panels have for themselves, and yield their paths."""
         for filled, body in context["sheets"]:
             path, own = out / filled.placed.file, policy([context["style"]], [context["early"]])
-            write_stream(
-                env.get_template("panel.html"), path, context | {"policy": own, "filled": filled, "body": body}
-            )
+            more = {"policy": own, "filled": filled, "body": body}
+            write_stream(env.get_template("panel.html"), path, {**context, **more})
             yield path
 
     def _rows(

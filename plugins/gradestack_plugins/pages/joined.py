@@ -27,9 +27,8 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
     times, sides, ids = Counter[str](), list[Any](), dict[str, Raw]()
     for side in comparison.sides:
         times[side.name] += 1
-        sides.append(
-            msgspec.structs.replace(side, name=f"{side.name} ({n})" if (n := times[side.name]) > 1 else side.name)
-        )
+        number = f" ({times[side.name]})" if times[side.name] > 1 else ""
+        sides.append(msgspec.structs.replace(side, name=side.name + number))
     held = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the report
     for side in sides:
         held.writelines(_lines(side, ids))

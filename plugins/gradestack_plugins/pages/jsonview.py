@@ -74,12 +74,7 @@ def _differ(expected: Any, actual: Any, here: Path, there: Path, left: set[Path]
         for key in expected:
             if key in actual:
                 _differ(expected[key], actual[key], (*here, str(key)), (*there, str(key)), left, right)
-    elif (
-        deeper
-        and isinstance(expected, list)
-        and isinstance(actual, list)
-        and 0 < len(expected) * len(actual) <= _MOST_COMPARED
-    ):
+    elif deeper and type(expected) is type(actual) is list and 0 < len(expected) * len(actual) <= _MOST_COMPARED:
         _differ_lists(expected, actual, here, there, left, right)
     else:
         left.add(here)

@@ -89,7 +89,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 166,
     "plugins/gradestack_plugins/orchestrationbench": 3_527,
     "plugins/gradestack_plugins/otel": 1_354,
-    "plugins/gradestack_plugins/pages": 7_117,
+    "plugins/gradestack_plugins/pages": 7_114,
     "plugins/gradestack_plugins/readers": 4_226,
     "plugins/gradestack_plugins/records": 801,
     "plugins/gradestack_plugins/reporters": 532,
@@ -102,8 +102,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_040,
     "plugins/gradestack_plugins/when2call": 1_263,
     "core": 21_389,
-    "plugins": 42_476,
-    "tests": 48_421,
+    "plugins": 42_473,
+    "tests": 48_418,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

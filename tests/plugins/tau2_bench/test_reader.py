@@ -191,7 +191,7 @@ def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
     path = tau2.write(tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1]))
     report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
     assert report.summary["remarks"]["message_not_an_object"]["count"] == 3
-    assert any("message_not_an_object (3 times, first at " in each for each in report.summary["warnings"])
+    assert any("message not an object (3 times, first at " in each for each in report.summary["warnings"])
 
 
 def graded(tau2, **about):

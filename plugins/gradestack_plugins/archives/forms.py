@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 import msgspec
@@ -22,6 +23,7 @@ _PREDICTED: Final = ("calls", "label", "text", "plan")
 _FIELDS: Final = tuple(name for name in Sample.__struct_fields__ if name not in _NO_PLACE)
 _VERSION: Final = 2
 _NOTHING: Final = Sample(id="")
+_defaults: Final = cache(lambda kind: {each.name: each.default for each in msgspec.structs.fields(kind)})
 _PLACE: Final = Source(file="")
 
 
@@ -31,13 +33,10 @@ def encoded(row: Row) -> bytes:
 
 
 def as_jsonl(sample: Sample) -> tuple[bytes, list[str]]:
-    """Return a sample's line, and the fields that it does not give back.
-
-    What was predicted stands in it only where the conversation does not say the same.
-    """
+    """Return a sample's line, which predicts what its conversation does not say, and fields it does not give back."""
     row = _line(sample, [name for name in _FIELDS if name not in _PREDICTED])
     again = _read(row)
-    if any(_shown(sample, name) != _shown(again, name) for name in _PREDICTED):
+    if set(_PREDICTED) & set(_different(sample, again)):
         row |= _line(sample, _PREDICTED)
         again = _read(row)
     return encoded(row), _different(sample, again)
@@ -51,7 +50,8 @@ def _read(row: Row) -> Sample:
 
 
 def _different(sample: Sample, again: Sample) -> list[str]:
-    return [name for name in _FIELDS if _shown(sample, name) != _shown(again, name)]
+    unequal = [name for name in _FIELDS if getattr(sample, name) != getattr(again, name)]
+    return [name for name in unequal if _shown(sample, name) != _shown(again, name)]
 
 
 def _shown(sample: Sample, name: str) -> Any:
@@ -90,7 +90,7 @@ def _as_it_is(value: Any) -> Any:
 
 def _told(part: msgspec.Struct, *hidden: str) -> Row:
     """Return the fields of a part that say something."""
-    defaults = {each.name: each.default for each in msgspec.structs.fields(type(part))}
+    defaults = _defaults(type(part))
     known = ((name, getattr(part, name)) for name in part.__struct_fields__ if name not in hidden)
     return {name: value for name, value in known if value != defaults[name]}
 

@@ -98,7 +98,7 @@ faults: $(VENV)/.installed-dev
 
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
-	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff inspect_ai langchain-core \
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff 'inspect_ai>=0.3.285' langchain-core \
 		openai openai-agents anthropic opentelemetry-proto google-adk atif
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet langchain-openai openinference-instrumentation-langchain \
 		openinference-instrumentation-openai opentelemetry-exporter-otlp-proto-common opentelemetry-instrumentation-langchain \

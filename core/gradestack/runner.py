@@ -195,7 +195,7 @@ class _Run:
         pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, path)
         with Interruption(patient=True):
             if pages != Pages(written=pages.written):
-                figures = with_broken_pages(figures, pages)
+                figures = with_broken_pages(figures, pages, strict=self.options.strict)
                 staging.write_json(SUMMARY, figures)
             if recorded and (loop.merged.interrupted or pages.interrupted):
                 staging.leave()

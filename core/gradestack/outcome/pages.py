@@ -145,14 +145,15 @@ def rewrite_pages(
     return written
 
 
-def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
-    """Return a summary that tells what pages lack, and why."""
+def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) -> dict[str, Any]:
+    """Return a summary that tells what pages lack, and why; where it is ``strict``, what is left out is broken, too."""
     told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
     told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
     told += pages.told
     found = {**summary, "warnings": [*summary["warnings"], *told]}
-    if pages.broken or pages.ended:
-        found["broken"] = {**summary.get("broken", {}), **pages.broken, **pages.ended}
+    broken = {**pages.broken, **pages.ended, **({"panels": pages.told[0]} if strict and pages.told else {})}
+    if broken:
+        found["broken"] = {**summary.get("broken", {}), **broken}
     if pages.refused:
         found["refused"] = pages.refused
     if pages.interrupted:

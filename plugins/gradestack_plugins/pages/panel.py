@@ -149,8 +149,10 @@ def _fill(placed: Placed, about: Any) -> list[Filled]:
 
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
-    place = place_in_template(error)
-    return f"{placed.known_as} is left out{samples}: {error_text(error)}{f' ({place})' if place else ''}"
+    said, code = error_text(error), type(placed.panel).show.__code__
+    file = Path(code.co_filename).name  # of an error in what it returned, where that was made
+    place = place_in_template(error) or ("" if f"({file}:" in said else f"{file}:{code.co_firstlineno}")
+    return f"{placed.known_as} is left out{samples}: {said}{f' ({place})' if place else ''}"
 
 
 def says_left_out(warning: str) -> bool:

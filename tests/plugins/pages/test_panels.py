@@ -8,6 +8,7 @@ import pytest
 
 from gradestack import Component, ConfigError, PluginError, Registry
 from gradestack.jsonio import dumps
+from gradestack.outcome.pages import Pages, with_broken_pages
 from gradestack.registry import Plugin
 from gradestack_plugins.pages import blocks, testing
 from gradestack_plugins.pages.comparison import markdown_page
@@ -217,11 +218,11 @@ def test_parts_that_do_not_fit_are_refused(block):
 def test_a_panel_that_raises_costs_only_itself(report, panel, html):
     made = report(panel("broken"), panel("every_kind"), panel("nothing"), panel("no_mapping", template="x.html"))
     page = html(made)
-    assert made.told[0] == "panel 'broken' of plugin mine is left out: KeyError: 'no figure'"
+    assert made.told[0].startswith("panel 'broken' of plugin mine is left out: KeyError: 'no figure' (placed.py:")
     assert made.told[1].startswith(
         "panel 'no_mapping' of plugin mine is left out: TypeError: Shown must return a mapping"
     )
-    assert made.told[1].endswith("for its template, returned list")
+    assert "for its template, returned list (placed.py:" in made.told[1]
     assert made.told[0] in page.text
     assert "panel-mine-every_kind" in page.values("id")
     assert "panel-mine-nothing" not in page.values("id")
@@ -238,7 +239,7 @@ def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html,
     assert "panel-mine-every_kind" in html(made).values("id")
     assert len(made.told) == 1
     assert made.told[0].startswith("panel 'bare' of plugin mine is left out")
-    assert made.told[0].endswith("Bare: mine alone")
+    assert "Bare: mine alone (placed.py:" in made.told[0]
     with pytest.raises(KeyboardInterrupt):
         html(report(panel("stopped", place)))
 
@@ -279,9 +280,10 @@ def test_a_panel_of_samples_stands_in_each(report, panel, html):
     rows = list(made.rows())
     first = sum(row["run"] == 0 for row in rows)
     assert carried(page.html).count("another run") == len(rows) - first > 0
-    assert made.told == [
-        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not the first run"
-    ]
+    said = (
+        f"panel 'odd' of plugin mine is left out of {first} samples, first: ValueError: not the first run (placed.py:"
+    )
+    assert [each[: len(said)] for each in made.told] == [said]
 
 
 def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
@@ -494,3 +496,9 @@ def test_the_kit_finds_what_is_wrong(report, panel, tmp_path, monkeypatch, funct
         testing.check_panel(chosen.panel, made, tmp_path / "scratch")
     assert said in str(caught.value)
     assert dumps(made.summary) == dumps(report().summary)
+
+
+@pytest.mark.parametrize(("strict", "broken"), [(True, {"panels": "left out"}), (False, None)])
+def test_a_panel_that_is_left_out_breaks_a_strict_run(strict, broken):
+    found = with_broken_pages({"warnings": []}, Pages(told=["left out"]), strict=strict)
+    assert (found.get("broken"), found["warnings"]) == (broken, ["left out"])

@@ -217,7 +217,7 @@ def fields_of_row(row: Any) -> Fields:
     )
 
 
-_BLOCK = 1024
+_BLOCK = 4096
 """Rows of which tables are made at once."""
 
 

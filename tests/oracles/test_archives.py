@@ -2,10 +2,13 @@
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
+from gradestack_plugins.archives.forms import as_atif
 from tests.plugins.chat_files import read
+from tests.plugins.test_published_forms import samples_of
 
 pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
 
@@ -101,3 +104,17 @@ def test_trajectories_of_atif_are_atifs(tmp_path):
     assert {call.id: call.result for call in sample.calls} == said
     assert sample.usage.input_tokens == sum(step.metrics.prompt_tokens for step in known.steps if step.metrics)
     assert json.loads((tmp_path / "trajectory.json").read_text())["agent"]["model_name"] == sample.model
+
+
+@pytest.mark.parametrize("name", ["airline/results.json", "quickstart/runs.jsonl", "when2call/judge_decisions.jsonl"])
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_convert_writes_is_what_atif_s_own_model_takes(name, plain):
+    """It refuses unknown keys, results without their call, and steps that are not numbered."""
+    atif = pytest.importorskip("atif")
+    samples = samples_of(Path(__file__).parents[2] / "examples" / name)
+    assert samples
+    for sample in samples:
+        document, _ = as_atif(sample, plain=plain)
+        known = atif.Trajectory.model_validate_json(document)
+        made = [call.function_name for step in known.steps for call in step.tool_calls or ()]
+        assert made == [call.name for call in sample.calls or ()]

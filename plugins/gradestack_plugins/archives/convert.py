@@ -76,7 +76,7 @@ def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, readi
         if not count:
             raise DataError(f"{out}: not written, no record could be used")
     for what, times in skipped.items():
-        say(f"warning: left out: {times:,} {what}")
+        say(f"warning: left out: {what}: {times:,}")
     if lost:
         fields = ", ".join(f"{name} of {times:,}" for name, times in sorted(lost.items()))
         say(f"warning: not kept, {form} has no place for it: {fields}")

@@ -129,7 +129,7 @@ def rewrite_pages(
             target = registry.load("reporter", name)
             with collected_seldom(), guarded(f"reporter {name}"):
                 try:
-                    reporter = structure(options, target)
+                    reporter = structure(options, target) if options else target()
                 except Problems as problems:
                     raise PluginError(
                         f"reporter {name!r} does not take the options of this run; name it with --format",

@@ -11,7 +11,6 @@ DATA = data(__file__, "formats.yaml")
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/formats.py"
 FORMATS = DATA["formats"]
-FORMATS += ["bfcl", "records"]
 RECORDS = 40
 
 

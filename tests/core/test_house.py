@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_263,
     "core": 21_390,
     "plugins": 42_475,
-    "tests": 48_443,
+    "tests": 48_442,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

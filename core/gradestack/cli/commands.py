@@ -311,7 +311,6 @@ def report(
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import forward_termination  # noqa: PLC0415
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
-    from gradestack.python_api import run as run_again  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
 
@@ -322,6 +321,8 @@ def report(
     if chosen and output is None:
         raise click.UsageError("--filter, --tasks and --limit write a run of their own: name its directory, -o DIR")
     if chosen:
+        from gradestack.python_api import run as run_again  # noqa: PLC0415
+
         config = {name: each for name, each in found.summary["config"].items() if name not in _OF_INPUT}
         figures = {each["label"]: each["figure"] for each in found.summary["headline"]["figures"]}
         outcome = found.summary.get("outcome") or {"grader": "none"}

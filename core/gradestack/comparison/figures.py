@@ -26,8 +26,6 @@ from gradestack.plugin_errors import error_text
 from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
-from gradestack.suites.document import Document
-from gradestack.suites.references import Resolver
 
 _NOTHING = 1e-9
 """A task's difference that is rounding."""
@@ -111,6 +109,9 @@ class Aggregators(msgspec.Struct, frozen=True):
 
     def metric(self, report: Report, name: str, path: str) -> Metric:
         """Return the metric a path leads to."""
+        from gradestack.suites.document import Document  # noqa: PLC0415 - imports yaml, which printing does without
+        from gradestack.suites.references import Resolver  # noqa: PLC0415
+
         grader, key, _ = split_path(path, report.aggregates)
         entry = _entry(report, grader, key) if key else None
         if not key:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from gradestack import Comparison, Outcome, Registry, Report
+from gradestack import Comparison, DataError, Outcome, Registry, Report
 from gradestack.jsonio import as_list, as_map, as_text, dumps
 
 _SUCCESSES = ("passed", "failed", "share", "share_interval")
@@ -30,8 +30,12 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
         number = f" ({times[side.name]})" if times[side.name] > 1 else ""
         sides.append(msgspec.structs.replace(side, name=side.name + number))
     held = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the report
-    for side in sides:
-        held.writelines(_lines(side, ids))
+    try:
+        for side in sides:
+            held.writelines(_lines(side, ids))
+    except BaseException:
+        held.close()
+        raise
     reports = list({id(side.report): side.report for side in sides}.values())
     slim = {} if all(each.has_trajectories for each in reports) else {"rows": "slim"}
     inputs = [each for report in reports for each in as_list(report.header.get("inputs"))]
@@ -66,6 +70,8 @@ def _lines(side: Any, ids: dict[str, Raw]) -> Iterator[bytes]:
             row, sample = (
                 {key: Raw(dumps(each).encode()) for key, each in of.items()} for of in (whole, whole["sample"])
             )
+        if not bytes(row["grade"]).startswith(b"{"):
+            raise DataError(f"{side.report.rows_name}:{number}: expected an object at $.grade")
         row["model_name"] = name
         if other:
             row["sample"] = Raw(_encode({**sample, "id": ids.setdefault(tasks[number - 1], sample["id"])}))
@@ -91,7 +97,7 @@ def _metrics(sides: Sequence[Any], shared: Sequence[str]) -> dict[str, Any]:
         states[key], aggregates[key] = {state.value: counts[state] for state in Outcome}, {}
         for side in sides:
             for name, metrics in side.report.aggregates.get(key, {}).items():
-                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(side, metrics)
+                aggregates[key].setdefault(name, {"models": {}})["models"][side.name] = _own(side, as_map(metrics))
     totals = {side.name: sum(map(len, side.tasks.values())) for side in sides}
     return {
         "total": sum(totals.values()),

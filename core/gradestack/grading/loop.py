@@ -101,8 +101,8 @@ class Loop:
     def _open(self, plan: Plan) -> Worker:
         reader = plan.reader.component
         for stage in plan.graders:
-            if (journal := getattr(stage.component, "journal", None)) is not None:
-                journal.check()
+            if getattr(stage.component, "judgements", None) is not None:
+                stage.component.journal.check()
         self.files = InputFiles(plan.inputs)
         self.shards, index = shards_of(reader, plan.inputs)
         index = separated(reader, plan.inputs, self.shards, index)

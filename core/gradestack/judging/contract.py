@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import attrs
 import msgspec
+from msgspec import Meta
 from typing_extensions import override
 
 from gradestack.api import Grader
 from gradestack.jsonio.values import dumps
 from gradestack.judging.journal import Journal, Reply
-from gradestack.model import JSON, Grade, Sample
+from gradestack.model import JSON, Fault, Grade, Sample
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
+USERINFO = re.compile(r"//[^/?#]*@")
+"""Of an address that holds a key."""
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
+)
+"""Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
+_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +69,38 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return body
 
 
+def visible(text: str) -> str:
+    """Return a text whose hidden characters are written by their number, in braces after a backslash and ``u``."""
+    if text.isascii() and "\x7f" not in text:  # JSON escapes the others
+        return text
+    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+
+
+def fault_of(code: str) -> Fault:
+    """Return why there is no verdict, by the code of the reply."""
+    known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
+    return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
+
+
+def nonce_of(asked: str, data: str) -> str:
+    """Return what marks the ends of data: data cannot hold a hash of themselves."""
+    return hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
+
+
+def delimited(nonce: str, data: str) -> str:
+    """Return data between their marks."""
+    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
+
+
+def reply_text(reply: Reply) -> tuple[str, str | None]:
+    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole."""
+    if reply.refusal or reply.finish in _FINISHES:
+        return "", "refused" if reply.refusal else _FINISHES[reply.finish]
+    text = (reply.content or "").strip()
+    fenced = _FENCE.fullmatch(text)
+    return fenced[1] if fenced else text, None
+
+
 def most_tokens(request: Request) -> tuple[int, int]:
     """Return how many tokens a request may take at most, in and out: one for three bytes is more than any has."""
     size = sum(len(each["content"].encode(errors="replace")) for each in request.messages)
@@ -80,15 +123,43 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens: ``input`` and ``output``."""
 
 
-def _named(_: Judged, __: Any, path: Path | None) -> None:
-    if path is None:
+class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which model is asked, and how. Parameters that are null are not sent."""
+
+    model: Annotated[str, Meta(pattern=r"\S")]
+    base_url: str | None = None
+    api_key_env: str | None = None
+    headers_env: dict[str, str] = {}
+    identity: str | None = None
+    temperature: int | float | None = 0
+    top_p: int | float | None = None
+    max_tokens: Annotated[int, Meta(ge=1)] | None = 1024
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    votes: Annotated[int, Meta(ge=1, le=99)] = 1
+    price: Annotated[dict[Literal["input", "output"], Annotated[float, Meta(ge=0)]], Meta(min_length=2)] | None = None
+    """US dollars for a million tokens."""
+
+    def __post_init__(self) -> None:
+        if USERINFO.search(self.base_url or ""):
+            raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What is sent beside model and messages."""
+        names = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+def _named(of: Judged, _: Any, path: Path | None) -> None:
+    if path is None and not isinstance(of, PartlyJudged):
         raise ValueError(
             "`judgements` is missing: the file in which `gradestack judge` keeps what a model says; "
             "to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`"
         )
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # beside other bases that have options
 class Judged(Grader):
     """Base of graders whose verdict is a model's: ``requests`` and ``verdict``, both pure."""
 
@@ -126,3 +197,35 @@ class Judged(Grader):
     @override
     def grade(self, sample: Sample) -> Grade:
         return self.verdict(sample, self.journal.replies([each.key for each in self.requests(sample)]))
+
+
+def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
+    if judge.votes != 1:
+        raise ValueError("judge.votes: this grader asks once; `kind: judged` takes several votes")
+
+
+@attrs.frozen(kw_only=True, slots=False)
+class PartlyJudged(Judged):
+    """Base of graders that need a model for some samples only; without ``judgements`` they ask nothing.
+
+    ``verdict`` then gets no replies.
+    """
+
+    judge: JudgeModel = attrs.field(default=JudgeModel(model="gpt-4o-mini"), validator=_one_vote)
+    """Which model is asked, as `judge` of a rubric."""
+
+    @property
+    @override
+    def endpoint(self) -> Endpoint:
+        return Endpoint(**{name: getattr(self.judge, name) for name in Endpoint.__struct_fields__})
+
+    def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
+        """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""
+        text = visible(dumps(data))
+        nonce = nonce_of(system, text)
+        messages = (
+            {"role": "system", "content": system.replace("{nonce}", nonce)},
+            {"role": "user", "content": f"{delimited(nonce, text)}The data have ended. Answer as you were told above."},
+        )
+        of = self.judge
+        return Request(model=of.model, messages=messages, schema=schema, params=of.params, identity=of.identity)

@@ -93,9 +93,9 @@ def judge(
         resolved = read_suite(suite, options)
     else:
         resolved = files_suite(suite, options, judged={"rubric": rubric, "judgements": judgements}, **reading)
-    stages = [stage for stage in resolved.graders if isinstance(stage.component, Judged)]
+    stages = [stage for stage in resolved.graders if isinstance(stage.component, Judged) and stage.component.judgements]
     if not stages:
-        raise ConfigError("no grader of this suite asks a model; one that does has `kind: judged`")
+        raise ConfigError("no grader of this suite asks a model; one that does has `judgements: FILE`")
     judging = [_Judging(suite=resolved, stage=stage, again=again, say=say) for stage in stages]
     short = [why for each in judging for why in each.run(ask, offline=offline, estimate=estimate)]
     if short:

@@ -72,7 +72,7 @@ def summary(
         else verdict(gate, scores, suite.profile)
         for gate in suite.gates
     ]
-    asked = {stage.key for stage in suite.graders if hasattr(stage.component, "judgements")}
+    asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]

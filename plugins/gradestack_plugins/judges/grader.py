@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -22,7 +21,6 @@ from gradestack import (
     JSON,
     ConfigError,
     Endpoint,
-    Fault,
     Grade,
     Item,
     Judged,
@@ -31,8 +29,13 @@ from gradestack import (
     Reply,
     Request,
     Sample,
+    delimited,
     failed,
+    fault_of,
+    nonce_of,
     replace,
+    reply_text,
+    visible,
 )
 from gradestack.jsonio import dumps
 from gradestack_plugins.judges.calibrated import Calibrated, read_calibration
@@ -40,50 +43,11 @@ from gradestack_plugins.judges.labels import Labels, read_verdicts, verdict_of_p
 from gradestack_plugins.judges.rubric import Criterion, Rubric, read_rubric
 
 _SYSTEM = Path(__file__).with_name("system.txt").read_text(encoding="utf-8").rstrip("\n")
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff]"
-)
-"""Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
-_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _CHECK_SIZE = 8
-_FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
 _WORTH: Mapping[Any, float] = {"pass": 1.0, "fail": 0.0}
 Verdict = int | Literal["pass", "fail", "unclear"]
 Verdicts = Mapping[str, Any]
 """By criterion: ``verdict`` and ``reason``."""
-
-
-def visible(text: str) -> str:
-    """Return a text whose hidden characters are written by their number, in braces after a backslash and ``u``."""
-    if text.isascii() and "\x7f" not in text:  # JSON escapes the others
-        return text
-    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
-
-
-def fault_of(code: str) -> Fault:
-    """Return why there is no verdict, by the code of the reply."""
-    known = {"not_judged": "no judgement is on record: `gradestack judge` asks for it"}
-    return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
-
-
-def nonce_of(asked: str, data: str) -> str:
-    """Return what marks the ends of data: data cannot hold a hash of themselves."""
-    return hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
-
-
-def delimited(nonce: str, data: str) -> str:
-    """Return data between their marks."""
-    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
-
-
-def reply_text(reply: Reply) -> tuple[str, str | None]:
-    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole."""
-    if reply.refusal or reply.finish in _FINISHES:
-        return "", "refused" if reply.refusal else _FINISHES[reply.finish]
-    text = (reply.content or "").strip()
-    fenced = _FENCE.fullmatch(text)
-    return fenced[1] if fenced else text, None
 
 
 @attrs.frozen(kw_only=True)

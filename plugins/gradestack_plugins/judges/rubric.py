@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,12 +10,10 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from gradestack import ConfigError, suggest, yaml_data
+from gradestack import USERINFO, ConfigError, JudgeModel, suggest, yaml_data
 
 _SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
-USERINFO = re.compile(r"//[^/?#]*@")
 _Text = Annotated[str, Meta(pattern=r"\S")]
-_Dollars = Annotated[float, Meta(ge=0)]
 
 
 class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,35 +31,11 @@ class Criterion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             raise ValueError(f"scale must go up, got {self.scale[0]} to {self.scale[1]}")
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which model is asked, and how. Parameters that are null are not sent."""
-
-    model: _Text
-    base_url: str | None = None
-    api_key_env: str | None = None
-    headers_env: dict[str, str] = {}
-    identity: str | None = None
-    temperature: int | float | None = 0
-    top_p: int | float | None = None
-    max_tokens: Annotated[int, Meta(ge=1)] | None = 1024
-    seed: int | None = None
-    reasoning_effort: str | None = None
-    votes: Annotated[int, Meta(ge=1, le=99)] = 1
-    price: Annotated[dict[Literal["input", "output"], _Dollars], Meta(min_length=2)] | None = None
-    """US dollars for a million tokens."""
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """What is sent beside model and messages."""
-        names = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
-
-
 class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"pass_mark": "pass"}):
     """A rubric, as its file has it."""
 
     criteria: Annotated[dict[str, _Text | Criterion], Meta(min_length=1)]
-    judge: Model
+    judge: JudgeModel
     name: str = "judged"
     """Key of the grader."""
     pass_mark: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -90,7 +63,7 @@ def read_rubric(path: Path) -> Rubric:
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: expected a mapping with criteria and judge")
     _refuse_secrets(path, data)
-    for within, place, kind in ((data, "", Rubric), (data.get("judge"), "judge.", Model)):
+    for within, place, kind in ((data, "", Rubric), (data.get("judge"), "judge.", JudgeModel)):
         known = [field.encode_name for field in msgspec.structs.fields(kind)]
         for key in within if isinstance(within, Mapping) else ():
             if key not in known:

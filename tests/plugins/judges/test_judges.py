@@ -35,8 +35,10 @@ SAMPLES, KILLS = (500, (3, 60, 150, 280, 430)) if THOROUGH else (60, (1, 10, 25)
 ENGINES = ("serial", "processes", "dask") if THOROUGH else ("serial", "processes")
 
 
-def write_samples(path, number):
-    lines = [{"id": f"S{n:04d}", "input": f"do S{n:04d}", "predicted": {"text": f"answer {n}"}} for n in range(number)]
+def write_samples(path, number, **more):
+    name = "S{:04d}".format
+    texts = [{"predicted": {"text": f"answer {n}"}, **more} for n in range(number)]
+    lines = [{"id": name(n), "input": f"do {name(n)}", **each} for n, each in enumerate(texts)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
@@ -175,13 +177,20 @@ def test_session(case, command, place):
     assert "sk-written" not in everything
 
 
+ASKING = {
+    "letta": ("rubric, prompt: Is it good", {}),
+    "when2call": ("when2call", {"expected": {"label": "cannot_answer"}}),
+}
+
+
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_model_judges_of_letta_suites(profile, command, place):
-    """Every reply is read as the profile says; a model that broke down is failed, or 0.0 where letta-evals has that."""
-    cases = data(__file__, "letta.yaml")
-    write_samples(place / "data.jsonl", len(cases))
-    options = "{kind: rubric, prompt: Is it good, judgements: J.jsonl}"
-    (place / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\nprofile: {profile}\ngraders: {{q: {options}}}\n")
+@pytest.mark.parametrize("family", ASKING)
+def test_judges_of_families(family, profile, command, place):
+    """Every reply is read as the profile says; a model that broke down is failed, or what the original has for that."""
+    cases, (options, more) = data(__file__, f"{family}.yaml"), ASKING[family]
+    write_samples(place / "data.jsonl", len(cases), **more)
+    graders = f"{{q: {{kind: {options}, judgements: J.jsonl}}}}"
+    (place / "s.yaml").write_text(f"target: {{paths: [data.jsonl]}}\nprofile: {profile}\ngraders: {graders}\n")
 
     def answer(_, __, task, ___):
         case = cases[int(task[1:])]
@@ -193,6 +202,8 @@ def test_model_judges_of_letta_suites(profile, command, place):
     for case, grade in zip(cases, rows(place).values(), strict=True):
         found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
         assert found == case[profile], case["what"]
+        fell_back = grade.get("counts", {}).get("judge_fallback_to_cannot_answer", 0)
+        assert fell_back == (profile == "upstream" and case.get("fallback", False))
         if profile == "upstream" and "error" in case:
             assert grade["rationale"] == f"Error during grading: {grade['metadata']['error']}"
             assert case["error"] in grade["rationale"]

@@ -128,8 +128,8 @@
     else { list.removeAttribute("aria-activedescendant"); }
   }
 
-  /* The row of a sample, in a chunk of single ones or of all, with what plugins show of it. */
-  function loaded(row) {
+  /* The row of a sample as text, in a chunk of single ones or of all. */
+  function rowText(row) {
     var picked = data.chunks.picked, first = data.chunks.first, number = 0, place = -1;
     for (var each = picked.length - 1; each >= 0 && place < 0; each--) {
       place = picked[each].indexOf(row);
@@ -140,9 +140,20 @@
       while (number && first[number - 1] > row) { number--; }
       place = row - first[number - 1];
     }
+    return chunk(number).then(function (lines) { return lines[place]; });
+  }
+  /* The sample of a sub-agent, of the same run where an id has several. */
+  function childOf(row, id) {
+    var place = data.ids.indexOf(id), rows = [];
+    data.i.forEach(function (each, other) { if (each === place) { rows.push(other); } });
+    var found = rows.find(function (each) { return data.runs[data.r[each]] === data.runs[data.r[row]]; });
+    if (found === undefined) { found = rows[0]; }
+    return found === undefined ? null : { href: "#s" + (found + 1), json: rowText(found) };
+  }
+  function loaded(row) {
     var own = panelsOf(row).catch(function (error) { return [make("p", "note", error.message + ".")]; });
-    return Promise.all([chunk(number), own]).then(function (found) {
-      return gradestackSample(found[0][place], { line: data.apart ? 0 : row + 1, longest: data.longest, panels: found[1], lacking: lacking() });
+    return Promise.all([rowText(row), own]).then(function (found) {
+      return gradestackSample(found[0], { line: data.apart ? 0 : row + 1, longest: data.longest, panels: found[1], lacking: lacking(), child: childOf.bind(null, row) });
     });
   }
   /* What plugins show of a sample, rendered with the page. */

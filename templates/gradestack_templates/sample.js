@@ -226,15 +226,35 @@ var gradestackSample = (function () {
     return Object.keys(held).sort(natural);
   }
   function short(value) { return of.amount(value) !== null || typeof value === "boolean" ? number(value) : brief(value, 300); }
+  function took(row) {
+    var usage = map(row.usage);
+    return sorted(usage).map(function (key) { return key + " " + short(usage[key]); }).join(", ");
+  }
+  /* child: what finds a sample of the page by its id, where there is a list of them. */
+  function addChildren(to, children, child) {
+    if (!children.length) { return; }
+    var held = make("ul", "reasons");
+    children.slice(0, MOST).forEach(function (id) {
+      var found = child ? child(id) : null, item = make("li", "", make(found ? "a" : "code", "", make("bdi", "", brief(id, 120))));
+      held.append(item);
+      if (!found) { return; }
+      item.firstChild.href = found.href;
+      found.json.then(function (json) {
+        var row = map(of.parse(json)), calls = map(row.predicted).calls, made = given(calls) ? of.count(list(calls).length) + " call" + (list(calls).length === 1 ? "" : "s") : "";
+        var told = [given(row.agent_id) && "agent " + short(row.agent_id), made, took(row)].filter(Boolean).join(", ");
+        item.append(" ", make("small", "", make("bdi", "", told)));
+      }, function () { /* its link says why */ });
+    });
+    to.append(make("h4", "", "Sub-agents ", make("small", "", of.count(children.length))), held);
+    if (children.length > MOST) { to.append(make("p", "note", of.count(children.length - MOST) + " more in " + file())); }
+  }
   function addFacts(to, row) {
-    var recorded = map(row.recorded), facets = map(row.facets), usage = map(row.usage), tools = list(row.tools).map(function (tool) { return brief(tool && tool.name || tool, 60); });
+    var recorded = map(row.recorded), facets = map(row.facets), tools = list(row.tools).map(function (tool) { return brief(tool && tool.name || tool, 60); });
     var facts = sorted(recorded).map(function (key) { return [key + " (recorded)", short(recorded[key])]; });
     facts = facts.concat(sorted(facets).map(function (key) { return [key, short(facets[key])]; }));
     if (given(row.agent_id)) { facts.push(["Agent", short(row.agent_id)]); }
     if (given(row.ended)) { facts.push(["Ended", short(row.ended)]); }
-    if (Object.keys(usage).length) {
-      facts.push(["Took", sorted(usage).map(function (key) { return key + " " + short(usage[key]); }).join(", ")]);
-    }
+    if (took(row)) { facts.push(["Took", took(row)]); }
     if (given(row.agent_usage)) { facts.push(["Usage", short(row.agent_usage)]); }
     if (tools.length) { facts.push(["Tools (" + tools.length + ")", tools.slice(0, 30).join(", ") + (tools.length > 30 ? " and " + (tools.length - 30) + " more" : "")]); }
     if (!facts.length) { return; }
@@ -323,7 +343,7 @@ var gradestackSample = (function () {
   function present(pairs) { return pairs.filter(function (pair) { return given(pair[1]); }); }
 
   /* json: the row; as: its line (0: of more than one run), the longest text (longest), what plugins show of it, drawn already (panels), what says
-     which are not, or null (lacking). */
+     which are not, or null (lacking), what finds the sample of a sub-agent (child). */
   return function (json, as) {
     var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
     var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
@@ -339,6 +359,7 @@ var gradestackSample = (function () {
     panels.concat(as.lacking || []).forEach(function (panel) { held.append(panel); });
     addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
     addCalls(held, row, items);
+    addChildren(held, list(row.children), as.child);
     addGrades(held, row, items);
     addFacts(held, row);
     addTalk(held, row);

@@ -350,3 +350,22 @@ def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, panelled):
     tab.wait(f"{SHOWN} < {before}")
     assert 0 < tab.run(SHOWN) < before
     assert id_ in tab.run("document.getElementById('one').textContent")
+
+
+def test_a_sample_shows_its_sub_agents(tab, tmp_path, fake):
+    rows = fake.realistic_rows(tasks=2, trials=1)
+    rows[0]["children"] = [rows[1]["sample"]["id"], f"gone {HOSTILE}"]
+    rows[1] |= {"agent_id": HOSTILE, "usage": {"input_tokens": 50}}
+    HtmlReporter().write(fake.make_report(rows, threshold=0.9), tmp_path)
+    tab.visit((tmp_path / "report.html").as_uri())
+    tab.wait(READY)
+    tab.run("location.hash = '#s1'")
+    items = "[...document.querySelectorAll('#one h4')].find(one => one.textContent === 'Sub-agents 2')?.nextSibling"
+    tab.wait(f"{items}?.textContent.includes('input_tokens 50')")
+    child, gone = tab.run(f"[...{items}.children].map(item => item.textContent)")
+    assert child.startswith(f"{rows[1]['sample']['id']} agent {HOSTILE[:60]}")
+    assert child.endswith(" calls, input_tokens 50")
+    assert gone.startswith("gone <img")
+    tab.run(f"{items}.querySelector('a').click()")
+    tab.wait(f"document.querySelector('#one h3').textContent.includes({json.dumps(rows[1]['sample']['id'])})")
+    assert tab.messages() == []

@@ -31,6 +31,8 @@ from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON
 from gradestack.output.words import counted
 
+_SIDES = 100
+"""Runs and models of runs that are compared with each other at once."""
 _LISTED = 100
 """Tasks of a list in comparison.json."""
 _SIGNIFICANT = 0.05
@@ -74,7 +76,18 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
-    """Return the comparison of sides, the first being the baseline."""
+    """Return the comparison of sides, the first being the baseline.
+
+    Raises:
+        ConfigError: There are too many sides.
+        DataError: They cannot be compared.
+    """
+    if pairs is None and len(sides) > _SIDES:
+        pairs_of = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs"
+        raise ConfigError(
+            f"{pairs_of}; at most {_SIDES} are compared at once",
+            f"name some of them: gradestack compare {sides[0].name} {sides[1].name}",
+        )
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]

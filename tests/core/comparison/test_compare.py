@@ -76,6 +76,12 @@ def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
     assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
 
 
+def test_more_models_than_can_be_paired_are_refused(made):
+    run = made("r", None, models={f"m{number}": {"0": [1]} for number in range(101)})
+    with pytest.raises(ConfigError, match="101 models are 5,050 pairs; at most 100 are compared at once"):
+        compare(run)
+
+
 def test_two_models_are_named_where_one_passes_what_the_other_fails(made, command, tmp_path):
     run = made("run", None, models={"m": BEFORE, "n": AFTER})
     said = "n passes 15 trials that m fails, and fails 0 that it passes"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, assert_type
+from typing import assert_type
 
 import gradestack
 from gradestack import (
@@ -15,6 +15,7 @@ from gradestack import (
     PluginError,
     Progress,
     Report,
+    Row,
     Sample,
     grade,
     grade_files,
@@ -46,7 +47,7 @@ with next(graded()) as report:
     assert_type(report.exit_code, int)
     assert_type(report.aggregates["calls"]["mean"]["mean"], JSON)
     assert_type(report.states, Mapping[str, Mapping[str, int]])
-    assert_type(report.rows(), Iterator[dict[str, Any]])
+    assert_type(report.rows(), Iterator[Row])
     assert_type(is_run(Path("out")), bool)
     assert_type(gradestack.__version__, str)
 

@@ -44,7 +44,7 @@ _NAMES = {
     "registry": "Registry discover",
     "report": "Report Reporter load_report",
     "run_files": "is_run",
-    "rows.read": "check_count grade_from_json key_from_row",
+    "rows.read": "GradeRow Row check_count grade_from_json key_from_row",
     "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",

@@ -121,6 +121,8 @@ from gradestack.registry import discover as discover
 from gradestack.report import Report as Report
 from gradestack.report import Reporter as Reporter
 from gradestack.report import load_report as load_report
+from gradestack.rows.read import GradeRow as GradeRow
+from gradestack.rows.read import Row as Row
 from gradestack.rows.read import check_count as check_count
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row

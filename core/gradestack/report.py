@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self, cast
 
 import attrs
 import msgspec
@@ -36,7 +36,7 @@ from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_
 from gradestack.model import JSON
 from gradestack.output.words import counted
 from gradestack.registry import discover
-from gradestack.rows.read import GradedRow, check_count, row_decoder
+from gradestack.rows.read import GradedRow, Row, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import (
     COLUMNS,
@@ -114,9 +114,7 @@ class Report:
     pages: tuple[Path, ...] = ()
     held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)
     """The rows of a run that wrote nothing."""
-    completed: Callable[[Iterable[dict[str, Any]]], Iterator[dict[str, Any]]] | None = attrs.field(
-        default=None, eq=False, repr=False
-    )
+    completed: Callable[[Iterable[Row]], Iterator[Row]] | None = attrs.field(default=None, eq=False, repr=False)
     """Puts the trajectories into rows of a slim run, one after the other."""
     registry: Any = attrs.field(default=None, eq=False, repr=False)
     """Where components come from, for reporters that show something of plugins."""
@@ -206,7 +204,7 @@ class Report:
         """Whether the rows of results.jsonl hold conversations; those of a slim run are left in its input."""
         return self.header.get("rows") not in (False, "slim")
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Row]:
         """Yield the rows of results.jsonl, in input order, one at a time.
 
         Raises:
@@ -296,16 +294,16 @@ class Report:
         self._check_rows()
         return self._lines() if places is None else self._lines_at(places)
 
-    def row(self, number: int, line: bytes) -> dict[str, Any]:
+    def row(self, number: int, line: bytes) -> Row:
         """Return the row a line holds.
 
         Raises:
             DataError: It holds none.
         """
         try:
-            row = loads_long(line)
+            row: Any = loads_long(line)
             if isinstance(row, dict):
-                return row
+                return cast("Row", row)
             problem: Any = f"expected an object, found {compact(row)[:60]}"
         except JsonProblem as error:
             problem = error

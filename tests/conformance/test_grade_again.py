@@ -4,8 +4,10 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gradestack import GradeRow, Row
 from gradestack.cli.commands import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -74,6 +76,11 @@ def _content(run, graders):
     kept = [{**{name: row.get(name) for name in names}, **{key: row["grades"][key] for key in graders}} for row in rows]
     summary = json.loads((run / "summary.json").read_text())
     metrics, outcome = summary["metrics"], summary["outcome"]
+    assert {name for row in rows for name in row} <= Row.__annotations__.keys()
+    assert {
+        name for row in rows for grade in row["grades"].values() for name in grade
+    } <= GradeRow.__annotations__.keys()
+    msgspec.convert(rows, list[Row])
     if outcome is not None and outcome["grader"] in graders:
         kept += [row["passed"] for row in rows]
     else:

@@ -138,7 +138,7 @@ def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[st
 
 def _first_reason(recorded: Report, key: str, *states: str) -> str:
     """Return why the first sample has no grade of a grader, on one line."""
-    grades = (row["grades"].get(key) or {} for row in recorded.rows())
+    grades: Iterable[Mapping[str, Any]] = (row["grades"].get(key) or {} for row in recorded.rows())
     grade: Mapping[str, Any] = next((each for each in grades if not states or each.get("state") in states), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
     said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import attrs
 import msgspec
@@ -26,7 +26,7 @@ from gradestack.rows.read import Row
 from gradestack.rows.write import encode, trajectory_of
 from gradestack.suites.strict import Problems, structure
 
-GONE = "trajectory_gone"
+GONE: Final = "trajectory_gone"
 """Key of a row whose trajectory could not be read again: one sentence that says why."""
 _PART = 500
 """Rows looked up at a time; their trajectories are held in memory."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import msgspec
 from msgspec import Struct, field
@@ -18,16 +18,110 @@ from gradestack.jsonio.values import as_map, check_utf8, loads
 from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.table import Columns, Table, Wanted
 
-Row = dict[str, Any]
+
+class GradeRow(TypedDict):
+    """A grade as it stands in a row, and as ``gradestack.grade_to_json`` returns it.
+
+    Attributes:
+        state: ``graded``, ``skipped``, ``failed`` or ``missing``.
+        score: The score; 0.0 unless graded, so read ``state`` first.
+        rationale: One text for people.
+        metadata: What the grader adds; of a failure ``error`` and ``error_type``.
+        passed: The grader's own verdict.
+        label: Class that was predicted.
+        gold: Class that was expected.
+        counts: Whole numbers.
+        parts: Named sub-scores; None is undefined.
+        reasons: Why points were lost: ``code``, ``pointer``, ``expected``, ``actual``, ``subject``, ``message``.
+        items: What was graded inside the sample: ``id``, ``outcome``, ``score`` and the keys of a grade.
+        fault: Why it failed: ``category``, ``code``, ``message``, ``type``, ``component``.
+    """
+
+    state: str
+    score: float
+    rationale: str
+    metadata: dict[str, Any]
+    passed: NotRequired[bool]
+    label: NotRequired[str]
+    gold: NotRequired[str]
+    counts: NotRequired[dict[str, int]]
+    parts: NotRequired[dict[str, float | None]]
+    reasons: NotRequired[list[dict[str, Any]]]
+    items: NotRequired[list[dict[str, Any]]]
+    fault: NotRequired[dict[str, str]]
 
 
-def grade_from_json(row: Row) -> Grade:
+class Row(TypedDict):
+    """One line of results.jsonl: what was recorded of a sample, and its grades.
+
+    Attributes:
+        sample: Its ``id``, ``input`` and ``ground_truth``.
+        submission: The text that was judged, else the final answer or the label.
+        submissions: Grader key -> the text it judged; None where there is none.
+        grade: The main grader's grade.
+        grades: Grader key -> grade.
+        state: State of the main grade.
+        passed: Whether it is a success by the outcome grader; None where that did not grade it, or there is none.
+        expected: What was expected: ``calls``, ``label``, ``text``, ``plan``, None where there is none.
+        predicted: The same of what the agent did.
+        trajectory: Turns of messages; not there in slim rows.
+        trajectory_gone: On a page of slim rows, why the turns cannot be read again.
+        tools: Names of the tools, or tools with their schemas; None when the format does not say.
+        model_name: Which model.
+        run: Which trial.
+        status: State of the recorded run: ``ok``, ``failed`` or ``missing``.
+        error: The fault of a failed run.
+        facets: Metadata.
+        recorded: Scores and verdicts found in the file.
+        source: Where it was read: ``file``, ``line``, ``ordinal``.
+        agent_id: As recorded.
+        agent_usage: As recorded.
+        usage: Tokens, requests, cost and time; this and the following only where they were recorded.
+        cluster: The task it is a trial of.
+        ended: Why the run ended.
+        trace: Ids in other systems.
+        children: Runs it started.
+        remarks: Kind of what the reader left out -> how often.
+        native: What a family's grader reads beside the general fields.
+    """
+
+    sample: dict[str, Any]
+    submission: str
+    submissions: dict[str, str] | None
+    grade: GradeRow
+    grades: dict[str, GradeRow]
+    state: str
+    passed: bool | None
+    expected: dict[str, Any]
+    predicted: dict[str, Any]
+    trajectory: NotRequired[list[list[dict[str, Any]]]]
+    trajectory_gone: NotRequired[str]
+    tools: list[str | dict[str, Any]] | None
+    model_name: str | None
+    run: int | str | None
+    status: str
+    error: dict[str, str] | None
+    facets: dict[str, Any]
+    recorded: dict[str, Any]
+    source: dict[str, Any] | None
+    agent_id: str | None
+    agent_usage: Any
+    usage: NotRequired[dict[str, Any]]
+    cluster: NotRequired[str]
+    ended: NotRequired[str]
+    trace: NotRequired[dict[str, str]]
+    children: NotRequired[list[str]]
+    remarks: NotRequired[dict[str, int]]
+    native: NotRequired[Any]
+
+
+def grade_from_json(row: Mapping[str, Any]) -> Grade:
     """Return the grade that ``gradestack.grade_to_json`` wrote: metrics can be recomputed from rows alone."""
     found = msgspec.convert(row, _Grade)
     return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 
 
-def key_from_row(row: Row, ordinal: int) -> Key:
+def key_from_row(row: Mapping[str, Any], ordinal: int) -> Key:
     """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
     return Key(
         id=str(row["sample"]["id"]),

@@ -35,7 +35,7 @@ from gradestack.model import (
     failed,
     replace,
 )
-from gradestack.rows.read import Row
+from gradestack.rows.read import GradeRow
 from gradestack.rows.success import Success
 
 UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
@@ -167,7 +167,7 @@ def _expected(of: Expectation, values: list[Any]) -> Any:
     return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
 
 
-def _chat_call(call: ToolCall, values: list[Any]) -> Row:
+def _chat_call(call: ToolCall, values: list[Any]) -> Any:
     values += (call.arguments, call.seconds)
     arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
     return {"function": {"arguments": arguments, "name": call.name}, "id": call.id, "type": "function"}
@@ -296,7 +296,7 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
     )
 
 
-def grade_to_json(grade: Grade) -> Row:
+def grade_to_json(grade: Grade) -> GradeRow:
     """Return a grade as it stands in a row.
 
     ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry ``metadata.error``
@@ -305,7 +305,7 @@ def grade_to_json(grade: Grade) -> Row:
     Raises:
         TypeError: It is not JSON.
     """
-    row: Row = json_data(_grade(grade, []))
+    row: GradeRow = json_data(_grade(grade, []))
     return row
 
 

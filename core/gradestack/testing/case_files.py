@@ -137,10 +137,10 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
             zip(bad if isinstance(bad, list) else [], found["listed"], strict=False)
         ):
             yield from _compared(f"bad_records[{number}]", places, each)
-        columns = {"sample": (expected["samples"], rows)}
+        columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
         for key in report.states:
-            grades = [row["grades"][key] for row in rows]
-            grades = [each if each["state"] == "graded" else {**each, "score": None} for each in grades]
+            held = [row["grades"][key] for row in rows]
+            grades: list[Any] = [each if each["state"] == "graded" else {**each, "score": None} for each in held]
             wanted = expected["grades"] if single else (expected["grades"] or {}).pop(key, None)
             columns[f"grade of {key}"] = (wanted, grades)
             figures = expected["figures"] if single else (expected["figures"] or {}).pop(key, None)

@@ -14,7 +14,7 @@ import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
-from gradestack import Comparison, Registry, Report, Reporter
+from gradestack import Comparison, Registry, Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import compared_models, ends, shown_of, signed
 from gradestack_plugins.pages.environment import (
@@ -223,5 +223,5 @@ class HtmlReporter(Reporter):
         return Markup(found)  # noqa: S704 - base64
 
 
-def _rows_of(report: Report, positions: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows_of(report: Report, positions: Sequence[int]) -> Iterator[tuple[int, Row]]:
     return zip(positions, rows_at(report, positions) if positions else (), strict=True)

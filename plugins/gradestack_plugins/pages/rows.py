@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from gradestack import DataError, Report, check_count
+from gradestack import DataError, Report, Row, check_count
 from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
 
-Row = dict[str, Any]
 VERDICTS = ("passed", "failed", "ungraded")
 _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""

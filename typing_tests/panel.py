@@ -1,0 +1,26 @@
+"""A panel: blocks from the row of a sample, and rows of a report."""
+
+from gradestack import GradeRow, Report, Row
+from gradestack_plugins.pages import blocks
+
+
+class Length(blocks.Panel):
+    """How many calls the agent made, and what the main grader says."""
+
+    place = "sample"
+    title = "Length"
+
+    def show(self, about: Row) -> list[blocks.Block]:
+        """Show it."""
+        calls = about["predicted"]["calls"]
+        score = about["grade"]["score"] if about["state"] == "graded" else None
+        about["predcited"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+        return [blocks.Figures([blocks.Figure("calls made", len(calls or ())), blocks.Figure("score", score)])]
+
+
+def failed(report: Report, key: str) -> list[tuple[str, GradeRow]]:
+    """Return ids and grades of what a grader failed at."""
+    return [(str(row["sample"]["id"]), row["grades"][key]) for row in report.rows() if "fault" in row["grades"][key]]
+
+
+blocks.Figure(label=1, value=0.5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

@@ -45,7 +45,7 @@ PLAN_MARK = "workflow_"
 
 RUN_PREFIX = "run #"
 
-Count = Annotated[int, msgspec.Meta(ge=0)] | None
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | None
 
 
 class Verdict(msgspec.Struct, frozen=True, rename=lambda name: f"{name}_count"):

@@ -16,8 +16,11 @@ from gradestack import (
     Grader,
     Item,
     Outcome,
+    PartlyJudged,
     Profile,
     Reason,
+    Reply,
+    Request,
     Sample,
     Status,
     failed,
@@ -26,7 +29,16 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.orchestrationbench.aggregators import PLANS, sum_up
-from gradestack_plugins.orchestrationbench.calls import Pair, call_grade, mean
+from gradestack_plugins.orchestrationbench.calls import (
+    SYSTEM,
+    Pair,
+    asked_about,
+    call_grade,
+    judged_grade,
+    mean,
+    read_reply,
+    verdicts_schema,
+)
 from gradestack_plugins.orchestrationbench.decisions import (
     CALL,
     FAILED,
@@ -97,8 +109,24 @@ class OrchestrationDecision(_Bench):
         return replace(_decision_grade(found), items=items, label=label, gold=gold)
 
 
+@attrs.frozen(kw_only=True, slots=False)
+class _Calls(_Bench, PartlyJudged):
+    """What asks a model about the values only a judge could tell equal, a request for each step that has any."""
+
+    @override
+    def requests(self, sample: Sample) -> Sequence[Request]:
+        found = arguments_of(sample, self.profile) if self.judgements and fault_of(sample) is None else None
+        pairs = call_grade(sample, found.steps, self.profile)[1] if isinstance(found, Arguments) else []
+        asked = [(asked_about(sample, pair), verdicts_schema(pair)) for pair in pairs if pair.undecided]
+        return [self.request(SYSTEM, *each) for each in asked]
+
+    @override
+    def problem(self, request: Request, reply: Reply) -> str | None:
+        return read_reply(request.schema, reply, self.profile)[1]
+
+
 @attrs.frozen(kw_only=True)
-class OrchestrationCall(_Bench):
+class OrchestrationCall(_Calls):
     """Function name, argument key and argument value F1 where both sides call (spec sections 2.3 and 2.4).
 
     Each step is one bag of calls; single calls are not paired. Name and key F1 compare sets; value F1 = 2PR / (P + R)
@@ -117,17 +145,22 @@ class OrchestrationCall(_Bench):
     * undecodable arguments are one wrong value; upstream counts the characters of an error text;
     * a broken tool schema is passed over; in upstream it replaces the trial's value F1s by the key F1s, as does an
       evaluation config without judge section.
+
+    With ``judgements`` the model ``judge`` is asked about the undecided values of each step, in words of our own: it
+    sees the gold turns before the step, the tools, and what is left over on both sides. ``documented`` takes a whole
+    reply (in one fence or none) that has every argument and adds up; ``upstream`` the counts of any JSON reply. What
+    has no verdict stays undecided, with a reason: ``not_judged`` or another code of ``judged``.
     """
 
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
 
     @override
-    def grade(self, sample: Sample) -> Grade:
+    def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
-        grade, pairs = call_grade(sample, found.steps, self.profile)
+        grade, pairs = judged_grade(sample, found.steps, self.profile, replies)
         return replace(grade, items=tuple(map(_call, pairs, _unique([pair.step for pair in pairs]))))
 
 
@@ -198,7 +231,7 @@ class OrchestrationPlan(_PlanOptions):
 
 
 @attrs.frozen(kw_only=True)
-class OrchestrationBench(_PlanOptions):
+class OrchestrationBench(_PlanOptions, _Calls):
     """Decisions, calls and plans of a trial in one grade, for the figures that need all three.
 
     score = mean of the decision, call and plan scores that are defined, in [0, 1]. It has no items: the three single
@@ -206,14 +239,14 @@ class OrchestrationBench(_PlanOptions):
     computed over the whole input by the aggregator of the same name.
 
     The differences between documented and upstream are those of the single graders. In upstream a trial whose argument
-    part cannot be graded fails, and its plans still count.
+    part cannot be graded fails, and its plans still count. ``judgements`` and ``judge`` are those of its calls.
     """
 
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
     aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
     @override
-    def grade(self, sample: Sample) -> Grade:
+    def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
         broken = fault_of(sample)
         if broken is not None:
             return failed(broken)
@@ -224,7 +257,7 @@ class OrchestrationBench(_PlanOptions):
         found = arguments_of(sample, self.profile)
         if isinstance(found, Arguments):
             grades.append(_decision_grade(found))
-            grades.append(call_grade(sample, found.steps, self.profile)[0])
+            grades.append(judged_grade(sample, found.steps, self.profile, replies)[0])
         merged = _merged(grades)
         if isinstance(found, Fault):
             return replace(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)

@@ -38,8 +38,9 @@ ENGINES = ("serial", "processes", "dask") if THOROUGH else ("serial", "processes
 def write_samples(path, number, **more):
     name = "S{:04d}".format
     texts = [{"predicted": {"text": f"answer {n}"}, **more} for n in range(number)]
-    lines = [{"id": name(n), "input": f"do {name(n)}", **each} for n, each in enumerate(texts)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    lines = [{"id": name(n), "input": "do TASK", **each} for n, each in enumerate(texts)]
+    texts = [json.dumps(line).replace("TASK", line["id"]) + "\n" for line in lines]
+    path.write_text("".join(texts), encoding="utf-8")
 
 
 @pytest.fixture
@@ -175,11 +176,19 @@ def test_session(case, command, place):
     everything += "".join(path.read_text(errors="replace") for path in place.rglob("*.json*"))
     assert "sk-secret-0123456789" not in everything
     assert "sk-written" not in everything
+    assert "sk-hidden" not in everything
 
 
 ASKING = {
     "letta": ("rubric, prompt: Is it good", {}),
     "when2call": ("when2call", {"expected": {"label": "cannot_answer"}}),
+    "orchestrationbench": (
+        "orchestration_call",
+        {
+            side: {"calls": [{"name": "find", "arguments": {"to": to, "day": 1}}]}
+            for side, to in {"expected": "TASK", "predicted": "TASK, please"}.items()
+        },
+    ),
 }
 
 
@@ -201,6 +210,8 @@ def test_judges_of_families(family, profile, command, place):
     assert said[0] == command("run s.yaml -o out --engine serial")[0] == 0, said
     for case, grade in zip(cases, rows(place).values(), strict=True):
         found = grade["fault"]["code"] if grade["state"] == "failed" else grade["score"]
+        if family == "orchestrationbench":
+            found = [grade["parts"]["value"], *(reason["code"] for reason in grade.get("reasons", ()))]
         assert found == case[profile], case["what"]
         fell_back = grade.get("counts", {}).get("judge_fallback_to_cannot_answer", 0)
         assert fell_back == (profile == "upstream" and case.get("fallback", False))

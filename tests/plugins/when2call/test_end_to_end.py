@@ -99,7 +99,7 @@ def test_the_docs_page_names_every_option():
     page = (ROOT / "docs" / "when2call.md").read_text()
     for component in (When2CallReader, When2Call, Classification):
         for field in attrs.fields(component):
-            assert f"`{field.name}`" in page, f"{component.__name__}.{field.name}"
+            assert not field.init or f"`{field.name}`" in page, f"{component.__name__}.{field.name}"
 
 
 def test_the_example_suite_runs_and_passes_its_gate(tmp_path):

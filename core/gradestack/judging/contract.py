@@ -200,6 +200,10 @@ class Judged(Grader):
 
 
 def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
+    try:
+        msgspec.convert(msgspec.to_builtins(judge), JudgeModel)  # suites know types, not their limits
+    except msgspec.ValidationError as error:
+        raise ValueError(f"judge: {error}".replace("`$.", "`")) from None
     if judge.votes != 1:
         raise ValueError("judge.votes: this grader asks once; `kind: judged` takes several votes")
 

@@ -21,8 +21,8 @@ _NAMES = {
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "judging.connection": "Connection connection_to",
-    "judging.contract": "USERINFO Endpoint JudgeModel Judged PartlyJudged Request cost delimited fault_of most_tokens "
-    "nonce_of reply_text visible",
+    "judging.contract": "USERINFO Endpoint JudgeModel Judged PartlyJudged Request schema_of cost delimited fault_of "
+    "most_tokens nonce_of reply_text visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",

@@ -66,6 +66,7 @@ from gradestack.judging.contract import fault_of as fault_of
 from gradestack.judging.contract import most_tokens as most_tokens
 from gradestack.judging.contract import nonce_of as nonce_of
 from gradestack.judging.contract import reply_text as reply_text
+from gradestack.judging.contract import schema_of as schema_of
 from gradestack.judging.contract import visible as visible
 from gradestack.judging.journal import Reply as Reply
 from gradestack.judging.journal import Tokens as Tokens

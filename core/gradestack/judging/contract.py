@@ -101,6 +101,11 @@ def reply_text(reply: Reply) -> tuple[str, str | None]:
     return fenced[1] if fenced else text, None
 
 
+def schema_of(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of an object with all of these properties and no other."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
 def most_tokens(request: Request) -> tuple[int, int]:
     """Return how many tokens a request may take at most, in and out: one for three bytes is more than any has."""
     size = sum(len(each["content"].encode(errors="replace")) for each in request.messages)
@@ -143,6 +148,11 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         if USERINFO.search(self.base_url or ""):
             raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where requests would be sent."""
+        return Endpoint(**{name: getattr(self, name) for name in Endpoint.__struct_fields__})
 
     @property
     def params(self) -> dict[str, Any]:
@@ -210,10 +220,7 @@ def _one_vote(_: PartlyJudged, __: Any, judge: JudgeModel) -> None:
 
 @attrs.frozen(kw_only=True, slots=False)
 class PartlyJudged(Judged):
-    """Base of graders that need a model for some samples only; without ``judgements`` they ask nothing.
-
-    ``verdict`` then gets no replies.
-    """
+    """Base of graders that ask for some samples only; without ``judgements`` ``verdict`` gets no replies."""
 
     judge: JudgeModel = attrs.field(default=JudgeModel(model="gpt-4o-mini"), validator=_one_vote)
     """Which model is asked, as `judge` of a rubric."""
@@ -221,7 +228,7 @@ class PartlyJudged(Judged):
     @property
     @override
     def endpoint(self) -> Endpoint:
-        return Endpoint(**{name: getattr(self.judge, name) for name in Endpoint.__struct_fields__})
+        return self.judge.endpoint
 
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
         """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""

@@ -35,6 +35,7 @@ from gradestack import (
     nonce_of,
     replace,
     reply_text,
+    schema_of,
     visible,
 )
 from gradestack.jsonio import dumps
@@ -141,8 +142,7 @@ class JudgedByRubric(LabelledJudge):
     @property
     @override
     def endpoint(self) -> Endpoint:
-        judge = self.content.judge
-        return Endpoint(**{name: getattr(judge, name) for name in Endpoint.__struct_fields__})
+        return self.content.judge.endpoint
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
@@ -272,16 +272,13 @@ def _value(criterion: Criterion, verdict: Verdict) -> float | None:
 
 
 def _schema(criteria: Mapping[str, Criterion]) -> dict[str, JSON]:
-    def closed(properties: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
     def verdict(criterion: Criterion) -> dict[str, Any]:
         if criterion.scale is None:
             return {"type": "string", "enum": ["pass", "fail", "unclear"]}
         return {"type": "integer", "minimum": criterion.scale[0], "maximum": criterion.scale[1]}
 
-    each = {name: closed({"reason": {"type": "string"}, "verdict": verdict(of)}) for name, of in criteria.items()}
-    return closed({"check": {"type": "string"}, "criteria": closed(each)})
+    each = {name: schema_of({"reason": {"type": "string"}, "verdict": verdict(of)}) for name, of in criteria.items()}
+    return schema_of({"check": {"type": "string"}, "criteria": schema_of(each)})
 
 
 _CALL = ("name", "arguments", "raw_arguments")

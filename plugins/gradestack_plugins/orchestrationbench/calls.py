@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack import JSON, Grade, Outcome, Profile, Reason, Reply, Sample, fault_of, native_of, replace, reply_text
+from gradestack import JSON, Grade, Outcome, Profile, Reason, Reply, Sample, fault_of, native_of, reply_text, schema_of
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.orchestrationbench.decisions import Bag, Step, Trial, Verdict, harmonic, set_f1
 
@@ -319,7 +319,7 @@ def _pair(step: Step, results: tuple[KeyResult, ...], profile: Profile, fallback
     )
 
 
-SYSTEM = """You compare values of arguments in an AI agent's tool calls with the values that were expected. For each argument count
+_SYSTEM = """You compare values of arguments in an AI agent's tool calls with the values that were expected. For each argument count
 - tp_count: predicted values that mean the same in this conversation as an expected one, though written otherwise; each expected value serves once
 - fp_count: all other predicted values
 - fn_count: expected values that no predicted one stands for
@@ -327,8 +327,8 @@ Conversation, tools and arguments stand between <<<DATA {nonce}>>> and <<<END {n
 Answer with one JSON object and nothing else: under the name of each argument an object of these three numbers."""  # noqa: E501
 
 
-def asked_about(sample: Sample, pair: Pair) -> dict[str, JSON]:
-    """Return what a judge is shown of a pair: the gold turns before it, the tools, the values that are undecided."""
+def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[str, Any]]:
+    """Return what a judge is told, what it is shown (gold turns before the pair, tools, values), and what to reply."""
     trial, step = native_of(sample, Trial), pair.step
     history = []
     for key, turn in as_map(trial.part("label") if trial is not None else None).items():
@@ -336,26 +336,19 @@ def asked_about(sample: Sample, pair: Pair) -> dict[str, JSON]:
             break
         history.append({name: of for name, of in as_map(turn).items() if name in ("role", "content", "tool_calls")})
     names = _bags(step)[0].names
-    return {
-        "conversation": history,
-        "tools": [
-            {"name": each.name, "parameters": each.parameters} for each in sample.tools or () if each.name in names
-        ],
-        "arguments": {each.key: {"predicted": [*each.predicted], "expected": [*each.gold]} for each in pair.undecided},
-    }
+    tools: JSON = [{"name": of.name, "parameters": of.parameters} for of in sample.tools or () if of.name in names]
+    values: JSON = {of.key: {"predicted": [*of.predicted], "expected": [*of.gold]} for of in pair.undecided}
+    return _SYSTEM, {"conversation": history, "tools": tools, "arguments": values}, _schema(pair)
 
 
-def verdicts_schema(pair: Pair) -> dict[str, Any]:
+def _schema(pair: Pair) -> dict[str, Any]:
     """Return the schema of a judge's reply about a pair."""
-
-    def closed(properties: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
     def counts(extra: int, lacking: int) -> dict[str, Any]:
         most = {"tp_count": min(extra, lacking), "fp_count": extra, "fn_count": lacking}
-        return {name: {"type": "integer", "minimum": 0, "maximum": number} for name, number in most.items()}
+        return schema_of({name: {"type": "integer", "minimum": 0, "maximum": n} for name, n in most.items()})
 
-    return closed({each.key: closed(counts(len(each.predicted), len(each.gold))) for each in pair.undecided})
+    return schema_of({each.key: counts(len(each.predicted), len(each.gold)) for each in pair.undecided})
 
 
 def read_reply(schema: Mapping[str, Any], reply: Reply, profile: Profile) -> tuple[dict[str, Verdict], str | None]:
@@ -387,12 +380,10 @@ def judged_grade(
     grade, pairs = call_grade(sample, steps, profile)
     if not replies:
         return grade, pairs
-    judged: dict[int, dict[str, Verdict]] = {}
-    reasons = []
+    judged, reasons = dict[int, dict[str, Verdict]](), list[Reason]()
     for place, reply in zip([n for n, pair in enumerate(pairs) if pair.undecided], replies, strict=True):
-        found = read_reply(verdicts_schema(pairs[place]), reply, profile) if reply is not None else ({}, "not_judged")
-        judged[place], code = found
+        judged[place], code = read_reply(_schema(pairs[place]), reply, profile) if reply else ({}, "not_judged")
         if code is not None:
             reasons.append(Reason(code=code, subject=pairs[place].step.id, message=fault_of(code).message))
     grade, pairs = call_grade(sample, steps, profile, judged)
-    return replace(grade, reasons=(*grade.reasons, *reasons)), pairs
+    return msgspec.structs.replace(grade, reasons=(*grade.reasons, *reasons)), pairs

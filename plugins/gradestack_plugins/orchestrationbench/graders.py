@@ -29,16 +29,7 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.orchestrationbench.aggregators import PLANS, sum_up
-from gradestack_plugins.orchestrationbench.calls import (
-    SYSTEM,
-    Pair,
-    asked_about,
-    call_grade,
-    judged_grade,
-    mean,
-    read_reply,
-    verdicts_schema,
-)
+from gradestack_plugins.orchestrationbench.calls import Pair, asked_about, call_grade, judged_grade, mean, read_reply
 from gradestack_plugins.orchestrationbench.decisions import (
     CALL,
     FAILED,
@@ -117,8 +108,7 @@ class _Calls(_Bench, PartlyJudged):
     def requests(self, sample: Sample) -> Sequence[Request]:
         found = arguments_of(sample, self.profile) if self.judgements and fault_of(sample) is None else None
         pairs = call_grade(sample, found.steps, self.profile)[1] if isinstance(found, Arguments) else []
-        asked = [(asked_about(sample, pair), verdicts_schema(pair)) for pair in pairs if pair.undecided]
-        return [self.request(SYSTEM, *each) for each in asked]
+        return [self.request(*asked_about(sample, pair)) for pair in pairs if pair.undecided]
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from gradestack import testing
+from gradestack import Inputs, testing
+from gradestack.suites.inputs import name_inputs
 from gradestack_plugins.openai_logs.reader import OpenAILogs
+from gradestack_plugins.readers.chat import logs
 from tests.plugins.chat_files import certainties, check_reference, read, written
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -81,3 +83,21 @@ def test_any_split_gives_the_same_samples(tmp_path, monkeypatch, name):
     for place in ("records", "files", "lists"):
         monkeypatch.setattr(f"gradestack.jsonio.{place}.SHARD_BYTES", 1)
     assert read("openai", path) == whole
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "record", [{"object": "list", "data": [{"messages": TALK}]}, {"messages": TALK, "task_id": "t"}]
+)
+def test_planning_decodes_no_file_of_one_object(tmp_path, monkeypatch, indent, record):
+    """Each time it is read it is decoded once."""
+    whole = json.dumps(record, indent=indent).encode()
+    (tmp_path / "log.json").write_bytes(whole)
+    inputs, reader, decoded = Inputs(data=name_inputs([tmp_path / "log.json"])), OpenAILogs(), []
+    for name in ("loads", "read_records"):
+        own = getattr(logs, name)
+        monkeypatch.setattr(logs, name, lambda text, *more, own=own: decoded.append(text == whole) or own(text, *more))
+    shards = list(reader.plan(inputs, reader.index(inputs)))
+    assert True not in decoded
+    assert [each.text for shard in shards for each in reader.read(shard, None)] == ["hello"]
+    assert decoded.count(True) == 1

@@ -47,13 +47,17 @@ from gradestack_plugins.readers.chat.names import FIRST, Guess, decoded, guess, 
 from gradestack_plugins.readers.chat.steps import STEPS, StepReader
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 
-Form = Literal["records", "lists", "entries", "document"]
+Form = Literal["records", "lists", "entries", "document", "line"]
 """How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
-one conversation, or one object over several lines."""
+one conversation, one object over several lines, or on its only line, which reading decodes."""
 _HEAD: Final = 64 * 1024
+_LINE: Final = 1024 * 1024
+"""Longest only line that is not decoded to know how a file is laid out: no limit of a record is lower."""
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
+_WHOLE: Final = ("document", "line")
+"""Files that reading decodes at once, and looks at what stands beside the messages."""
 _HTTP_ERROR: Final = 400
 _PROVIDED: Final = """
 cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
@@ -252,18 +256,21 @@ class ChatLogs(StepReader):
                 ranges = (Range(end=given.path.stat().st_size),)
             if form == "lists":
                 ranges = tuple(record_ranges(given.path, "lines"))
-            extra = {"form": form, "stem": stem, "beside": _beside(self._guessed(given, form))}
+            beside = {} if form in _WHOLE else _beside(self._guessed(given, form))
+            extra = {"form": form, "stem": stem, "beside": beside}
             yield RecordFile(input=given, ranges=ranges, extra=extra)
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         """Return what stands beside the messages of the first records."""
-        if form == "document":
+        if form in _WHOLE:
             with suppress(JsonProblem, OSError):  # reading it will say so
-                value = loads(read_regular(given.path).removeprefix(_BOM))
-                return guess(map(self._own_keys, _listed(value) or [value]))
+                return self._guessed_in(_records_in(loads(read_regular(given.path).removeprefix(_BOM)), form))
         if form != "records":
             return Guess()
         return guess(map(self._own_keys, islice(_values(given), FIRST)))
+
+    def _guessed_in(self, records: Sequence[Any]) -> Guess:
+        return guess(map(self._own_keys, records))
 
     def holds_steps(self, given: Input) -> bool:
         """Return whether one of the first records is a request with its response, which has no id of its own."""
@@ -288,9 +295,9 @@ class ChatLogs(StepReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order."""
         stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
+        if form in _WHOLE:
+            return iter(()) if index == STEPS else self._document(shard, stem, form)
         of_record = partial(self._of_record, beside)
-        if form == "document":
-            return iter(()) if index == STEPS else self._document(shard, partial(of_record, stem))
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
         if index == STEPS:
@@ -355,7 +362,7 @@ class ChatLogs(StepReader):
         if first is not None:
             yield from self.guarded(of_record, entries, first)
 
-    def _document(self, shard: Shard, of_record: OfRecord) -> Iterator[Sample | BadRecord]:
+    def _document(self, shard: Shard, stem: str, form: Form) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
         source = Source(file=shard.input.shown, line=1)
         try:
@@ -365,7 +372,9 @@ class ChatLogs(StepReader):
             return
         except OSError as error:
             raise DataError(f"{shard.input.shown}: cannot be read: {error.strerror or error}") from error
-        for ordinal, each in enumerate(_listed(value) or [value]):
+        records = _records_in(value, form)
+        of_record = partial(self._of_record, _beside(self._guessed_in(records)), stem)
+        for ordinal, each in enumerate(records):
             place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
             yield from self.guarded(of_record, each, place)
 
@@ -389,6 +398,11 @@ def _listed(value: Any) -> list[Any]:
     """Return the records that a page of a listing holds (``object: list``); none of anything else."""
     data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
     return data if isinstance(data, list) else []
+
+
+def _records_in(document: Any, form: Form) -> list[Any]:
+    """Return the records of a document; an entry that is the only line of a file is a conversation."""
+    return _listed(document) or [[document] if form == "line" and dialect.is_entry(document) else document]
 
 
 def type_of(raw: Any) -> Any:
@@ -455,6 +469,11 @@ def _certainty(found: dialect.Dialect | None) -> float:
 def _form_of_file(path: Path) -> Form:
     with path.open("rb") as file:
         head = file.read(_HEAD)
+        if b"\n" not in head.rstrip() and (begun := head.removeprefix(_BOM)).startswith(b"{"):
+            begun += file.read(_LINE)
+            if len(begun) < _LINE and b"\n" not in (line := begun.rstrip()) and line.endswith(b"}"):
+                return "line"
+            file.seek(_HEAD)
         found = form_of(head)
         if found is None and len(head) == _HEAD:
             text = head + file.read(_FAR)

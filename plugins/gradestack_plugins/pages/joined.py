@@ -120,9 +120,11 @@ def _outcome(sides: Sequence[Any]) -> dict[str, Any] | None:
     found = []
     for side in sides:
         held = as_map(side.report.summary["outcome"])
-        models = {each["model_name"] or "": each for each in as_list(held.get("per_model"))}
+        models = {as_text(each.get("model_name")): each for each in map(as_map, as_list(held.get("per_model")))}
         own = models.get(side.model, held)
         found.append({**{name: own.get(name) for name in _SUCCESSES}, "model_name": side.name})
+    if not all(isinstance(each[name], int) for each in found for name in _SUCCESSES[:2]):  # of a damaged summary
+        return None
     both = {name: sum(each[name] for each in found) for name in _SUCCESSES[:2]}
     return {**sides[0].report.summary["outcome"], **both, "share": None, "share_interval": None, "per_model": found}
 

@@ -176,7 +176,7 @@ def _made(component: Component, plugin: Plugin, examples: Sequence[Any] | None) 
 
 def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
     inputs = Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
-    with contextlib.suppress(Exception):  # said by the check of the reader
+    with contextlib.suppress(Exception), ticking(SECONDS, _too_long):  # said by the check of the reader
         return list(samples_of(registry.load("reader", name)(), inputs, _FIRST))
     return []
 

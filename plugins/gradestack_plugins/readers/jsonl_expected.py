@@ -16,6 +16,7 @@ from gradestack_plugins.readers.jsonl_sides import SIDE_KEYS, Wrong, is_named, n
 _KEYS = (*SIDE_KEYS, "alternatives", "forbidden", "state")
 _ADDED = frozenset(_KEYS) - frozenset(SIDE_KEYS)
 """Those that the second version of the form added."""
+_ARGUMENTS = (str, *chat.OBJECT)
 _NAMES = ("name", "function", "names")
 """Keys by one of which a reference is a single call."""
 _RULE_KEYS = Rule.__struct_fields__
@@ -54,10 +55,10 @@ class _Said(msgspec.Struct):
 
 def expectation(value: Any, version: int) -> Expectation:
     """Return the reference of a record."""
-    if isinstance(value, Mapping) and any(name in value for name in _NAMES):
+    if isinstance(value, chat.OBJECT) and any(name in value for name in _NAMES):
         return Expectation(calls=(_single(value, version),))
     found = side(value, "expected", version, _expected, _KEYS)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, chat.OBJECT):
         return Expectation(**found)
     lists = value.get("alternatives")
     if lists is not None and not isinstance(lists, list):
@@ -92,17 +93,18 @@ def _expected(value: Any, key: str, version: int) -> tuple[ExpectedCall, ...]:
 
 
 def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
-    function, requestor = entry.get("function"), entry.get("requestor")
-    wrapped = isinstance(function, Mapping)
+    function: Any = entry.get("function")
+    requestor = entry.get("requestor")
+    wrapped = function is not None and isinstance(function, chat.OBJECT)
     _check_keys(entry, key, _WRAPPED if wrapped else _FLAT, version)
-    inner: Mapping[str, Any] = function if isinstance(function, Mapping) else entry
+    inner: Mapping[str, Any] = function if wrapped else entry
     place = f"{key}.function" if wrapped else key
     if wrapped:
         _check_keys(inner, place, _FUNCTION, version)
     elif version > 1 and function is not None:
         raise wrong(place + ".function", "an object with name and arguments", function)
     arguments = inner.get("arguments", inner.get("kwargs"))
-    if version > 1 and not isinstance(arguments, Mapping | str | None):
+    if version > 1 and arguments is not None and not isinstance(arguments, _ARGUMENTS):
         raise wrong(f"{place}.arguments", "an object or JSON text", arguments)
     if requestor is not None and not isinstance(requestor, str):
         raise wrong(f"{key}.requestor", "text", requestor)
@@ -149,13 +151,13 @@ def _said(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _rules(value: Any, key: str) -> dict[str, Rule] | None:
     if value is None:
         return None
-    if not isinstance(value, Mapping):
+    if not isinstance(value, chat.OBJECT):
         raise wrong(key, "an object: argument to rule", value)
     return {name: _rule(rule, _below(key, name)) for name, rule in value.items()}
 
 
 def _rule(value: Any, key: str) -> Rule:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, chat.OBJECT):
         raise wrong(key, f"a rule, which is an object with any of {', '.join(_RULE_KEYS)}", value)
     for name in value:
         if name not in _RULE_KEYS:

@@ -39,7 +39,7 @@ def named_calls(value: Any, key: str, *, several: bool = False) -> list[Mapping[
         raise wrong(key, "a list of calls", value)
     from gradestack_plugins.readers.chat.names import usual_call  # noqa: PLC0415 - most lines go the straight way
 
-    calls = [usual_call(entry) if isinstance(entry, Mapping) else entry for entry in value]
+    calls = [usual_call(entry) if isinstance(entry, chat.OBJECT) else entry for entry in value]
     for position, entry in enumerate(calls):
         if not is_named(entry, several=several):
             raise wrong(f"{key}[{position}]", "a call with a name", entry)
@@ -48,10 +48,11 @@ def named_calls(value: Any, key: str, *, several: bool = False) -> list[Mapping[
 
 def is_named(entry: Any, *, several: bool) -> bool:
     """Return whether a call names its tool, or (``several``) tools."""
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, chat.OBJECT):
         return False
-    function = entry.get("function")
-    name = (function if isinstance(function, Mapping) else entry).get("name")
+    function: Any = entry.get("function")
+    wrapped = function is not None and isinstance(function, chat.OBJECT)
+    name = (function if wrapped else entry).get("name")
     if name is None and several:
         names = entry.get("names")
         return isinstance(names, list) and bool(names) and all(isinstance(each, str) for each in names)
@@ -98,7 +99,7 @@ def _made(value: Any, key: str, version: int) -> tuple[ToolCall, ...]:
     found = []
     for position, entry in enumerate(named_calls(value, key)):
         call = chat.tool_call(entry)
-        wrapped = isinstance(entry.get("function"), Mapping)
+        wrapped = isinstance(entry.get("function"), chat.OBJECT)
         details = {} if wrapped else _details(entry, f"{key}[{position}]", version)
         if call is not None:
             found.append(replace(call, **details) if details else call)
@@ -118,7 +119,7 @@ def side(
         return {"label": value, "text": value}
     if isinstance(value, list):
         return {"calls": calls(value, key, version)}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, chat.OBJECT):
         raise wrong(key, "calls, text or an object", value)
     if "name" in value or "function" in value:
         return {"calls": calls([value], key, version)}

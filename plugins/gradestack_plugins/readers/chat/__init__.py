@@ -17,7 +17,7 @@ from typing import Any, Final
 from gradestack import JSON, Message, ToolCall, ToolSpec, replace
 from gradestack.jsonio import JsonProblem, as_text, compact, loads
 
-_OBJECT: Final = (dict, Mapping)
+OBJECT: Final = (dict, Mapping)
 """What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
 
 
@@ -34,17 +34,17 @@ def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
         except JsonProblem:
             return None, raw
         return (value if isinstance(value, dict) else None), raw
-    if isinstance(raw, _OBJECT):
+    if isinstance(raw, OBJECT):
         return dict(raw), None
     return None, compact(raw)
 
 
 def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | None:
     """Return the call of one ``tool_calls`` entry, None when it is not an object."""
-    if not isinstance(raw, _OBJECT):
+    if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, _OBJECT) else raw
+    inner = function if isinstance(function, OBJECT) else raw
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
     identifier = raw.get("id")
     requestor = raw.get("requestor")
@@ -66,7 +66,7 @@ def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
 
 def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
-    if not isinstance(raw, _OBJECT):
+    if not isinstance(raw, OBJECT):
         return None
     name, call_id = raw.get("name"), raw.get("tool_call_id")
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
@@ -113,7 +113,7 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        parts = (part.get("text") if isinstance(part, _OBJECT) else part for part in content)
+        parts = (part.get("text") if isinstance(part, OBJECT) else part for part in content)
         return " ".join(part for part in parts if isinstance(part, str))
     return ""
 
@@ -123,10 +123,10 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
     Where it says no parameters, they are the ``input_schema`` of Anthropic's form and of MCP.
     """
-    if not isinstance(raw, _OBJECT):
+    if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, _OBJECT) else raw
+    inner = function if isinstance(function, OBJECT) else raw
     name = inner.get("name")
     if not isinstance(name, str):
         return None
@@ -140,7 +140,7 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
 def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
     """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see ``schema_of``."""
-    if isinstance(parameters, list) and all(isinstance(each, _OBJECT) for each in parameters):
+    if isinstance(parameters, list) and all(isinstance(each, OBJECT) for each in parameters):
         parameters = list_schema(parameters)
     return schema_of(parameters)
 
@@ -150,7 +150,7 @@ def schema_of(parameters: Any) -> Mapping[str, JSON] | None:
 
     What is no object becomes one that is no schema: so it is kept, and whoever uses it says that it cannot be.
     """
-    return parameters if parameters is None or isinstance(parameters, _OBJECT) else {"properties": parameters}
+    return parameters if parameters is None or isinstance(parameters, OBJECT) else {"properties": parameters}
 
 
 _JSON_WORDS: Final = {

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from gradestack import Inputs
 from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_value
-from gradestack_plugins.readers.chat import dialect, text_of
+from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
 from gradestack_plugins.readers.chat.forms import glaive, nested, observation
 
 OWN_DATA: Final = "own_data@1"
@@ -94,7 +94,7 @@ def calls_of(value: Any) -> Any:
     value = decoded(value)
     if value is None or value == {}:
         return []
-    if isinstance(value, str | Mapping):
+    if not isinstance(value, list) and isinstance(value, str | Mapping):
         value = [value]
     if not isinstance(value, list):
         return value
@@ -109,7 +109,7 @@ def _is_no_tool(name: Any) -> bool:
 def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a call with its name and arguments under these keys, whatever they are called; the rest as it is."""
     function = entry.get("function")
-    if isinstance(function, Mapping):
+    if function is not None and isinstance(function, OBJECT):
         usual = usual_call(function)
         return entry if usual is function else {**entry, "function": usual}
     called = _usual_names(tuple(entry))
@@ -129,10 +129,10 @@ def call_of(entry: Any) -> tuple[Any, list[str]]:
     """Return one call in the jsonl form, and its keys that are not understood; what names no tool as it is."""
     if isinstance(entry, str):
         return {"name": entry.strip(), "arguments": None}, []
-    if not isinstance(entry, Mapping):
+    if not isinstance(entry, OBJECT):
         return entry, []
     call = usual_call(entry)
-    inner = call["function"] if isinstance(call.get("function"), Mapping) else call
+    inner = call["function"] if "function" in call and isinstance(call["function"], OBJECT) else call
     if not isinstance(inner.get("name"), str) and "names" not in call:
         return entry, []
     found = {key: each for key, each in call.items() if key in _DETAILS}
@@ -274,7 +274,7 @@ def beginning(records: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the first records, of large ones fewer."""
     size = 0
     for each in map(usual_record, islice(records, FIRST)):
-        if isinstance(each, Mapping):
+        if isinstance(each, OBJECT):
             yield each
             size += sum(len(value) for value in each.values() if isinstance(value, str))
         if size > _LARGEST:
@@ -390,7 +390,7 @@ def _question(record: Mapping[str, Any], found: Mapping[str, str]) -> str:
     place = found.get("prior_messages", found.get("messages"))
     talk = None if place is None else talk_of(path_value(record, path_steps(place)))
     for entry in talk if isinstance(talk, list) else ():
-        if isinstance(entry, Mapping) and entry.get("role") == "user":
+        if isinstance(entry, OBJECT) and entry.get("role") == "user":
             return text_of(entry.get("content")) or compact(entry.get("content"))
     return ""
 

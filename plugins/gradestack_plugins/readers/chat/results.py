@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack_plugins.readers.chat import OBJECT
 from gradestack_plugins.readers.chat.dialect import word
 
 ERRORS: Final = "errors@1"
@@ -36,6 +37,8 @@ _BEGINNING: Final = 1000
 """Characters of a text by which it is told."""
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 _CODES: Final = ("statusCode", "status_code", "http_status", "status")
+_TELLING: Final = frozenset({"success", "ok", "isError", "is_error", "error", "errors", "code", *_CODES})
+"""Keys by one of which an object may be an error."""
 
 
 class ErrorForm(NamedTuple):
@@ -63,7 +66,7 @@ def error_text(error: Any) -> str:
     """Return an error as text: itself, its message, or the whole of it."""
     if isinstance(error, str):
         return error
-    message = error.get("message") if isinstance(error, Mapping) else None
+    message = error.get("message") if isinstance(error, OBJECT) else None
     return message if isinstance(message, str) else compact(error)
 
 
@@ -85,10 +88,12 @@ def error_form(result: Any) -> ErrorForm | None:
                 return None
         elif (found := _TEXTS.match(text[:_BEGINNING])) is not None:
             return ErrorForm(str(found.lastgroup), result)
-    return _of_object(result) if isinstance(result, Mapping) else None
+    return _of_object(result) if isinstance(result, OBJECT) else None
 
 
 def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:
+    if _TELLING.isdisjoint(result):
+        return None
     flags = [result.get("success"), result.get("ok")]
     if any(each is False or (isinstance(each, str) and each.lower() == "false") for each in flags):
         return ErrorForm("json_success", _message(result))

@@ -14,11 +14,10 @@ from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
+from gradestack_plugins.readers.chat.mapping import expected_of
 from gradestack_plugins.readers.chat.names import calls_of, decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
-from gradestack_plugins.readers.jsonl_expected import expectation
-from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _SCALARS: Final = (str, int, float)
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
@@ -177,7 +176,7 @@ class DeepEval(DocumentReader):
         usage = Usage(cost_usd=cost, seconds=seconds) if cost is not None or seconds is not None else None
         tools = at(record, "expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
-        expected = expectation({**due, "text": at(record, "expected_output")}, VERSIONS[-1])
+        expected = expected_of({**due, "text": at(record, "expected_output")})
         known = named(record.get("name"), made, facets=facets)
         return [log_sample(known, talk, source, usage=usage, recorded=scores, expected=expected)]
 

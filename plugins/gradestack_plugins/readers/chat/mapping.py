@@ -9,12 +9,13 @@ from contextlib import suppress
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
-from gradestack import BadRecord, Sample, Source, Usage, replace, suggest
+from gradestack import BadRecord, Expectation, Sample, Source, Usage, replace, suggest
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
 from gradestack_plugins.readers.chat.usage import said_usage, usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.readers.jsonl_expected import expectation
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")
@@ -299,12 +300,21 @@ def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
     return Counter(kind_of("column", name) for name in sorted(record) if name not in taken)
 
 
-_FORM = JsonLines()
+_FORM, _VERSION = JsonLines(), 2
 
 
 def form_sample(form: Mapping[str, Any], source: Source) -> Sample | BadRecord:
     """Return the sample of an object of the jsonl form, or what is wrong with it."""
-    return _FORM.sample({"version": 2, **form}, source)
+    return _FORM.sample({"version": _VERSION, **form}, source)
+
+
+def expected_of(form: Mapping[str, Any]) -> Expectation:
+    """Return what is expected, from ``expected`` of the jsonl form.
+
+    Raises:
+        ValueError: It does not follow the form.
+    """
+    return expectation(form, _VERSION)
 
 
 def sample_of(

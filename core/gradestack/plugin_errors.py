@@ -31,8 +31,8 @@ def stable_text(error: BaseException) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error's type and stable text."""
-    return f"{type(error).__name__}: {stable_text(error)}"
+    """Return an error's type and stable text, on one line."""
+    return " ".join(map(str.strip, f"{type(error).__name__}: {stable_text(error)}".split("\n")))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ import pluggy
 from gradestack._version import __version__
 from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
+from gradestack.plugin_errors import error_text
 
 hookspec = pluggy.HookspecMarker(NAME)
 
@@ -277,7 +278,7 @@ def _load(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         if manager.has_plugin(key):
             manager.unregister(name=key)
-        said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+        said = str(error) if isinstance(error, PluginError) else error_text(error)
         return found._replace(error=said)
 
 

@@ -255,7 +255,7 @@ def stack_for(
     except GradestackError:
         raise  # of what reads the samples
     except Exception as error:
-        raise PluginError(f"{whose} raised {type(error).__name__}: {error}") from error
+        raise PluginError(f"{whose} raised {error_text(error)}") from error
     if not isinstance(fragment, Mapping):
         raise PluginError(f"{whose} is {type(fragment).__name__}, not a mapping")
     other = fragment.get("stack", name)

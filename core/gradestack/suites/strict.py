@@ -198,7 +198,7 @@ def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
         return error.found
     if isinstance(error, BaseExceptionGroup):  # of a type that is cattrs' own to structure
         return [problem for inner in error.exceptions for problem in _problems_of(inner)]
-    return [((), str(error) or type(error).__name__)]
+    return [((), " ".join(map(str.strip, str(error).split("\n"))) or type(error).__name__)]
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:

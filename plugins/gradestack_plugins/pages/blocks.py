@@ -266,3 +266,4 @@ class Section(msgspec.Struct, frozen=True):
 
 Cell = Value | Figure | Link
 Block = Figures | Interval | Matrix | Graph | Distribution | Counts | Series | Table | Words | Link | Section
+"""Any of the shapes a panel returns."""

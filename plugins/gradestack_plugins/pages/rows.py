@@ -61,8 +61,7 @@ def samples_at(
     """Yield single samples as the index has them, each with its row, without an index of all."""
     for number, place, line in report.lines(places):
         row = report.row(number, line)
-        line_alone = [(number, place, line)]
-        (entry,) = RowIndex.of(line_alone, report.row, outcome_of(report), where=report.rows_name).entries
+        (entry,) = RowIndex.of([(number, place, line)], report.row, outcome_of(report), where=report.rows_name).entries
         rows = report.completed([row]) if trajectories and report.completed is not None else iter([row])
         yield msgspec.structs.replace(entry, position=number - 1), next(rows)
 

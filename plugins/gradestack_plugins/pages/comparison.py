@@ -46,11 +46,11 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
         data = gradestack.compare(report, registry=report.registry).data
     except GradestackError:  # such as models that share no task
         return None
-    others = [{"a": models[0], "b": model} for model in models[1:]]
-    of_first = zip(data.get("pairs") or [data], others, strict=False)  # the pairs of the first model come first
+    others = [{"a": models[0], "b": model} for model in models[1:]]  # the pairs of the first model come first
     run = f"{report.path.resolve().name if report.path else report.name}::"  # whose own name says nothing here
-    pairs = [{**pair, **names} for pair, names in of_first]
-    return {**data, "pairs": pairs, "sentence": data["sentence"].replace(run, "")}
+    pairs = [{**pair, **names} for pair, names in zip(data.get("pairs") or [data], others, strict=False)]
+    groups = [{**each, "name": each["name"].removeprefix(run)} for each in data.get("groups", ())]
+    return {**data, "pairs": pairs, "groups": groups, "sentence": data["sentence"].replace(run, "")}
 
 
 def differences(pair: Mapping[str, Any], widest: float) -> tuple[Shape, ...]:

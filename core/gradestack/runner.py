@@ -54,7 +54,8 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         )
     if suite.rows == "none":
         check_without_rows(suite)
-    with limited(suite.limits), collected_seldom(), _Run(suite, options).staged() as run:
+    # Rows are our own: they may be longer than a record.
+    with limited(suite.limits._replace(record_bytes=None)), collected_seldom(), _Run(suite, options).staged() as run:
         return run.whole()
 
 
@@ -68,7 +69,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        with limited(suite.limits):
+        with limited(suite.limits._replace(record_bytes=None)):
             figures = summary(suite, loop.merging, loop.merged, report, baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)

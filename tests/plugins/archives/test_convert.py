@@ -75,8 +75,8 @@ def check_law(samples):
 def test_what_is_read_of_a_file_is_what_is_read_of_its_conversion(path):
     try:
         samples = read([path])
-    except GradestackError:
-        pytest.skip("no file of samples")
+    except GradestackError:  # a suite, a data set, a script: no samples to convert
+        samples = []
     check_law(samples)
 
 
@@ -89,8 +89,8 @@ def test_what_is_read_of_a_case_is_what_is_read_of_its_conversion(case, tmp_path
         (tmp_path / name).write_text(_text(name, content), encoding="utf-8")
     try:
         samples = read([tmp_path / name for name in files], case.data.get("reader", "jsonl"))
-    except GradestackError:
-        pytest.skip("the case is refused")
+    except GradestackError:  # of a refusal
+        samples = []
     check_law(samples)
 
 

@@ -300,7 +300,8 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError as error:
-        wanted = "pip install 'fsspec[http]>=2026.9' (extra 'remote')"
+        bucket = {"s3": " s3fs", "gs": " gcsfs", "az": " adlfs"}.get(protocol, "")
+        wanted = f"pip install 'fsspec[http]>=2026.9'{bucket} (extra 'remote')"
         raise ConfigError(f"{shown}: remote files are read by fsspec: {wanted}") from error
     try:
         system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))

@@ -259,9 +259,11 @@ def _load(
     kept = _kept("slow", f"{sys.prefix} {key} {version} {plugin}")
     with contextlib.suppress(OSError, ValueError, TypeError, SyntaxError), open(kept, **_TEXT) as file:
         from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
+        from importlib.util import find_spec  # noqa: PLC0415
 
         stamps, offered = literal_eval(file.read())
-        if stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
+        spec = find_spec(re.split(r"[.:]", str(plugin))[0])  # another copy may come first on the path by now
+        if spec and spec.origin in stamps and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
             return found._replace(components=tuple(Component(*each) for each in offered))
     begun = time.perf_counter()
     try:

@@ -250,28 +250,41 @@ def _hooks_of(plugin: Any) -> Any:
 _SLOW = 0.2  # seconds of importing from which on what a plugin offers is kept, while its files are the same
 
 
+def _top(target: str) -> str:
+    """Return the package, or the module, of ``package.module:NAME``."""
+    return re.split(r"[.:]", target)[0]
+
+
+def _offered(kept: str, target: str) -> tuple[Component, ...] | None:
+    """Return what a slow plugin is on record to offer; None where it has to be imported."""
+    with contextlib.suppress(OSError, ValueError, TypeError, SyntaxError), open(kept, **_TEXT) as file:
+        from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
+        from importlib.util import find_spec  # noqa: PLC0415
+
+        stamps, offered = literal_eval(file.read())
+        spec = find_spec(_top(target))  # another copy may come first on the path by now
+        if spec and spec.origin in stamps and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
+            return tuple(Component(*each) for each in offered)
+    return None
+
+
 def _load(
     manager: pluggy.PluginManager, name: str, dist: str, version: str, plugin: object, requires: str = ""
 ) -> Plugin:
     found, key = Plugin(name=name, distribution=dist, version=version), f"{dist}:{name}"
     if lacking := unmet(requires):
         return found._replace(error=f"needs gradestack {lacking}, this is {__version__}")
-    kept = _kept("slow", f"{sys.prefix} {key} {version} {plugin}")
-    with contextlib.suppress(OSError, ValueError, TypeError, SyntaxError), open(kept, **_TEXT) as file:
-        from ast import literal_eval  # noqa: PLC0415 - of slow ones alone
-        from importlib.util import find_spec  # noqa: PLC0415
-
-        stamps, offered = literal_eval(file.read())
-        spec = find_spec(re.split(r"[.:]", str(plugin))[0])  # another copy may come first on the path by now
-        if spec and spec.origin in stamps and stamps == {each: os.stat(each).st_mtime_ns for each in stamps}:
-            return found._replace(components=tuple(Component(*each) for each in offered))
+    asked = isinstance(plugin, str) and dist != BUILT_IN
+    kept = _kept("slow", f"{sys.prefix} {key} {version} {plugin}") if asked else os.devnull
+    if asked and (offered := _offered(kept, str(plugin))) is not None:
+        return found._replace(components=offered)
     begun = time.perf_counter()
     try:
         manager.register(_hooks_of(_imported(plugin)) if isinstance(plugin, str) else plugin, key)
         manager.check_pending()
         components, problem = _components(manager, key)
-        if isinstance(plugin, str) and dist != BUILT_IN and not problem and time.perf_counter() - begun > _SLOW:
-            top = plugin.partition(".")[0]
+        if asked and not problem and time.perf_counter() - begun > _SLOW:
+            top = _top(str(plugin))
             own = [
                 getattr(each, "__file__", None) for name, each in sys.modules.items() if name.partition(".")[0] == top
             ]

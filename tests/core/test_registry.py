@@ -348,3 +348,6 @@ def test_a_plugin_that_is_slow_to_import_is_asked_once(spawn, distribution, tmp_
     for kept in (tmp_path / "cache/gradestack").glob("slow-*"):
         kept.write_text("[broken")
     assert listed() == (1, False, True)
+    other = distribution("slow-two", {}, {"slow_one": code + module(other="slow_one:Other")})
+    done = spawn("plugins", "list", paths=[other, site], **cache)
+    assert ("eager " in done.out, "other " in done.out) == (False, True)

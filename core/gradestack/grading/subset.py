@@ -109,7 +109,7 @@ def not_found(subset: Subset, known: Iterable[str], ids: Iterable[str]) -> list[
     """Return which tasks of a list, and which facets of a filter, no sample has, in sentences."""
     if subset.tasks is not None and not subset.filter and (absent := [*dict.fromkeys(subset.tasks).keys() - {*ids}]):
         many = f"{len(absent):,} of {counted(len(subset.tasks), 'listed task')}"
-        return [f"{many} have no sample, the first: {min(absent)}"]
+        return [f"{many} without a sample, the first: {min(absent)}"]
     facets = expression(subset.filter).facets if subset.filter else ()
     there = sorted(known)
     named = f"; there are: {', '.join(there[:20])}" if there else "; there are no facets"

@@ -42,6 +42,8 @@ def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, forc
         raise ConfigError(f"{output}: only .gz is compressed here; name a file .jsonl or .jsonl.gz")
     if out.exists() and not force:
         raise ConfigError(f"{output}: is there already; name another place, or replace it with --force")
+    if out.is_symlink() or (out.exists() and not out.is_file()):  # replacing a device, pipe or link takes it away
+        raise ConfigError(f"{output}: is there already and not a file; name another place")
     with forward_termination():
         _convert(files, form, out, plain=plain, reading=reading)
 

@@ -23,7 +23,6 @@ from gradestack import (
     terminal_line,
 )
 from gradestack.jsonio import compact, dumps
-from gradestack_plugins.pages.environment import write_whole
 from gradestack_plugins.pages.table_files import FOLDER, ParquetReporter, csv_cell
 
 _LOCKS = (
@@ -58,7 +57,10 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
     if output is None:
         click.echo(text, nl=False)
     else:
-        write_whole(Path(output), text)
+        try:
+            Path(output).write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise ConfigError(f"{output}: cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def test_what_is_left_out_is_said(run_lines, record, monkeypatch, tmp_path, shar
     listed = run_lines(records, tasks=str(tmp_path / "ids"), output="listed")
     assert ids(listed) == ["b", "c"] * 4
     assert read(listed)["subset"] == {"tasks": 3, "taken": 8, "left_out": 4} == read(listed, "header.json")["subset"]
-    said = ["4 of 12 samples are left out: tasks of a list of 3", "1 of 3 listed tasks have no sample, the first: z"]
+    said = ["4 of 12 samples are left out: tasks of a list of 3", "1 of 3 listed tasks without a sample, the first: z"]
     assert read(listed)["warnings"] == said
     report = run_lines(records, filter='facet.even == true and id != "a"', max_samples=1, reports=["markdown"])
     assert ids(report) == ["b", "b"]

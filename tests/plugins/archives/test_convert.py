@@ -104,6 +104,8 @@ def convert(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "none.jsonl").write_text('{"id": 1, "predicted": 7}\n', encoding="utf-8")
     (tmp_path / "full").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("log.jsonl")
 
     def _convert(arguments):
         command = [sys.executable, "-m", "gradestack.cli", "convert", *arguments.split()]

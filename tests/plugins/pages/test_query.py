@@ -57,6 +57,11 @@ def test_a_query_that_cannot_be_answered(run, sql, said):
     assert {path: path.read_bytes() for path in (run / "tables").iterdir()} == before
 
 
+def test_a_place_that_cannot_be_written_is_said(run, tmp_path):
+    with pytest.raises(ConfigError, match=r"x\.csv: cannot be written: No such file or directory"):
+        answer(run, "select 1", "-o", tmp_path / "gone/x.csv")
+
+
 def test_a_run_without_tables_gets_them_for_the_query(tmp_path):
     report = gradestack.run("examples/airline/suite.yaml", output=tmp_path / "out", overrides=["reports=[]"])
     found = answer(report.path, "select count(*) as n from samples", "--format", "csv")

@@ -343,7 +343,7 @@ class Report:
         name, absent = self.path or self.name, not_found(subset, facets, ids)
         if not taken:
             held.close()
-            raise ConfigError(f"{name}: no sample is left: {subset}", *absent)
+            raise DataError(f"{name}: no sample is left: {subset}", *absent)
         said = [left_out_text(subset, taken, met - taken), *absent]
         header = {**self.header, "subset": {**subset_entry(subset, taken, met - taken), "said": said}}
         return attrs.evolve(self, held=held, header=header, shared={}).closing_itself()

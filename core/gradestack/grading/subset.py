@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -186,6 +187,9 @@ def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
 
 def _comparison(node: ast.Compare, inner: Callable[[ast.expr], Value]) -> Value:
     values = [inner(each) for each in (node.left, *node.comparators)]
+    for kind, right in zip(node.ops, map(ast.unparse, node.comparators), strict=True):
+        if isinstance(kind, ast.In | ast.NotIn) and re.match(r"[-\d]|(none|null|true|false)$", right, re.IGNORECASE):
+            raise ConfigError(f"filter: 'in' looks in a text or a list, got {right}")
     steps = [*zip(values, node.ops, values[1:], strict=False)]
     return lambda of: all(_holds(kind, left(of), right(of)) for left, kind, right in steps)
 

@@ -73,6 +73,8 @@ def _literal(value: Any, kind: Any) -> Any:
     for choice in choices:
         if type(choice) is type(value) and choice == value:
             return value
+    if len(choices) == 1:  # beside another type, whose problem says what was got
+        raise ValueError(f"expected {choices[0]}")
     names = ", ".join(str(choice) for choice in choices)
     raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 

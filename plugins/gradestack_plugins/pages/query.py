@@ -49,6 +49,7 @@ def query(run: str, sql: str, *, form: Format | None, output: str | None) -> Non
     Tables: samples, grades, items, reasons, calls; headline, figures, gates.
     For example: gradestack query out "select model, avg(score) from grades group by model".
     The query reads these tables and nothing else: no file, no address.
+    One that begins with a comment stands after "--".
     """
     report = load_report(Path(run))
     with forward_termination(), _tables(report) as paths:

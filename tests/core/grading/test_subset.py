@@ -22,7 +22,7 @@ def test_a_filter_is_asked_of_a_sample_and_of_its_row_alike(text, held, tmp_path
     if held:
         assert ids(report.only(Subset(filter=text))) == ["7"]
     else:
-        with pytest.raises(ConfigError, match="no sample is left"):
+        with pytest.raises(DataError, match="no sample is left"):
             report.only(Subset(filter=text))
 
 

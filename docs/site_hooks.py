@@ -11,6 +11,9 @@ FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 NAMES = Path(__file__).parents[1] / "core/gradestack/__init__.pyi"
 NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
 EVERY_NAME = "\n::: gradestack\n"
+EVERY_COMPONENT = "\n::: gradestack_plugins\n"
+FAMILIES = Path(__file__).parents[1] / "plugins/gradestack_plugins"
+OFFERED = re.compile(r":([A-Z]\w+)\"")
 
 
 def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -30,7 +33,19 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     """Name all public names where the page asks for them; show a file's name above the block that is written to it."""
     names = sorted(NAME.findall(NAMES.read_text(encoding="utf-8")), key=lambda found: found[1].lower())
     markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
+    markdown = markdown.replace(EVERY_COMPONENT, "".join(f"\n::: {path}\n" for path in _components()))
     return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
+
+
+def _components() -> list[str]:
+    """Find the classes that the hooks of the families name, by the files they are defined in."""
+    found = []
+    for hooks in FAMILIES.glob("*/__init__.py"):
+        for name in OFFERED.findall(hooks.read_text(encoding="utf-8")):
+            files = sorted(FAMILIES.rglob("*.py"), key=lambda path: (hooks.parent not in path.parents, path))
+            file = next(path for path in files if f"\nclass {name}(" in path.read_text(encoding="utf-8"))
+            found.append(".".join((*file.relative_to(FAMILIES.parent).with_suffix("").parts, name)))
+    return sorted(set(found), key=lambda path: path.rpartition(".")[2].lower())
 
 
 def _titled(fence: re.Match[str]) -> str:

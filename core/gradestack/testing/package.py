@@ -153,7 +153,7 @@ def checks(
         found[f"run on {path.name}: same bytes on every engine"] = partial(
             _run, registry, own, name, path, str(package) if file else None
         )
-    if given or not found or (set(known or ()) - found.keys()):
+    if given or not (plugins and found) or (set(known or ()) - found.keys()):
         wrong = ", ".join([*given, *(set(known or ()) - found.keys())])
         what = f"nothing that is called {wrong}" if wrong else "nothing, or is not installed"
         raise ConfigError(f"{package} offers {what}: there is nothing to check")

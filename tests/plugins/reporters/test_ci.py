@@ -167,7 +167,7 @@ def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path
 
 def test_the_documented_action_runs_as_a_script(tmp_path):
     """Its steps, one after the other: graded, shown, compared with the baseline, and commented by a stand-in for gh."""
-    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/tutorials/ci.md").read_text(encoding="utf-8")
     blocks = dict(block.split("\n", 1) for block in page.split("```yaml ")[1:])
     steps = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]["grade"]["steps"]
     (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"].split("```")[0])

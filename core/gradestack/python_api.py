@@ -294,7 +294,6 @@ def files_suite(
 
 
 def _mapping(columns: Columns) -> dict[str, str]:
-    """Return columns by field, also of texts such as ``id=task``."""
     found: dict[str, str] = dict(columns) if isinstance(columns, Mapping) else {}
     for each in () if found else columns or ():
         field, equals, place = each.partition("=")

@@ -131,7 +131,6 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
 
 
 def _check_output(out: Path) -> None:
-    """Refuse a directory that a comparison cannot be written into."""
     try:
         check_directory(out)
         keep_foreign_comparison(out)
@@ -176,7 +175,6 @@ def _model(run: str | Path | Report) -> str | None:
 
 
 def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
-    """Return a finished run; of files the suite that grades them."""
     if isinstance(run, Report):
         return run
     path = Path(_place(run)[0])
@@ -195,7 +193,6 @@ def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | Non
 
 
 def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Side]:
-    """Return the sides, the baseline first."""
     sides = [side for group in groups for side in group]
     if baseline is not None:
         first = [side for side in sides if baseline in (side.model, side.name)]

@@ -90,7 +90,6 @@ def damage(path: Path) -> str | None:
 
 
 def _unreadable(path: Path, error: Exception) -> str:
-    """Return what is wrong with a file of a run, in one sentence."""
     if isinstance(error, FileNotFoundError):
         return f"{path}: no such file, which every finished run has; grade the files again"
     reason = error.strerror if isinstance(error, OSError) else None
@@ -132,7 +131,6 @@ class Report:
         return f"Report({self.summary.get('suite')!r}, {total}{said}, {self.path or 'in memory'})"
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows, which the reporter ``html`` makes."""
         with suppress(GradestackError, AttributeError):
             return str((self.registry or discover()).load("reporter", "html")().cell(self))
         return None

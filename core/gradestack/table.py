@@ -76,7 +76,6 @@ class _Codes:
         self.codes = array(_CODES)
 
     def extend(self, values: Sequence[Any]) -> Sequence[int]:
-        """Add values and return their codes."""
         known = self.known
         codes = list(map(known.get, values))
         if None in codes:
@@ -216,7 +215,6 @@ def packed_verdicts(grades: Sequence[Grade], parts: Sequence[str] = ()) -> list[
 
 
 def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
-    """Return a function that takes of a grade what figures need."""
     plain = attrgetter(*_VERDICT, *[part for part in parts if ":" not in part])
     names = [part.partition(":")[2] for part in parts if ":" in part]
     if not names:
@@ -226,13 +224,11 @@ def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
 
 @cache
 def _form(parts: tuple[str, ...]) -> type[Any]:
-    """Return the form of a verdict that holds some parts."""
     fields = [*_VERDICT.items(), *((f"part_{at}", _PARTS.get(part, Any)) for at, part in enumerate(parts))]
     return msgspec.defstruct("Verdict", fields, array_like=True)
 
 
 def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
-    """Yield the grades of verdicts, with the parts that were asked for."""
     names = [*[part for part in parts if ":" not in part], *[part for part in parts if ":" in part]]
     form = _form(tuple(names))
     decode = msgspec.msgpack.Decoder(form).decode

@@ -79,7 +79,6 @@ class _Grouped(click.Command):
     """A command whose help has options by what they are about."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         _write({each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter)
 
@@ -95,7 +94,6 @@ class _Commands(click.Group):
     """Our own commands, and those of plugins: of these ``--help`` needs names and summaries alone."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names."""
         return sorted({*super().list_commands(ctx), *_offered(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -107,13 +105,11 @@ class _Commands(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does."""
         own = {name: command.get_short_help_str(90) for name, command in self.commands.items()}
         _write({name: (name, text) for name, text in {**_offered(ctx), **own}.items()}, formatter)
 
 
 def _offered(context: click.Context) -> dict[str, str]:
-    """Return the summaries of the commands that plugins offer."""
     return {each.name: each.summary for each, _ in _registry(context).components() if each.kind == "command"}
 
 

@@ -38,11 +38,9 @@ class _Deadline:
         self._thread.start()
 
     def begin(self) -> None:
-        """Let the time run."""
         self._calls.put(True)
 
     def cancel(self) -> None:
-        """Forget about it."""
         self._over.set()
         self._calls.put(False)
         self._thread.join()

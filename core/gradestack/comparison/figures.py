@@ -92,7 +92,6 @@ def headline_figures(report: Report) -> list[str]:
 
 
 def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None:
-    """Return what header.json says of an aggregator of a grader."""
     entries = (
         each
         for each in report.header.get("components", ())
@@ -147,7 +146,6 @@ class Aggregators(msgspec.Struct, frozen=True):
         return list(found.values())
 
     def _file(self, report: Report, entry: Mapping[str, Any], path: str) -> Path:
-        """Return the Python file an aggregator stands in."""
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
         name = reference.file if reference is not None else next(iter(code))
         if not self.allow_code:

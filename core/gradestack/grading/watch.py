@@ -62,7 +62,6 @@ def _fresh(value: Any) -> Any:
 
 
 def _copied(sample: Sample) -> tuple[Sample, Any]:
-    """Return a copy that shares nothing, and its form; the sample itself and None where there can be none."""
     try:
         copy = _fresh(sample)
         return copy, _form(copy)

@@ -78,7 +78,6 @@ _reply = msgspec.json.Decoder(Reply)
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
-    """Yield the lines of a journal: where each stands, what it says, its bytes; torn ones of a part are left out."""
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):

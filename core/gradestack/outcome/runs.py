@@ -29,7 +29,6 @@ _LONG = 1000
 
 
 def _order(run: Any) -> tuple[int, int, str]:
-    """Sort runs by number where they are numbers or text of digits, others after them by text."""
     text = str(run)
     if isinstance(run, int) or (text.isdecimal() and len(text) < _LONG):
         return (0, int(run), text)

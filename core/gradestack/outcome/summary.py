@@ -355,7 +355,6 @@ def first_failures(lines: Iterable[bytes], states: Mapping[str, Mapping[str, int
 
 
 def _reason(grade: Mapping[str, Any]) -> str:
-    """Return what a failed grade's fault says, on one line."""
     fault = as_map(grade.get("fault"))
     message = as_text(fault.get("message")) or as_text(fault.get("code"))
     kind = as_text(fault.get("type"))

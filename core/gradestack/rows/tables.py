@@ -279,7 +279,6 @@ def _columns(width: int, lines: Sequence[Line]) -> _Columns:
 
 
 def _graded(state: Any, score: Any) -> Line:
-    """Return state and score; the 0.0 that rows carry for other states is no score."""
     if state == "graded" and type(score) is float:
         return state, score
     score = as_number(score)

@@ -40,7 +40,6 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
 
 
 def _nearly(path: Path) -> str:
-    """Return which file beside it a path that leads nowhere may have meant."""
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _NEIGHBOURS)]

@@ -125,7 +125,6 @@ def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
 
 
 def _recorded_rows(run: Path) -> Any:
-    """Return what header.json says is kept of the samples of a run."""
     return loads(read_regular(run / HEADER)).get("rows")
 
 

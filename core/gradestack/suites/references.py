@@ -131,7 +131,6 @@ class Resolver:
             self.finish()
 
     def _path(self, file: str) -> Path:
-        """Return a file of code, and count it as in use."""
         try:
             path = local_path_of(file, self.base)
         except ValueError as error:

@@ -83,7 +83,6 @@ def class_schema(kind: type, *more: str) -> dict[str, Any]:
 def _component(
     registry: Registry, kind: Kind, more: Mapping[str, Any] | None = None, *others: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``."""
     choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *others]
     for name in registry.names(kind):
         with suppress(PluginError):

@@ -168,7 +168,6 @@ class _Converter(cattrs.Converter):
         raise ValueError(", or ".join(dict.fromkeys(refusals)))
 
     def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
-        """Return what structures a class; keys it does not have are refused."""
         fields = fields_of(kind)
 
         def structured(value: Any, _: Any) -> Any:
@@ -195,7 +194,6 @@ _converter = lru_cache(maxsize=16)(_Converter)
 
 
 def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
-    """Return place and message of everything that a structuring error says."""
     if isinstance(error, Problems):
         return error.found
     if isinstance(error, BaseExceptionGroup):  # of a type that is cattrs' own to structure

@@ -172,7 +172,6 @@ def _compared(where: str, expected: Any, data: Any) -> Iterator[str]:
 
 
 def _at(data: Any, place: str) -> Any:
-    """Return what stands at a place, None where there is nothing."""
     if not place:
         return data
     step, _, rest = place.partition(".")

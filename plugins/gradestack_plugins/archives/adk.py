@@ -74,7 +74,6 @@ def _are_legacy(turns: Any) -> bool:
 
 
 def _invocation(turn: Any) -> Any:
-    """Return a turn as an invocation, also one of the legacy list."""
     if not isinstance(turn, dict) or "query" not in turn:
         return turn
     uses = [
@@ -89,7 +88,6 @@ def _invocation(turn: Any) -> Any:
 
 
 def _content(value: Any) -> dict[str, Any] | None:
-    """Return a content without the parts' empty keys."""
     parts = value.get("parts") if isinstance(value, dict) else None
     if not isinstance(parts, list):
         return None
@@ -98,7 +96,6 @@ def _content(value: Any) -> dict[str, Any] | None:
 
 
 def _entries(invocation: Any) -> Iterator[dict[str, Any]]:
-    """Yield the contents and events of an invocation in order."""
     if asked := _content(at(invocation, "user_content")):
         yield {**asked, "role": "user"}
     between = at(invocation, "intermediate_data")
@@ -126,7 +123,6 @@ def _talk(invocations: Iterable[Any]) -> Conversation:
 
 
 def _expectation(invocations: list[Any], record: Mapping[str, Any]) -> Expectation:
-    """Return what the invocations of a golden conversation expect."""
     known = [each for each in invocations if at(each, "intermediate_data") is not None]
     talk = _talk(invocations)
     calls = tuple(replace(ExpectedCall.of(call), turn=call.turn) for call in talk.calls) if known else None
@@ -168,7 +164,6 @@ def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
 
 
 def _tools(invocations: Iterable[Any]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of all agents, as far as the details of the app name them."""
     agents = [
         agent
         for each in invocations

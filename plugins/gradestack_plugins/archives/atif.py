@@ -73,14 +73,12 @@ class Atif(DocumentReader):
 
 
 def _named(path: Path) -> Iterator[Path]:
-    """Yield the files that a document names."""
     with suppress(OSError, ValueError):
         for name in _REFERENCE.findall(read_regular(path) if path.stat().st_size < 1 << 26 else b""):
             yield (path.parent / loads(b'"%b"' % name)).resolve()
 
 
 def _other(name: Any, folder: Path, seen: set[Path]) -> dict[str, Any] | None:
-    """Return the trajectory in a file below a folder, once."""
     found: Any = None
     with suppress(OSError, ValueError, TypeError):
         place = (folder / name).resolve()
@@ -157,7 +155,6 @@ def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
-    """Return a sample with the fields that stand beside its trajectory in the ``jsonl`` form."""
     found = JsonLines().record({"id": sample.id, **own}, file="", ordinal=0)
     if isinstance(found, BadRecord):
         raise ValueError(f"extra.gradestack: {found.reason}")  # noqa: TRY004 - what makes a bad record
@@ -170,14 +167,12 @@ def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
 
 
 def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
-    """Give a call that nobody has seen yet what stands beside it."""
     found = msgspec.convert({"name": call.name, **own}, ToolCall)
     for name in own.keys() & set(ToolCall.__struct_fields__):
         force_setattr(call, name, getattr(found, name))
 
 
 def _take(step: Mapping[str, Any], talk: Conversation) -> None:
-    """Take one step into account."""
     role, said = _ROLES.get(str(step.get("source"))), step.get("message")
     if role is None:
         talk.remark("step_without_source")
@@ -221,7 +216,6 @@ def _usage(metrics: Any, prefix: str = "") -> Usage | None:
 
 
 def _total(final: Any, talk: Conversation) -> Usage | None:
-    """Return the usage of a run: what was recorded for the whole, else what its steps come to."""
     whole, steps = _usage(final, "total_"), added(map(_usage, talk.usages))
     if whole is None or steps is None:
         return steps if whole is None else replace(whole, requests=None)

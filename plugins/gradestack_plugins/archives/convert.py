@@ -87,7 +87,6 @@ def _convert(files: tuple[str, ...], form: str, out: Path, *, plain: bool, readi
 
 @contextmanager
 def _file(out: Path) -> Iterator[Any]:
-    """Write lines to a file that gets its name when all are written."""
     part = out.with_name(f"{out.name}.part")
     try:
         with (

@@ -114,7 +114,6 @@ class DocumentReader(RecordReader):
         return value
 
     def _of_value(self, value: Any, source: Source, stem: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a document, or of a record that stands alone."""
         records, alone = self.records_in(value), f"{stem}:{source.ordinal}"
         if records is None:
             yield from self.guarded(self.with_ids(partial(self._checked, alone)), value, source)

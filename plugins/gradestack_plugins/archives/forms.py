@@ -67,7 +67,6 @@ def _shown(sample: Sample, name: str) -> Any:
 
 
 def _line(sample: Sample, fields: Any) -> Row:
-    """Return the line of the ``jsonl`` form that says some fields; those that say nothing are left out."""
     number = sample.source.id if sample.source is not None else None
     row: Row = {"version": _VERSION, "id": sample.id if str(number) != sample.id else number}
     for name in fields:
@@ -89,7 +88,6 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _told(part: msgspec.Struct, *hidden: str) -> Row:
-    """Return the fields of a part that say something."""
     defaults = _defaults(type(part))
     known = ((name, getattr(part, name)) for name in part.__struct_fields__ if name not in hidden)
     return {name: value for name, value in known if value != defaults[name]}
@@ -100,7 +98,6 @@ def _call(call: ToolCall, *, exact: bool = True) -> Row:
 
 
 def _function(call: ToolCall | ExpectedCall, *, exact: bool = True) -> Row:
-    """Return name and arguments: their text where that is what they were read of, or they are no object."""
     arguments, raw = call.arguments, call.raw_arguments
     if arguments is None or (exact and raw is not None and parse_arguments(raw)[0] == arguments):
         return {"name": call.name, "arguments": raw}
@@ -212,14 +209,12 @@ class _Trajectory:
         }
 
     def _own(self, holder: Row, **lacking: Any) -> None:
-        """Keep what a part of the trajectory has no place for."""
         if self.plain:
             self.left_out += lacking
         elif lacking:
             holder["extra"] = {**holder.get("extra", {}), "gradestack": lacking}
 
     def _said(self, content: Any) -> tuple[Any, Row]:
-        """Return what is said in the form of ATIF, and what has to be kept apart."""
         if content is None or isinstance(content, str):
             return content, {}
         parts = content if isinstance(content, list) else []
@@ -302,7 +297,6 @@ class _Trajectory:
         step.setdefault("observation", {"results": []})["results"].append(result)
 
     def complete(self, again: Sample) -> None:
-        """Add what the trajectory, read again, does not give back."""
         sample = self.sample
         different = _different(sample, again)
         predicted = [name for name in _PREDICTED if name in different]

@@ -78,7 +78,6 @@ class Promptfoo(DocumentReader):
 
 
 def _asked(record: Mapping[str, Any]) -> list[Any]:
-    """Return the messages that were sent."""
     raw = at(at(record, "prompt"), "raw")
     sent = decoded(raw)
     if dialect.of_entries(sent) is not None:
@@ -107,7 +106,6 @@ def _answer(output: Any) -> list[Any]:
 
 
 def _call(block: Any) -> dict[str, Any] | None:
-    """Return the block of a call; None of anything else."""
     function = at(block, "function")
     if isinstance(function, dict):
         return {
@@ -182,7 +180,6 @@ class DeepEval(DocumentReader):
 
 
 def _take(turn: Any, talk: Conversation) -> None:
-    """Take one turn of a conversation into account: calls first, then what is said."""
     made, content = at(turn, "tools_called"), as_map(turn).get("content")
     tools = [each for each in as_list(made) if isinstance(each, dict)]
     if tools or (made == [] and content is None):

@@ -43,7 +43,6 @@ class BfclValid(Grader):
 
 
 def _reason(failure: Any) -> Reason:
-    """Return why an entry failed; single turns say it in a list, several turns in an object."""
     about = failure if isinstance(failure, dict) else {}
     error, code = about.get("error"), about.get("error_type")
     if isinstance(error, dict):

@@ -163,7 +163,6 @@ def _forms(given: Input) -> Iterator[tuple[str, Form]]:
 
 
 def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
-    """Return what samples are made of: results, else questions, else possible answers."""
     found = set(forms)
     for form in ("result", "question", "answer"):
         if form in found:
@@ -202,7 +201,6 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
 
 
 def _below(given: Input, name: str) -> Input:
-    """Return a file below an input's directory, shown as such; the input itself for no name, or a file elsewhere."""
     if Path(name).is_absolute():
         return replace(given, path=Path(name), shown=name)
     return replace(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given

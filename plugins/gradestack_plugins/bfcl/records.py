@@ -157,7 +157,6 @@ def _verdict(side: SideFiles, scored: str, identifier: str) -> tuple[Mapping[str
 
 
 def _turns(record: Mapping[str, Any], answer: Any, reply: Reply) -> tuple[tuple[Message, ...], ...]:
-    """Return the conversation by turns: what was asked, and each step of what the model answered."""
     questions = [
         [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
         for turn in reply.question.turns
@@ -207,7 +206,6 @@ def _usage(record: Mapping[str, Any]) -> Usage | None:
 
 
 def _sum(value: Any) -> float | None:
-    """Return a number, or the sum of the numbers of nested lists; None without any."""
     if not isinstance(value, list):
         return as_number(value)
     waiting: list[Any] = [value]

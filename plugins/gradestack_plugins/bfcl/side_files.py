@@ -275,7 +275,6 @@ def _products(parts: list[list[Any] | None], made: Any) -> list[JSON] | None:
 
 
 def _schema(allowed: Any) -> dict[str, Any]:
-    """Return the JSON Schema of what one entry stands for."""
     if isinstance(allowed, dict):
         lists = {key: each if isinstance(each, list) else [each] for key, each in allowed.items()}
         properties = {}
@@ -535,14 +534,12 @@ class _Others:
         self._first = ""
 
     def add(self, found: Element) -> None:
-        """Count one."""
         if not self.count:
             line = found.line or found.ordinal + 1
             self._first = f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
         self.count += 1
 
     def told(self) -> list[str]:
-        """Return what there is to say of them, in one text at most."""
         shown = "/".join(self._path.parts[-2:])
         text = f"{shown}: {self.count} record(s) are {self._what}, the first on {self._first}"
         return [text] if self.count else []
@@ -608,7 +605,6 @@ def _elements(path: Path) -> Iterator[Element]:
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file; what is none cannot be joined with anything."""
     return (each.value for each in _elements(path) if isinstance(each.value, dict))
 
 

@@ -189,7 +189,6 @@ class DeepFabricMetrics(Aggregator):
 
 
 def _nothing(figures: Iterable[Figure]) -> dict[str, Any]:
-    """Return the figures of a model none of whose samples has a reply."""
     found: dict[str, Any] = {}
     for each in figures:
         found |= {each.name: None, f"{each.name}_interval": {"reason": _ALL_MISSING}}
@@ -197,7 +196,6 @@ def _nothing(figures: Iterable[Figure]) -> dict[str, Any]:
 
 
 def _warnings(grades: Grades, errors: int, total: int, *, stopped: int) -> list[JSON]:
-    """Return what must not be overlooked: summary.json and the console say it too."""
     key, fault = next((key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault)
     first = f"{key.id}: {fault.message[:_LONGEST]}"
     said: list[JSON] = [f"{errors} of {total} records are processing errors, first: {first}"]

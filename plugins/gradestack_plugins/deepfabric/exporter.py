@@ -99,7 +99,6 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
 
 
 def _error(sample: Sample, grade: Grade | None) -> str | None:
-    """Return why a sample could not be processed: what its grade says, or without one the sample itself."""
     if sample.status is Status.MISSING:
         return NO_REPLY
     fault = grade.fault if grade is not None else sample.error
@@ -270,7 +269,6 @@ def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = No
 
 
 def _around(metrics: Mapping[str, Any], config: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what is written before and after predictions."""
     head, mark, tail = render({"metrics": metrics, "predictions": [], "config": config}).partition('"predictions": [')
     return head + mark, tail
 

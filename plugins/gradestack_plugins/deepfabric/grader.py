@@ -116,7 +116,6 @@ def _recorded_reply(content: str, calls: Sequence[ToolCall]) -> Response:
 
 
 def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason]:
-    """Return which argument names of the first execution of the same tool a call lacks."""
     has = call.arguments if isinstance(call.arguments, dict) else {}
     wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
     return [
@@ -291,7 +290,6 @@ class DeepFabric(Grader):
         calls: tuple[ToolCall, ...],
         tools: tuple[ToolSpec, ...],
     ) -> Grade:
-        """Return the grade of the first call made by the first that is expected, as it is documented."""
         wanted, made = expected[0] if expected else None, calls[0] if calls else None
         if wanted is not None and (wanted.names or wanted.optional):
             return skipped("reference_not_plain", _NOT_PLAIN)
@@ -316,7 +314,6 @@ class DeepFabric(Grader):
         return self._graded(WRONG if wrong else WRONG_TOOL, wanted, made, (reason, *wrong))
 
     def _by_schema(self, made: ToolCall | Call, tools: tuple[ToolSpec, ...]) -> tuple[Reason, ...]:
-        """Return what is wrong with the arguments of a call by the schema of its tool, as it is documented."""
         signature, arguments = find(tools, made.name, "documented"), made.arguments or {}
         if signature is None:
             message = "the called tool is not in the snapshot"
@@ -447,7 +444,6 @@ class DeepFabric(Grader):
         return replace(grade, outcome=Outcome.FAILED, score=None, passed=None, fault=fault)
 
     def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
-        """Return the failed grade of a sample that could not be processed: all parts wrong, and counted."""
         if fault.code == RUN_STOPS and self.on_stop == "stop":
             raise DataError(
                 f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}",

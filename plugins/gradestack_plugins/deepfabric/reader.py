@@ -127,7 +127,6 @@ def require_file(given: Input) -> None:
 
 
 def _first(path: Path) -> Any:
-    """Return what the first line holds, None where that cannot be read."""
     try:
         return loads(next((data for _, data in _lines(path)), b""))
     except JsonProblem:
@@ -139,7 +138,6 @@ def _reply_id(value: Any) -> str | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
-    """Yield every line that is not blank, with its place."""
     offset = 0
     with path.open("rb") as file:
         for number, raw in enumerate(iter(partial(whole_line, file), b""), 1):

@@ -172,7 +172,6 @@ def _structured(raw: Mapping[str, Any], kind: str, reading: Reading) -> Response
 
 
 def _chat(content: str, calls: Any, reading: Reading) -> Response:
-    """Return a structured reply; 4.3 reads its first call only, the document the others as far as they can be read."""
     if not calls:
         return Response(content)
     if not isinstance(calls, list):
@@ -252,7 +251,6 @@ def _decoded(text: str) -> JSON:
 
 
 def _parsed(text: str, reading: Reading) -> Response:
-    """Return a text with the calls in it."""
     first = reading.version in ("documented", OLD)
     calls = _first_call(text, documented=reading.version != OLD) if first else text_calls(text, reading.parser)
     return Response(text, calls[0] if calls else None, tuple(calls))
@@ -318,7 +316,6 @@ def text_calls(text: str, parser: Parser) -> list[Call]:
 
 
 def _object_call(value: JSON, key: str = "arguments") -> list[Call]:
-    """Return the call of an object as a list; its arguments are an object, or JSON text of one or of a text."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or key not in value:
         return []
     raw = value[key] if isinstance(value[key], str) else None
@@ -335,7 +332,6 @@ def _lenient_call(value: JSON, key: str = "arguments") -> list[Call]:
 
 
 def _value(text: str) -> JSON:
-    """Return a JSON text's value, None when it is not JSON (null is no call either)."""
     try:
         return _decoded(text)
     except JsonProblem:
@@ -368,7 +364,6 @@ def _marked(text: str) -> list[Call]:
 
 
 def _listed(text: str) -> list[Call]:
-    """Return the calls of each part of a text from ``[{`` to the next ``}]``."""
     found, at = [], 0
     while (start := _LIST.search(text, at)) and (end := _LIST_END.search(text, start.end())):
         found += _list_calls(text[start.start() : end.end()])

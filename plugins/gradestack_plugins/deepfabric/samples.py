@@ -170,7 +170,6 @@ def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
 
 
 def _check_rest(record: Mapping[str, Any], found: _Record, rules: Rules) -> None:
-    """Check what is validated though grading does not need it."""
     agent, reasoning = found.agent_context, found.reasoning
     if agent is not None and found.tool_context is None:
         raise RecordProblem("agent_context requires tool_context to be present")
@@ -568,7 +567,6 @@ def build(
 
 
 def _conversation(case: Case, seen: Seen, profile: Profile) -> list[Message]:
-    """Return every recorded reply of a case without an error, those that are not looked at too."""
     if seen.fault is not None or case.reply is ABSENT:
         return []
     found = list(seen.responses)
@@ -587,7 +585,6 @@ def _conversation(case: Case, seen: Seen, profile: Profile) -> list[Message]:
 
 
 def _prompt(messages: JSON) -> Iterable[Message]:
-    """Yield the messages before the first reply; the record's own replies are the reference, not the run."""
     for message in messages if isinstance(messages, list) else ():
         role = message.get("role") if isinstance(message, dict) else "assistant"
         if role == "assistant":

@@ -43,7 +43,6 @@ def table_similarity(rows: Sequence[Row], target: Sequence[Row], columns: Mappin
 
 
 def _cost(row: Row, wanted: Row, columns: Mapping[str, Any]) -> float:
-    """Return the mean of -log similarity over the columns of a target row."""
     found = [_similarity(row.get(name), value, columns.get(name, "exact")) for name, value in wanted.items()]
     return _FAR if 0.0 in found else sum(-math.log(each) for each in found) / len(found) if found else 0.0
 
@@ -92,7 +91,6 @@ def _traces(value: Any) -> Sequence[Any]:
 
 
 def _traced(made: Any, gold: Any, tolerances: Mapping[str, Any]) -> bool:
-    """Return whether a call has the name of another and each of its arguments, closely where a tolerance is given."""
     arguments = as_map(as_map(made).get("arguments"))
     if as_map(made).get("tool_name") != as_map(gold).get("tool_name"):
         return False
@@ -395,7 +393,6 @@ class Milestones(Grader):
 
 
 def _mapped(reference: Any, key: str, edges: str, snapshots: Snapshots) -> list[tuple[int, float]]:
-    """Return of each milestone the snapshot it is laid over and its similarity."""
     given = reference.get(key)
     if given is not None and not isinstance(given, list):
         raise Unusable(f"expected.state.{key}: expected a list")

@@ -24,7 +24,6 @@ class Unusable(ValueError):
 
 
 def _text(value: Any) -> Any:
-    """Return a value as texts are looked for in it: lists and objects as compact JSON."""
     if not isinstance(value, dict | list):
         return value
     try:
@@ -207,7 +206,6 @@ def _rows_compared(before: Mapping[str, list[Row]], after: Mapping[str, list[Row
 
 
 def _keyed(rows: list[Row], key: str) -> Iterator[tuple[str, Row]]:
-    """Yield rows by their key; one without is told by all it holds, and equal ones by their number."""
     met: dict[str, int] = {}
     for row in rows:
         mark = dumps([row[key]]) if row.get(key) is not None else dumps(row)
@@ -268,13 +266,11 @@ def _changed(assertion: Mapping[str, Any], changes: Sequence[Change], policy: Po
 
 
 def _as_expected(field: str, expected: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Return whether a field went from where to where it should; a plain value is where to."""
     ends = expected if isinstance(expected, Mapping) else {"to": expected}
     return all(end not in ends or matches(row.get(field), ends[end]) for end, row in (("from", before), ("to", after)))
 
 
 def _miscounted(expected: Any, number: int) -> list[str]:
-    """Return what is wrong with a number of rows: at least one, exactly so many, or within bounds."""
     if expected is None:
         return [] if number else ["expected at least 1 row, found 0"]
     if isinstance(expected, int):

@@ -118,7 +118,6 @@ class _Run:
             self.order.remove()
 
     def _give(self, turn: int) -> None:
-        """Keep two shards per worker thread under way, no further ahead than results can be held."""
         threads = self.cluster.threads()
         under_way = set(self.futures.values())
         for place in range(turn, min(len(self.shards), turn + AHEAD * threads)):
@@ -128,7 +127,6 @@ class _Run:
                 self.futures[self.cluster.submit(self.tasks.Task(self.order, self.shards[place]))] = place
 
     def _take(self) -> None:
-        """Wait until at least one is finished, looking after the cluster meanwhile."""
         for future in self.cluster.wait(list(self.futures)):
             place = self.futures.pop(future)
             answer = self.cluster.answer(future)

@@ -103,7 +103,6 @@ class Cluster:
             return Answer(Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS)))
 
     def _result(self, future: Any) -> Any:
-        """Fetch a result; where its worker died meanwhile, that takes until it is worked out again."""
         while True:
             try:
                 return future.result(timeout=_LOOK)
@@ -237,7 +236,6 @@ def _check_alive(scheme: str, place: tuple[str, int], silence: float) -> None:
 
 @contextlib.contextmanager
 def _scheduler() -> Iterator[str]:
-    """Run a scheduler in this process, for this machine only and without a dashboard; yield its address."""
     options = {
         "host": "127.0.0.1",
         "port": 0,

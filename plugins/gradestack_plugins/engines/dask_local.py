@@ -64,7 +64,6 @@ def _remove(place: Path) -> None:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file for this process."""
     if sys.platform == "win32":
         raise OSError("no locks of files that end with their process")
     import fcntl  # noqa: PLC0415 - not on every system

@@ -229,13 +229,11 @@ def _set_safe_path(value: str | None) -> None:
 
 
 def _streams() -> list[io.TextIOWrapper]:
-    """Return what this process prints to: standard output and error, also where the program replaced them."""
     every = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
     return [each for each in every if isinstance(each, io.TextIOWrapper) and not each.closed]
 
 
 def _flush() -> None:
-    """Write out what was printed, by way of whichever name."""
     for stream in _streams():
         with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
             stream.flush()
@@ -278,7 +276,6 @@ def _follow(forker: int | None) -> None:
 def _serve(
     line: Connection, work: Any, shards: Sequence[Shard], memory: int | None, forker: int | None, safe_path: str | None
 ) -> None:
-    """Be a worker process until told to end."""
     _set_safe_path(safe_path)  # what a grader starts finds its modules as under any other engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -461,7 +458,6 @@ class _Run:
             yield result
 
     def _give(self, turn: int) -> None:
-        """Keep every process at work, with a second shard to go on with while there are plenty."""
         window = range(turn, min(len(self.shards), turn + AHEAD * self.workers))
         waiting = [place for place in window if place not in self.given and place not in self.done]
         while waiting and len(self.members) < self.workers:
@@ -482,7 +478,6 @@ class _Run:
         member.give(place)
 
     def _take(self, members: Sequence[Member]) -> None:
-        """Wait until at least one process has something to say, or is dead."""
         lines = {member.line: member for member in members}
         heard = [lines[line] for line in wait(list(lines), LOOK)]
         for member in heard or [each for each in members if each.exit_code is not None]:
@@ -527,7 +522,6 @@ class _Run:
             raise PluginError(msg, hint, "or use the engine `serial`")
 
     def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
-        """Return (True, result) of a shard on a process of its own, (False, why) when that process died."""
         while True:
             member = Member(work, [shard], self.memory)
             member.give(0)
@@ -543,7 +537,6 @@ class _Run:
                 member.close(at_once=True)
 
     def close(self) -> None:
-        """End all processes; what those still at work are at is not wanted any more."""
         with uninterrupted():
             while self.members:
                 member = self.members.pop()

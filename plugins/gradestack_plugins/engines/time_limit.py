@@ -48,7 +48,6 @@ class _Ending:
 
     @contextlib.contextmanager
     def guarding(self, seconds: float | None) -> Iterator[None]:
-        """End this process, which is there to be lost, when a grade of the thread that calls is overdue by GRACE."""
         if seconds is None:
             yield
             return

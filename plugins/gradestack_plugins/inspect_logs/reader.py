@@ -51,7 +51,6 @@ class _Place(NamedTuple):
 
 
 def _places(archive: Archive) -> list[_Place]:
-    """Return the samples of an archive, in the order in which they were written."""
     found = []
     for name, member in archive.members.items():
         if match := _MEMBER.fullmatch(name):
@@ -98,7 +97,6 @@ class InspectLogs(RecordReader):
 
     @staticmethod
     def _archive(given: Input) -> Archive | None:
-        """Return the archive an input is; None for JSON."""
         if not given.path.is_file():
             what = "is a directory" if given.path.is_dir() else "no such file"
             raise DataError(f"{given.shown}: {what}; a log of inspect_ai is expected, .eval or .json")
@@ -182,7 +180,6 @@ def _cut(places: list[_Place]) -> tuple[Range, ...]:
 
 
 def _record(archive: Archive, place: _Place) -> Any:
-    """Return the record of a sample; of one in pieces the first, with the messages and the events that are needed."""
     if not place.chunked:
         return archive.json(f"samples/{place.name}.json")
     record = archive.json(f"samples/{place.name}/sample.json")
@@ -229,7 +226,6 @@ class _Pieces:
             yield from as_list(self.piece("events", start))
 
     def get(self, number: str) -> Any:
-        """Return an attachment by its place."""
         at = int(number) if number.isdecimal() else -1
         before = bisect_right(self.starts["attachments"], at) - 1
         if at < 0 or before < 0:

@@ -164,7 +164,6 @@ def _blocks(block: Any) -> Iterable[Any]:
 
 
 def _first_tools(events: Iterable[Any]) -> Any:
-    """Return the tools that the first request to the model offered; None where no request is recorded."""
     return next((each.get("tools") for each in map(as_map, events) if each.get("event") == "model"), None)
 
 
@@ -194,7 +193,6 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
 
 
 def _usage(record: Mapping[str, Any]) -> Usage | None:
-    """Return the usage of all models together. Their ``input_tokens`` leave out what a cache has: it is added."""
     by_model = [each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)]
     counts: dict[str, Any] = {}
     for name, key in _COUNTS.items():

@@ -212,7 +212,6 @@ class LettaDataset(RecordReader):
             raise DataError(f"{path}: cannot be read: {error}") from error
 
     def _row(self, record: Any, source: Source, lines: dict[str, int]) -> Sample | BadRecord:
-        """Return the sample of a row, or what is wrong with it; ``lines`` holds where each id was seen."""
         if isinstance(record, ValueError):
             return BadRecord(source=source, reason=str(record))
         try:
@@ -250,7 +249,6 @@ def _certainty(line: bytes) -> float:
 
 
 def _names(line: bytes) -> frozenset[str]:
-    """Return the keys of an object; of what is no JSON, those known ones that stand in it in quotes."""
     try:
         record = loads(line)
     except JsonProblem:
@@ -260,7 +258,6 @@ def _names(line: bytes) -> frozenset[str]:
 
 
 def _resembles(line: bytes) -> bool:
-    """Return whether a line is a row of a dataset, or would be but for its input or its encoding."""
     names = _names(line)
     if names & RESULT_KEYS or not line.lstrip().startswith(b"{"):
         return False

@@ -137,13 +137,11 @@ class Recorded(Grader):
 
 
 def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
-    """Return a recorded grade's rationale and metadata."""
     rationale, metadata = found.get("rationale"), found.get("metadata")
     return rationale if isinstance(rationale, str) else "", dict(metadata) if isinstance(metadata, Mapping) else {}
 
 
 def _failed(fault: Fault, found: JSON) -> Grade:
-    """Return a failed grade with the metadata recorded beside the reason; of a judge's, with the recorded words too."""
     rationale, metadata = _words(found) if isinstance(found, Mapping) else ("", {})
     grade = replace(failed(fault), metadata=metadata)
     return replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
@@ -167,7 +165,6 @@ def _bad(message: str) -> Grade:
 
 
 def _own(found: Mapping[str, Any]) -> Grade:
-    """Return a grade gradestack wrote."""
     try:
         grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
         grade_to_json(grade)
@@ -182,7 +179,6 @@ def _own(found: Mapping[str, Any]) -> Grade:
 
 
 def _turns(raw: JSON) -> tuple[Item, ...]:
-    """Return the grades of single turns as items."""
     items = []
     for number, entry in enumerate(raw if isinstance(raw, list) else [], 1):
         if isinstance(entry, Mapping):

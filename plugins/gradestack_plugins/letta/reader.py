@@ -169,7 +169,6 @@ def _content(file: Path) -> Mapping[str, Any]:
 
 
 def _map(content: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """Return the object at a path of keys, {} where there is none."""
     for key in path:
         below = content.get(key)
         content = below if isinstance(below, Mapping) else {}
@@ -177,7 +176,6 @@ def _map(content: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def _folders(files: Iterable[ResultFile]) -> dict[Path, None]:
-    """Return the folders whose summary and header belong to result files."""
     return {file.path.parent: None for file in files if file.path.name == RESULTS}
 
 
@@ -199,7 +197,6 @@ def _metrics_of(given: Input) -> Iterable[str]:
 
 
 def _order(folder: Path) -> list[str]:
-    """Return the keys of the recorded suite's graders in its order, as far as a header or a summary has it."""
     header = _content(folder / "header.json")
     listed = header.get("components")
     own = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
@@ -266,7 +263,6 @@ def gates_of(inputs: Inputs, metrics: Iterable[str]) -> tuple[dict[str, Any], li
 
 
 def _gates(folder: Path) -> dict[str, Any]:
-    """Return the gates of a recorded suite's configuration; null entries say nothing."""
     configured = (_map(_content(folder / name), "config") for name in ("summary.json", "header.json"))
     for config in configured:
         gates = {
@@ -295,7 +291,6 @@ def _without_null(value: Any) -> Any:
 
 
 def _usable(gate: Any, metrics: frozenset[str]) -> bool:
-    """Return whether a gate compares figures of these metrics."""
     if not isinstance(gate, Mapping):
         return False
     conditions = gate.get("conditions")
@@ -371,7 +366,6 @@ def _brief(line: bytes) -> Any:
 
 
 def _model(record: Any) -> str | None:
-    """Return the model a line's result names, "" for one that names none; None for what is no such result."""
     if not isinstance(record, _Line):
         result = unwrapped(record)
         if identity(result) is None or is_own(result):

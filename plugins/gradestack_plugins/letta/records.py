@@ -335,7 +335,6 @@ def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile,
 
 
 def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the scores, submissions, costs and times a result carries; null ones are left out."""
     earlier = result.get("recorded")
     found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
     names = ("grade", "grades", "submission", "submissions", *KEPT)
@@ -395,7 +394,6 @@ def _texts(value: JSON) -> tuple[str, ...]:
 
 
 def _fitting(entry: Mapping[str, Any], names: Iterable[str], form: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return those fields of a call that a row holds, and as what they should be."""
     found = {}
     for name in names:
         if entry.get(name) is not None:
@@ -405,7 +403,6 @@ def _fitting(entry: Mapping[str, Any], names: Iterable[str], form: type[msgspec.
 
 
 def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name and arguments of a call."""
     arguments, text = entry.get("arguments"), entry.get("raw_arguments")
     if arguments is not None:
         arguments, text = chat.parse_arguments(arguments)

@@ -31,7 +31,6 @@ KNOWN: Final = frozenset(_NAMES.split())
 
 
 def _entries(value: Any) -> list[Any]:
-    """Return messages and items of a request: those it lists, or one of the user for a text."""
     if isinstance(value, str):
         return [{"role": "user", "content": value}]
     return value if isinstance(value, list) else []
@@ -65,7 +64,6 @@ def _response(record: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[
 
 
 def _alone(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an answer that was logged as its message alone."""
     return {"choices": [{"message": message}]} if message.get("role") == "assistant" else message
 
 
@@ -94,7 +92,6 @@ def _answers(record: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator
 
 
 def _error(record: Mapping[str, Any], response: Mapping[str, Any]) -> Any:
-    """Return what the log says went wrong with the request or the answer, None when nothing did."""
     for each in (response.get("error"), record.get("error")):
         if each:
             return each

@@ -336,7 +336,6 @@ class Intervals:
 
 
 def _flat(figures: Figures) -> Figures:
-    """Return figures by path."""
     found = dict(figures)
     for name, value in figures.items():
         if isinstance(value, dict):
@@ -506,7 +505,6 @@ PLAN = Figure("plan", "Plans", about="mean similarity of plans, failed ones incl
 
 
 def _part(name: str, label: str, about: str, better: Literal["higher", "lower"] = "higher") -> Figure:
-    """Return a figure that is not there beside those of several models."""
     return Figure(name, label, better=better, about=about, optional=True)
 
 
@@ -562,7 +560,6 @@ class _PerFile(Aggregator):
         return {**found, **Intervals(files, self.profile, self.confidence).beside(found, found["undefined"])}
 
     def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
-        """Return what stands beside the named figures."""
         return {}
 
 

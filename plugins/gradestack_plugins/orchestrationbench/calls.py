@@ -125,7 +125,6 @@ def _texts(values: JSON) -> tuple[str, ...]:
 
 
 def _properties(schemas: Iterable[Any], key: str, profile: Profile) -> list[Any]:
-    """Return the schemas of one argument; ``documented`` passes over what in them is of no use."""
     if profile == "upstream":
         properties = [schema.get("properties", {}) for schema in schemas]
         return [fields[key] for fields in properties if key in fields]
@@ -297,7 +296,6 @@ def _bags(step: Step) -> tuple[Bag, Bag]:
 def _compare(
     step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict], profile: Profile
 ) -> tuple[KeyResult, ...]:
-    """Return the results of all arguments of a pair, by name."""
     ours, theirs = _bags(step)
     schemas = {name: tools[name] for name in ours.names if name in tools}.values()
     return tuple(
@@ -342,8 +340,6 @@ def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[
 
 
 def _schema(pair: Pair) -> dict[str, Any]:
-    """Return the schema of a judge's reply about a pair."""
-
     def counts(extra: int, lacking: int) -> dict[str, Any]:
         most = {"tp_count": min(extra, lacking), "fp_count": extra, "fn_count": lacking}
         return schema_of({name: {"type": "integer", "minimum": 0, "maximum": n} for name, n in most.items()})

@@ -296,7 +296,6 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
 
 
 def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
-    """Return calls as a bag; arguments that are no object count as one value under the key ``error``."""
     names: list[JSON] = []
     arguments: dict[str, list[JSON]] = {}
     for call in calls:

@@ -258,7 +258,6 @@ class OrchestrationBench(_PlanOptions, _Calls):
 
 
 def _merged(grades: list[Grade]) -> Grade:
-    """Return the numbers of several grades under the mean of their scores, without items and reasons."""
     score = mean([grade.score for grade in grades])
     return Grade(
         outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
@@ -318,7 +317,6 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
 
 
 def _decision_items(arguments: Arguments) -> tuple[Item, ...]:
-    """Return one item per predicted step and one, MISSING, per step the prediction lacks."""
     items = list(map(_decision, arguments.steps, _unique(arguments.steps)))
     for step in arguments.missing:
         reason = Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded")
@@ -327,7 +325,6 @@ def _decision_items(arguments: Arguments) -> tuple[Item, ...]:
 
 
 def _unique(steps: Sequence[Step]) -> list[str]:
-    """Return step ids, a repeated one with its number."""
     seen: dict[str, int] = {}
     names = []
     for step in steps:
@@ -413,7 +410,6 @@ def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
 
 
 def _plan_item(step: PlanStep) -> Item:
-    """Return the item of one gold plan."""
     metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
     if step.fault is not None:
         return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)

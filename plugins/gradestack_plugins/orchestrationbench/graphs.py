@@ -146,7 +146,6 @@ class _Search:
         return self.best - self.step + 1
 
     def run(self) -> bool:
-        """Search; True when the search was complete, so that ``best`` is the distance."""
         everything = list(range(self.n))
         return self._expand(everything, everything, ([0] * self.n, [0] * self.n), 0, 0)
 
@@ -266,14 +265,12 @@ def _marked(masks: Masks, neighbours: int, nodes: list[int], bit: int) -> Masks:
 
 
 def _price(left: Graph, right: Graph, i: int, j: int, prices: tuple[int, int, int]) -> int:
-    """Return the scaled price of node ``i`` in place of node ``j``; a number past the last node is a dummy."""
     if i >= left.nodes or j >= right.nodes:
         return prices[2]
     return 0 if left.labels is None or right.labels is None else _substituted(left.labels[i], right.labels[j], prices)
 
 
 def _masks(graph: Graph, n: int) -> tuple[Masks, Masks, int]:
-    """Return successors, predecessors and the set of nodes with a self-loop."""
     out, into, loops = [0] * n, [0] * n, 0
     for tail, head in graph.edges:
         if tail == head:

@@ -258,7 +258,6 @@ def _steps(fields: Mapping[Any, Any], *, strict: bool = False) -> list[Label]:
 
 
 def _scalar(value: Any) -> Hashable:
-    """Return a scalar as it is and a container by its kind, which is enough to be different from every name."""
     return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
 
 

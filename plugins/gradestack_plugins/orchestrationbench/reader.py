@@ -189,7 +189,6 @@ def in_order(steps: list[str]) -> list[str]:
 
 
 def _plans(history: Any) -> dict[str, JSON]:
-    """Return predicted plan contents by step, the last of a step."""
     entries = [as_map(entry) for entry in as_list(history)]
     numbered = [(step_number(entry.get("step_id")), entry) for entry in entries]
     return {str(number): entry.get("content") for number, entry in numbered if number is not None}
@@ -335,7 +334,6 @@ class OrchestrationBenchReader(RecordReader):
                 ordinal += 1
 
     def _identified(self, samples: Sequence[Sample], data: JSON) -> Iterator[Sample | BadRecord]:
-        """Yield a file's samples with the scenario's id from where the user says; a step's own stands behind it."""
         for given, found in zip(samples, self.identified(samples, data), strict=True):
             if isinstance(found, BadRecord):
                 yield found
@@ -345,7 +343,6 @@ class OrchestrationBenchReader(RecordReader):
                 yield replace(found, id=f"{found.id}/{step}", cluster=found.id) if moved else found
 
     def _load(self, path: Path) -> tuple[JSON, str]:
-        """Return (content, problem); a file that holds nothing (an empty object, null) cannot be read either."""
         try:
             raw = read_regular(path)
             data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)

@@ -93,7 +93,6 @@ def kind_of(span: Span) -> Kind | None:
 
 
 def _decoded(value: Any) -> Any:
-    """Return what a text of JSON holds; any other value as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -187,7 +186,6 @@ def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bo
 
 
 def _genai_message(message: Any) -> Iterator[Any]:
-    """Yield a message of the GenAI conventions as those of OpenAI's API; one of another form as it is."""
     parts = as_map(message).get("parts")
     if not isinstance(parts, list):
         yield message

@@ -58,7 +58,6 @@ _WRITTEN: Final = frozenset({Outcome.GRADED, Outcome.FAILED})
 
 
 def _line(resource: Mapping[str, Any], events: list[dict[str, Any]]) -> str:
-    """Return a request of log records as one line."""
     scope = {"scope": {"name": "gradestack", "version": __version__}, "logRecords": events}
     logs = [{"resource": {"attributes": _attributes(resource)}, "scopeLogs": [scope]}]
     return json.dumps({"resourceLogs": logs}, separators=(",", ":")) + "\n"
@@ -79,7 +78,6 @@ def _grade(key: str, grade: Grade) -> Iterable[dict[str, Any]]:
 
 
 def _about(sample: Sample) -> dict[str, Any]:
-    """Return what all events of a sample have: the span they belong to, and attributes that name the sample."""
     trace, event = sample.trace, {"eventName": EVALUATION}
     if _TRACE_ID.fullmatch(trace_id := trace.get("trace_id", "").lower()):
         event["traceId"] = trace_id
@@ -96,7 +94,6 @@ def _about(sample: Sample) -> dict[str, Any]:
 
 
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return attributes in OTLP's JSON, without those that are None."""
     return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
 
 

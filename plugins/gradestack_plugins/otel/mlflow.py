@@ -81,7 +81,6 @@ class MlflowTraces(RecordReader):
 
 
 def _decoded(value: Any) -> Any:
-    """Return an attribute, which is text of JSON; any other text as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -91,7 +90,6 @@ def _decoded(value: Any) -> Any:
 
 
 def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
-    """Return the spans of a trace with the attributes of OpenTelemetry's conventions."""
     read = [({key: _decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
     kinds = [known.get("mlflow.spanType") for known, _ in read]
     names = Counter(_COPY.sub("", as_text(raw.get("name"))) for raw in raws if "context" in raw)
@@ -161,7 +159,6 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
 
 
 def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of an answer, whatever the library that was traced calls its messages."""
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
     used = as_map(known.get("mlflow.chat.tokenUsage")) or _used(as_map(said).get("usage"))
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
@@ -178,7 +175,6 @@ def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _used(raw: Any) -> dict[str, Any]:
-    """Return the usage that an answer itself holds, which releases before 3 do not repeat, in MLflow's names."""
     found = usage_of(raw)
     if found is None:
         return {}
@@ -187,7 +183,6 @@ def _used(raw: Any) -> dict[str, Any]:
 
 
 def _asked(value: Any) -> list[Any]:
-    """Return the messages that an answer was asked with: those of an API, of LangChain, or a text."""
     for key in ("messages", "input", "contents", "prompt"):
         if as_map(value).get(key):
             return _asked(value[key])
@@ -198,7 +193,6 @@ def _asked(value: Any) -> list[Any]:
 
 
 def _said(value: Any) -> list[Any]:
-    """Return the messages or items of an answer: of OpenAI, Anthropic, Gemini, LangChain, or a text."""
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}]
     known = as_map(value)
@@ -252,7 +246,6 @@ def _feedback(assessments: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, An
 def _expected(
     assessments: Iterable[Mapping[str, Any]], known: Mapping[str, int]
 ) -> tuple[Expectation, Mapping[str, int]]:
-    """Return what was expected, and remarks with those on expectations that are of no use."""
     fields: dict[str, Any] = {}
     remarks = dict(known)
     for each in assessments:

@@ -192,7 +192,6 @@ def _alone(name: str, records: list[Span | Log], _: Any, source: Source) -> tupl
 
 
 def _pieces(number: int, given: Input) -> Iterator[Piece]:
-    """Yield the parts of a file: lines, or of one document the elements of its lists."""
     path = given.path
     if not path.is_file():
         what = "is a directory" if path.is_dir() else "no such file"
@@ -225,7 +224,6 @@ def _goes_on(path: Path, members: list[Member]) -> bool:
 
 
 def _elements(path: Path, piece: Piece) -> Iterator[Element]:
-    """Yield the records of a part of a file."""
     if piece.layout == "list":
         yield from iter_list(path, piece.range)
         return

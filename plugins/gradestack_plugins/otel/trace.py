@@ -97,7 +97,6 @@ def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
 def _answers(
     spans: Sequence[Span], known: Mapping[Place, Span], logs: Mapping[Place, Sequence[Event]]
 ) -> list[tuple[Span, Answer]]:
-    """Return the answers, in order. One that stands on two spans, one below the other, is one."""
     found: dict[Place, tuple[Span, Answer]] = {}
     for span in spans:
         if kind_of(span) == "answer":
@@ -185,7 +184,6 @@ def _call_of(talk: Conversation, made: Execution) -> ToolCall | None:
 
 
 def _recorded(events: Iterable[Event]) -> dict[str, Any]:
-    """Return the grades that stand in a trace, by name, and what evaluators say of them."""
     found: dict[str, Any] = {}
     explained: dict[str, Any] = {}
     for event in events:

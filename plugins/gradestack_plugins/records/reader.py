@@ -191,7 +191,6 @@ class Records(StepReader):
         return {**super().index(inputs), STEPS: results}
 
     def _guessed(self, given: Input, form: Form) -> Guess:
-        """Return what is mapped of a file."""
         place = f"{given.shown}:1" if form == "csv" else given.shown
         if form not in _COLUMNS:
             first = list(beginning(self._records(given, form)))
@@ -265,7 +264,6 @@ class Records(StepReader):
     def _columns_of(
         self, names: list[str], first: list[Any], where: str, *, table: bool = False, path: Path | None = None
     ) -> Guess:
-        """Return what is mapped."""
         columns = dict(self.columns or {})
         if not names and (table or first):
             raise DataError(f"{where}: there are no columns")
@@ -373,12 +371,10 @@ _ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
 
 
 def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:
-    """Return whether a field, the whole of it, or a part of it is mapped already."""
     return any(field == each or field.startswith(f"{each}.") or each.startswith(f"{field}.") for each in columns)
 
 
 def _is_a_log(record: dict[str, Any]) -> bool:
-    """Return whether a record is of the log of an API."""
     log = dialect.of_record(record)
     return log is not None and log.name != "other" and (log.certainty > dialect.PERHAPS or "messages" in record)
 
@@ -445,7 +441,6 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
 
 
 def _first_rows(rows: Callable[[Input], Iterator[tables.Row]], path: Path) -> list[Mapping[str, Any]]:
-    """Return the first rows of a table, none of one that is damaged."""
     with suppress(DataError, OSError):
         found = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
         return [row.cells for row in found if row.cells is not None]
@@ -486,7 +481,6 @@ def _header(head: bytes) -> list[str]:
 
 
 def _columns(head: bytes, least: int) -> list[str]:
-    """Return the columns of what is a table by its first line, which has so many words; none of anything else."""
     names = _header(head)
     return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
 

@@ -90,7 +90,6 @@ def header_of(lines: Iterator[str]) -> tuple[str, str, int]:
 
 
 def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the cells of every row that is not blank."""
     lines = _Lines(file)
     text = lines.read()
     header, delimiter, before = header_of(text)
@@ -223,7 +222,6 @@ def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:
 
 
 def _size(values: Any) -> int:
-    """Return the bytes of an Arrow array or batch, with what stands there once counted each time it is meant."""
     kind = getattr(values, "type", None)
     if kind is None:
         return sum(map(_size, values.columns))

@@ -133,7 +133,6 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 
 
 def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
-    """Yield the options of a class, those of classes in them below."""
     for option, each in schema["properties"].items():
         required = option in schema.get("required", ())
         default = "required" if required else f"default {json.dumps(each.get('default'))}"
@@ -144,7 +143,6 @@ def _option_lines(schema: Mapping[str, Any], indent: str) -> Iterator[str]:
 
 
 def _entry(kind: str, name: str, schema: Mapping[str, Any]) -> str:
-    """Return how a suite names a component, with its options and their defaults; what is required as ``...``."""
     options = {key: json.dumps(each.get("default")) for key, each in schema["properties"].items()}
     options = (
         ({"of": "GRADER"} if kind == "aggregator" else {}) | options | dict.fromkeys(schema.get("required", ()), "...")
@@ -184,7 +182,6 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
 
 
 def _registry() -> Registry:
-    """Return what the command line has found, else what is installed."""
     found: Registry | None = click.get_current_context().meta.get("gradestack.registry False")
     return found or discover()
 

@@ -78,7 +78,6 @@ class JunitReporter(Reporter):
 
 
 def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
-    """Yield grader key and case of every grade, in the order of the rows."""
     decides, declared = as_text(as_map(report.summary.get("outcome")).get("grader")), Declarations(report.header)
     for row in report.rows():
         sample, run, model = as_map(row.get("sample")), row.get("run"), as_text(row.get("model_name"))
@@ -111,7 +110,6 @@ _NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def _attributes(tests: int, counts: Mapping[str, int], *names: str) -> str:
-    """Return the attributes of a suite; of all suites together, whose element knows no skipped ones, these only."""
     shown = " ".join(f'{name}="{counts.get(_NUMBERS[name], 0)}"' for name in names or _NUMBERS)
     return f'tests="{tests}" {shown} time="0"'
 

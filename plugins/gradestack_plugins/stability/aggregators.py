@@ -365,7 +365,6 @@ class Stability(Aggregator):
         return means | intervals
 
     def _interval(self, shares: Iterable[_Share], most: float | None) -> Mapping[str, JSON]:
-        """Return the interval of a mean, clustered by the task's id over groups and models; of a share without most."""
         by_task: defaultdict[str, list[_Share]] = defaultdict(list)
         for each in shares:
             by_task[each.task].append(each)
@@ -407,7 +406,6 @@ class Stability(Aggregator):
     def _label_set(
         self, declared: tuple[str, ...], tasks: Sequence[Task], *, passes: bool
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the label set, and those of it that are reported as gold labels of their own."""
         if self.labels is not None:
             return self.labels, self.labels
         seen = {value for task in tasks for value in task.runs}
@@ -420,7 +418,6 @@ class Stability(Aggregator):
         return known, known
 
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
-        """Return what is there and what is lacking, over tasks with at least one recorded run."""
         asked = Counter(self._asked(task) for task in tasks if task.runs)
         expected = sum(k * number for k, number in asked.items())
         recorded = sum(len(task.runs) for task in tasks)
@@ -438,7 +435,6 @@ class Stability(Aggregator):
 
 
 def _declared(metadata: Mapping[str, JSON]) -> list[str]:
-    """Return the labels a grade declares."""
     label_set = metadata.get("label_set")
     declared = label_set.get("labels") if isinstance(label_set, Mapping) else None
     return [each for each in declared if isinstance(each, str)] if isinstance(declared, list | tuple) else []
@@ -455,7 +451,6 @@ def _values(processed: Measured, metric: str) -> list[float]:
 
 
 def _stderr(values: Sequence[float]) -> float | None:
-    """Return the standard error of a mean over tasks, sample standard deviation / sqrt(n); None below two tasks."""
     n = len(values)
     if n < 2:
         return None

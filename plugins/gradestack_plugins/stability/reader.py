@@ -125,7 +125,6 @@ def _measured(record: Mapping[str, Any]) -> bool:
 
 
 def _gold(record: Mapping[str, Any], *, trusting: bool) -> str | None:
-    """Return the gold label, None when there is none; upstream tells an unknown one (null too) from an absent one."""
     if "gold_label" not in record:
         return None
     gold = record["gold_label"]
@@ -154,13 +153,11 @@ def _whole(record: Mapping[str, Any], name: str) -> int:
 
 
 def _computable(record: Mapping[str, Any], name: str, number: int, largest: float) -> None:
-    """Make sure that a number the consistency is computed from is of a size it can be computed with."""
     if abs(number) > largest and "consistency" not in record and _measured(record):
         raise ValueError(f"{name} is too large")
 
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived fields a record has, as numbers and truth values."""
     found: dict[str, Any] = {name: bool(record[name]) for name in UPSTREAM_FLAGS if name in record}
     for name in UPSTREAM_FLOATS:
         if name in record:

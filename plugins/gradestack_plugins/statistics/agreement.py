@@ -246,7 +246,6 @@ class Agreement(Aggregator):
         }
 
     def _rated(self, grades: Grades) -> Iterator[tuple[Key, list[tuple[str, Grade]]]]:
-        """Yield the key of each sample and its grades by rater."""
         if not self.raters:
             yield from ((key, [(GRADER, grade)]) for key, grade in grades)
             return
@@ -255,7 +254,6 @@ class Agreement(Aggregator):
             yield row[0][0], [(name, grade) for name, (_, grade) in zip(names, row, strict=True)]
 
     def _ratings(self, key: Key, rated: list[tuple[str, Grade]]) -> tuple[dict[str, str], list[float]]:
-        """Return labels by rater, and the scores that were given."""
         labels, scores = {}, []
         for name, grade in rated:
             label = None if self.raters else grade.label
@@ -270,7 +268,6 @@ class Agreement(Aggregator):
         return labels, scores
 
     def _unlike(self, raters: Mapping[str, int], tables: Mapping[Pair, Mapping[Pair, int]]) -> dict[str, JSON]:
-        """Return a warning where the labels of people are those of no sample, or other words than the graders'."""
         if self.labels is None or not raters:
             return {}
         name, number = self.labels.name, len(self.people)

@@ -167,7 +167,6 @@ class Counted:
         return found
 
     def _tasks_of(self, label: str) -> int:
-        """Return how many tasks have a class among their gold labels."""
         return sum(times for (_, gold, _), times in self.by_class[label].items() if gold)
 
 
@@ -216,7 +215,6 @@ def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
 
 
 def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ...]:
-    """Return the labels that grades declare, in the order of the first ones."""
     return tuple(dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1]))
 
 
@@ -350,7 +348,6 @@ class Classification(Aggregator):
         tasks: Mapping[Cells, int],
         counts: Mapping[str, int] | None,
     ) -> dict[str, JSON]:
-        """Return the figures of tasks, and with ``counts`` what became of the samples."""
         counted = Counted(tasks, labels, self.confidence)
         values, undefined = counted.values(exclude), dict[str, str]()
         result: dict[str, JSON] = {
@@ -400,7 +397,6 @@ class Classification(Aggregator):
 
 
 def _states(counted: Counted, counts: Mapping[str, int]) -> dict[str, JSON]:
-    """Return how many samples have no place in a matrix, and why."""
     converted = counts.get("counted_converted", 0)
     return {
         "n_invalid": sum(counted.outside.values()) + converted + counts.get("counted_dropped", 0),

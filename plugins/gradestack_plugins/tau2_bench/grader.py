@@ -77,7 +77,6 @@ class Tau2Reward(Grader):
 
 
 def _counts(reward_info: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many action checks there are and matched, in all and by type of tool, as far as there are any."""
     found: dict[str, int] = {}
     for name, kind in (("actions", None), *((f"{each}_actions", each) for each in _TOOL_TYPES)):
         met, number = checks(reward_info, "action_checks", kind)
@@ -87,7 +86,6 @@ def _counts(reward_info: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _reasons(reward_info: Mapping[str, Any], termination: str | None) -> Iterator[Reason]:
-    """Yield what the record says about a missed reward."""
     if termination not in {None, "user_stop", "agent_stop"}:
         yield Reason(code="not_judged", message=f"the simulation ended by {termination}, which is never a success")
     if as_map(reward_info.get("db_check")).get("db_match") is False:

@@ -193,7 +193,6 @@ def _checked(record: Any, source: Source, setting: Setting) -> Sample:
 
 
 def _recording(given: Input, inputs: set[Path]) -> Recording:
-    """Return what an input holds."""
     results = given.path / RESULTS if given.path.is_dir() else given.path
     if not results.is_file():
         what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
@@ -224,7 +223,6 @@ def _alone(file: Path, inputs: set[Path]) -> Recording:
 
 
 def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
-    """Return the members of a results file, and where its simulations stand; None where it has none of its own."""
     values: dict[str, Any] = {}
     ranges = None
     for member in iter_members(results, SHARD_BYTES):
@@ -258,7 +256,6 @@ def _results(given: Input) -> Input:
 
 
 def _below(given: Input, relative: str) -> Input:
-    """Return a file below an input's directory, shown as such; the input itself for no name."""
     if not relative:
         return given
     if given.path.is_dir():

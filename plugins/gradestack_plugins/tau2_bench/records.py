@@ -59,7 +59,6 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
 
 
 def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
-    """Return the agent's tools; they are kept by name, each with ``doc`` and ``params``, a JSON Schema."""
     if not isinstance(definitions, Mapping):
         return None
     specs = []
@@ -197,7 +196,6 @@ class Conversation:
         self.calls[place] = replace(self.calls[place], result=content, error=error, status=status)
 
     def _oldest(self, requestor: str) -> list[int]:
-        """Return the list of places that begins with the oldest call of somebody that has no result."""
         own = (places for (by, _), places in self._open.items() if by == requestor and places)
         return min(own, default=[])
 
@@ -245,7 +243,6 @@ def _of_tick(tick: Any) -> Iterator[Any]:
 
 
 def _joined(messages: Iterator[Any]) -> Iterator[Any]:
-    """Yield messages with the chunks one side said in a row as one; silent chunks are no messages."""
     last: dict[str, Any] | None = None
     for message in messages:
         is_speech = isinstance(message, dict) and message.get("role") != "tool" and not message.get("tool_calls")
@@ -266,7 +263,6 @@ def _joined(messages: Iterator[Any]) -> Iterator[Any]:
 
 
 def _between(last: dict[str, Any], following: dict[str, Any]) -> str:
-    """Return a space between two utterances, nothing within one."""
     before, after = (set(map(str, as_list(each.get("utterance_ids")))) for each in (last, following))
     return " " if before and after and before.isdisjoint(after) else ""
 
@@ -384,7 +380,6 @@ def checks(reward_info: Mapping[str, Any], key: str, tool_type: str | None = Non
 
 
 def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
-    """Return the domain, how the simulation ended, and its mode where that is not the usual one."""
     facets: dict[str, JSON] = {}
     if setting.domain is not None:
         facets["domain"] = setting.domain

@@ -57,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any], int]:
-    """Write the records with their scores to ``target``; return the statistics and the number of unscored records."""
     reader, grader, export = TauBench(), TauPartial(profile=profile), TauBenchExporter()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
     graded: list[tuple[str, int | str | None, None, Grade]] = []
@@ -86,7 +85,6 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Open a temporary file next to ``target`` that takes its place when all went well."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("x", encoding="ascii") as file:

@@ -88,7 +88,6 @@ class _Averages(Aggregator):
 
 
 def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
-    """Return figures that are undefined, each with a ``NAME_reason``, and the same in place of its interval."""
     figures: dict[str, Any] = {}
     for name in names:
         figures |= {name: None, f"{name}_interval": {"reason": why}, f"{name}_reason": why}
@@ -272,7 +271,6 @@ class PartialStatistics(_Averages):
         return figures
 
     def _binary(self, grades: Grades, *, share: bool) -> dict[str, Any]:
-        """Return the figures of the recorded rewards."""
         totals, of = grades.totals, {"success_rate": ("successes", True), "average": ("reward", share)}
         n = int(totals.get("rewards", 0))
         figures: dict[str, Any] = {"threshold": SUCCESS_ABOVE, "n": n, "successes": int(totals.get("successes", 0))}
@@ -286,13 +284,10 @@ class PartialStatistics(_Averages):
 
 
 def _reward(grade: Grade) -> float | None:
-    """Return the recorded reward of a graded sample."""
     return None if grade.score is None else reward_of(grade.parts.get("reward"))
 
 
 def _cases(grades: Grades, is_case: Callable[[float, float], bool]) -> dict[str, Any]:
-    """Return how many samples are of a kind by reward and score, and the first of them."""
-
     def applies(grade: Grade) -> bool:
         reward = _reward(grade)
         return reward is not None and grade.score is not None and is_case(reward, grade.score)

@@ -141,7 +141,6 @@ class TauPartial(Grader):
         return _without_items(0.0 if counted else 1.0, made, parts, reasons)
 
     def _scored(self, expected: Sequence[Named], made: Sequence[Named], parts: Parts) -> Grade:
-        """Grade the calls made by the calls expected, at least one; items and reasons are left for explaining."""
         total, budget = 0.0, Budget()
         similar: list[float] = []
         for call in expected:
@@ -171,7 +170,6 @@ class TauPartial(Grader):
         return self._explained(grade, sample.expected.calls or (), sample.calls or ())
 
     def _explained(self, grade: Grade, expected: Sequence[Named], made: Sequence[Named]) -> Grade:
-        """Return a grade with an item for each expected call, and a reason for every point lost."""
         if grade.numbers is None:
             return grade
         budget, listing, lost, items = Budget(), Budget(), Losses(), []
@@ -303,7 +301,6 @@ def _unusable(message: str) -> Grade:
 
 
 def _reward_reasons(sample: Sample, recorded: Mapping[str, object]) -> Iterator[Reason]:
-    """Yield what the record says about a missed reward."""
     if sample.status is Status.FAILED:
         detail = sample.error.message if sample.error is not None else ""
         yield Reason(code="run_error", message=detail or "the run ended in an error")

@@ -188,7 +188,6 @@ def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, A
 
 
 def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
-    """Return the user of the task and how the run ended: "user" or the last tool's name, step_limit, error."""
     facets = {"user_id": task["user_id"]} if isinstance(task.get("user_id"), str) else {}
     if "error" in info:
         facets["end"] = "error"
@@ -200,7 +199,6 @@ def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
-    """Return the tool calls of all messages, each with the next tool message that answers its id, and the last text."""
     calls: list[ToolCall] = []
     waiting: dict[str | None, int] = {}
     text = None

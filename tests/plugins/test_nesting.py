@@ -10,10 +10,8 @@ from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.suites.inputs import name_inputs
 from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
-from gradestack_plugins.letta.reader import _without_null as letta_gates
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
 from gradestack_plugins.trajectory.calls import _plain as told_call
-from gradestack_plugins.trajectory.tool_schema import _encodable as encodable
 from tests.plugins.chat_files import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -52,7 +50,7 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     assert name == "deepfabric" or all(isinstance(each, Sample) for each in others)  # whose replies want a dataset
 
 
-WALKS = [bfcl_schema, deepfabric_text, letta_gates, table_cell, told_call, encodable]
+WALKS = [bfcl_schema, deepfabric_text, table_cell, told_call]
 
 
 @pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__module__.rpartition(".")[2])

@@ -20,6 +20,7 @@ from gradestack.jsonio.paths import Query as Query
 from gradestack.jsonio.paths import path_exists as path_exists
 from gradestack.jsonio.paths import path_steps as path_steps
 from gradestack.jsonio.paths import path_value as path_value
+from gradestack.jsonio.paths import pointer_to as pointer_to
 from gradestack.jsonio.records import Layout as Layout
 from gradestack.jsonio.records import first_records as first_records
 from gradestack.jsonio.records import iter_records as iter_records

@@ -107,6 +107,15 @@ def _unclosed(path: str) -> str | None:
     return None
 
 
+def pointer_to(*steps: Any) -> str:
+    """Return the JSON pointer (RFC 6901) that keys and indexes make, one below the other."""
+    text = ""
+    for step in steps:
+        word = step if isinstance(step, str) else str(step)
+        text += f"/{word.replace('~', '~0').replace('/', '~1') if '~' in word or '/' in word else word}"
+    return text
+
+
 def path_value(record: Any, steps: Steps) -> Any:
     """Return what stands at the end of a path, None where there is nothing; of a query the list of what it found.
 

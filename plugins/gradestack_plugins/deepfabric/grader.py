@@ -28,6 +28,7 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack.jsonio import pointer_to
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.options import (
     METRICS,
@@ -48,7 +49,6 @@ from gradestack_plugins.deepfabric.schemas import (
     Strictness,
     conversion_problem,
     find,
-    pointer,
     schema_reasons,
     value_reasons,
     values_equal,
@@ -119,7 +119,7 @@ def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason
     has = call.arguments if isinstance(call.arguments, dict) else {}
     wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
     return [
-        Reason(code="missing_argument", pointer=pointer(name), subject=str(call.name))
+        Reason(code="missing_argument", pointer=pointer_to(name), subject=str(call.name))
         for name in wanted
         if name not in has
     ]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from gradestack import ABSENT, JSON, Reason, ToolSpec
-from gradestack.jsonio import same
+from gradestack.jsonio import pointer_to, same
 from gradestack_plugins.deepfabric.options import OLD, Rules, Version
 from gradestack_plugins.readers import chat
 
@@ -246,11 +246,6 @@ class Strictness(msgspec.Struct, frozen=True):
         return self.unknown_wrong or self.enums or self.nested
 
 
-def pointer(*path: str | int) -> str:
-    """Return a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
-
-
 def schema_reasons(
     signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness
 ) -> Iterator[Reason]:
@@ -258,17 +253,17 @@ def schema_reasons(
     for name in signature.required:
         if name not in arguments:
             word = signature.word(name)
-            yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=word)
+            yield Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word)
     properties = signature.schema.get("properties")
     for name, value in arguments.items():
         if name not in signature.classes:
             if strict.unknown_wrong:
-                yield Reason(code="unknown_argument", pointer=pointer(name), subject=tool, actual=value)
+                yield Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value)
             continue
         accepted = signature.classes[name]
         if accepted is not None and not fits(accepted, value):
             word = signature.word(name)
-            yield Reason(code="wrong_type", pointer=pointer(name), subject=tool, expected=word, actual=value)
+            yield Reason(code="wrong_type", pointer=pointer_to(name), subject=tool, expected=word, actual=value)
         elif strict.any and isinstance(properties, Mapping):
             yield from _value_reasons(properties.get(name), value, (name,), tool, strict)
 
@@ -288,7 +283,9 @@ def _value_reasons(
         if isinstance(branches, list) and branches:
             tried = [list(_typed_reasons(branch, value, path, tool, strict)) for branch in branches]
             if all(tried):
-                yield Reason(code="no_branch_fits", pointer=pointer(*path), subject=tool, expected=word, actual=value)
+                yield Reason(
+                    code="no_branch_fits", pointer=pointer_to(*path), subject=tool, expected=word, actual=value
+                )
     if isinstance(value, Mapping):
         yield from _object_reasons(schema, value, path, tool, strict)
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
@@ -302,7 +299,7 @@ def _typed_reasons(
     accepted = classes_of(schema.get("type")) if isinstance(schema, Mapping) else None
     if accepted is not None and not fits(accepted, value):
         declared = schema["type"]
-        yield Reason(code="wrong_type", pointer=pointer(*path), subject=tool, expected=declared, actual=value)
+        yield Reason(code="wrong_type", pointer=pointer_to(*path), subject=tool, expected=declared, actual=value)
     else:
         yield from _value_reasons(schema, value, path, tool, strict)
 
@@ -313,14 +310,14 @@ def _object_reasons(
     properties, required = schema.get("properties"), schema.get("required")
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and name not in value:
-            yield Reason(code="missing_argument", pointer=pointer(*path, name), subject=tool)
+            yield Reason(code="missing_argument", pointer=pointer_to(*path, name), subject=tool)
     if not isinstance(properties, Mapping):
         return
     for name, item in value.items():
         if name in properties:
             yield from _typed_reasons(properties[name], item, (*path, name), tool, strict)
         elif strict.unknown_wrong:
-            yield Reason(code="unknown_argument", pointer=pointer(*path, name), subject=tool, actual=item)
+            yield Reason(code="unknown_argument", pointer=pointer_to(*path, name), subject=tool, actual=item)
 
 
 def _enum_reasons(schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str) -> Iterator[Reason]:
@@ -329,7 +326,7 @@ def _enum_reasons(schema: Mapping[str, Any], value: JSON, path: tuple[str | int,
     if allowed is not None and not any(
         isinstance(value, bool) == isinstance(one, bool) and same(value, one) for one in allowed
     ):
-        yield Reason(code="not_in_enum", pointer=pointer(*path), subject=tool, expected=allowed, actual=value)
+        yield Reason(code="not_in_enum", pointer=pointer_to(*path), subject=tool, expected=allowed, actual=value)
 
 
 def values_equal(expected: Mapping[str, JSON], predicted: Mapping[str, JSON]) -> bool:
@@ -356,12 +353,12 @@ def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], t
     for name, value in expected.items():
         found, equal = predicted.get(name, ABSENT), False
         if found is ABSENT:
-            yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=value)
+            yield Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=value)
             continue
         with contextlib.suppress(OverflowError, RecursionError):
             equal = _equal(value, found)
         if not equal:
-            yield Reason(code="different_value", pointer=pointer(name), subject=tool, expected=value, actual=found)
+            yield Reason(code="different_value", pointer=pointer_to(name), subject=tool, expected=value, actual=found)
     for name, value in predicted.items():
         if name not in expected:
-            yield Reason(code="unknown_argument", pointer=pointer(name), subject=tool, actual=value)
+            yield Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value)

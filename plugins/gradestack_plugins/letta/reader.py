@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -271,23 +272,12 @@ def _gates(folder: Path) -> dict[str, Any]:
             if isinstance(config.get(name), kind)
         }
         if gates:
-            return {name: _without_null(gate) for name, gate in gates.items()}
+            return json.loads(json.dumps(gates), object_pairs_hook=_without_null)  # type: ignore[no-any-return]
     return {}
 
 
-def _without_null(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        entries = {}
-        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
-            if each is not None:
-                entries[key] = _without_null(each)
-        return entries
-    if not isinstance(value, list):
-        return value
-    items = []
-    for each in value:
-        items.append(_without_null(each))  # noqa: PERF401 - likewise
-    return items
+def _without_null(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {key: each for key, each in pairs if each is not None}
 
 
 def _usable(gate: Any, metrics: frozenset[str]) -> bool:

@@ -28,6 +28,7 @@ from gradestack import (
     replace,
     skipped,
 )
+from gradestack.jsonio import pointer_to
 from gradestack_plugins.orchestrationbench.aggregators import PLANS, sum_up
 from gradestack_plugins.orchestrationbench.calls import Pair, asked_about, call_grade, judged_grade, mean, read_reply
 from gradestack_plugins.orchestrationbench.decisions import (
@@ -399,7 +400,7 @@ def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
         if result.fp or result.fn:
             reason = Reason(
                 code=result.reason,
-                pointer="/" + result.key.replace("~", "~0").replace("/", "~1"),
+                pointer=pointer_to(result.key),
                 subject=step.id,
                 expected=list(result.gold),
                 actual=list(result.predicted),

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gradestack import ABSENT, Reason
-from gradestack.jsonio import compact
+from gradestack.jsonio import compact, pointer_to
 
 MAX_DEPTH = 200
 """Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
@@ -86,11 +86,6 @@ def best_partner(expected: Any, candidates: list[Any], budget: Budget, depth: in
     return best, place
 
 
-def pointer_to(parent: str, token: str | int) -> str:
-    """Return the JSON pointer of a member of ``parent`` (RFC 6901)."""
-    return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"
-
-
 def differences(
     expected: Any, actual: Any, subject: str, budget: Budget, pointer: str = "", depth: int = 0
 ) -> Iterator[Reason]:
@@ -105,7 +100,7 @@ def differences(
     if isinstance(expected, dict) and isinstance(actual, dict):
         budget.spend(len(expected), depth)
         for key, value in expected.items():
-            place = pointer_to(pointer, key)
+            place = pointer + pointer_to(key)
             if key in actual:
                 yield from differences(value, actual[key], subject, budget, place, depth + 1)
             else:
@@ -113,7 +108,7 @@ def differences(
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
-            place = pointer_to(pointer, index)
+            place = f"{pointer}/{index}"
             yield from _item_differences(expected, actual, index, subject, budget, place, depth + 1)
     else:
         kinds = {type(expected), type(actual)}

@@ -14,7 +14,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import ABSENT, JSON, Fault, Grade, Grader, Profile, Reason, Sample, failed, skipped, suggest
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, compact, loads, pointer_to
 
 NEEDS = frozenset({"text", "expected"})
 _SHOWN = 200
@@ -257,14 +257,7 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
         pairs: list[tuple[str, Any, Any]] = []
         if isinstance(left, dict):
             keys = [*left, *(key for key in right_side if key not in left)]
-            pairs = [
-                (
-                    f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}",
-                    left.get(key, ABSENT),
-                    right_side.get(key, ABSENT),
-                )
-                for key in keys
-            ]
+            pairs = [(pointer + pointer_to(k), left.get(k, ABSENT), right_side.get(k, ABSENT)) for k in keys]
         elif isinstance(left, list):
             for place in range(max(len(left), len(right_side))):
                 one = left[place] if place < len(left) else ABSENT

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 import attrs
 
 from gradestack import ExpectedCall, Rule, ToolCall
-from gradestack.jsonio import JsonProblem, as_number, compact, is_number, loads
+from gradestack.jsonio import JsonProblem, as_number, compact, is_number, loads, pointer_to
 
 Equality = Literal["json", "python", "text"]
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
@@ -29,7 +29,7 @@ class Leaves:
         self.marks: dict[str, Any] = {}
         """What is equal exactly for equal leaves; an item of a list is no member of an object."""
         for key, value in arguments.items():
-            pointer = f"/{escaped(key)}"
+            pointer = pointer_to(key)
             if type(value) in SCALARS:
                 self.marks[pointer] = value if type(value) is str else mark(value)
                 continue
@@ -56,23 +56,12 @@ def _walk(pointer: str, value: Any) -> Iterator[tuple[str, str, Any]]:
         if level >= DEEPEST:
             raise RecursionError("nested too deeply")
         if isinstance(value, Mapping):
-            words = [(escaped(key), each) for key, each in value.items()]
-            inner = [(f"{pointer}/{word}", f"{place}/{word}", each, level + 1) for word, each in words]
+            words = [(pointer_to(key), each) for key, each in value.items()]
+            inner = [(pointer + word, place + word, each, level + 1) for word, each in words]
         else:  # no escaped key has "~["
             inner = [(f"{pointer}/{at}", f"{place}~[{at}", each, level + 1) for at, each in enumerate(value)]
         inner.reverse()
         waiting += inner
-
-
-def escaped(key: Any) -> str:
-    """Return a key as a part of a JSON pointer."""
-    text = key if isinstance(key, str) else str(key)
-    return text.replace("~", "~0").replace("/", "~1") if "~" in text or "/" in text else text
-
-
-def pointer_to(key: Any) -> str:
-    """Return the JSON pointer of an argument."""
-    return f"/{escaped(key)}"
 
 
 def _json_mark(value: Any) -> Any:

@@ -31,137 +31,53 @@ Chosen = list[int | None]
 def heaviest(weights: Weights) -> Chosen:
     """Return the heaviest assignment of rows to columns, each used once; a weight of 0 assigns nothing.
 
-    Shortest augmenting paths (Hungarian method) with dual prices; every heaviest assignment uses only pairs that are
-    tight for those prices, so that ties are broken among them.
+    Of several the first in order: each row, one after the other, has the smallest column it can have. So a pair's
+    profit is its weight, with the place of its column in digits of a base behind it that no sum carries over.
     """
     rows, columns = len(weights), len(weights[0]) if weights else 0
-    if not rows or not columns:
-        return [None] * rows
-    most = max(map(max, weights))
-    if not most:
-        return [None] * rows
-    size = max(rows, columns)
-    blank = [most] * size
-    costs = [[most - weight for weight in row] + [most] * (size - columns) for row in weights]
-    costs += [blank] * (size - rows)
-    owners, prices, offers = _cheapest(costs)
-    return _first(weights, costs, owners, prices, offers)
-
-
-def _cheapest(costs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
-    """Return the cheapest assignment of a square: the row of each column, and the prices of rows and of columns."""
-    size = len(costs)
-    offers = [min(column) for column in zip(*costs, strict=True)]
-    prices = [min(map(int.__sub__, row, offers)) for row in costs]
-    owners = [-1] * size
-    waiting = []
-    for row, line in enumerate(costs):
-        price = prices[row]
-        for column in range(size):
-            if owners[column] < 0 and line[column] == price + offers[column]:
-                owners[column] = row
-                break
-        else:
-            waiting.append(row)
-    far = 4 * (max(map(max, costs)) + 1) * (size + 1) ** 2  # beyond any path
-    for row in waiting:
-        _augment(row, costs, owners, prices, offers, far)
-    return owners, prices, offers
-
-
-def _augment(
-    start: int, costs: Sequence[Sequence[int]], owners: list[int], prices: list[int], offers: list[int], far: int
-) -> None:
-    """Give a row a column, along the cheapest path over rows that have one; prices are kept right."""
-    size = len(costs)
-    free = list(range(size))
-    distance, before = [far] * size, [-1] * size
-    reached: list[int] = []
-    row, least, end = start, 0, -1
-    while end < 0:
-        line, base = costs[row], least - prices[row]
-        came = reached[-1] if reached else -1
-        best, place = far, -1
-        for column in free:
-            found = base + line[column] - offers[column]
-            held = distance[column]
-            if found < held:
-                distance[column], before[column], held = found, came, found
-            if held < best:
-                best, place = held, column
-        least = best
-        free.remove(place)
-        reached.append(place)
-        if owners[place] < 0:
-            end = place
-        else:
-            row = owners[place]
-    prices[start] += least
-    for column in reached[:-1]:
-        prices[owners[column]] += least - distance[column]
-        offers[column] -= least - distance[column]
-    column = end
-    while column >= 0:
-        previous = before[column]
-        owners[column] = owners[previous] if previous >= 0 else start
-        column = previous
-
-
-def _first(
-    weights: Weights, costs: Sequence[Sequence[int]], owners: list[int], prices: list[int], offers: list[int]
-) -> Chosen:
-    """Return the first in order of all assignments over tight pairs."""
-    size, columns = len(costs), len(weights[0])
-    tight = [
-        [column for column in range(size) if line[column] == price + offers[column]]
-        for line, price in zip(costs, prices, strict=True)
-    ]
-    taken = [-1] * size
-    for column, row in enumerate(owners):
-        taken[row] = column
-    fixed = [False] * size
+    base, size = columns + 1, max(rows, columns)
+    profits = [[0] * size for _ in range(size)]
     for row, line in enumerate(weights):
-        for column in tight[row]:
-            if column >= columns or not line[column] or fixed[column]:
-                continue
-            if column == taken[row] or _moved(row, column, tight, owners, taken, fixed):
-                fixed[column] = True
-                break
-    return [
-        column if (column := taken[row]) < columns and weights[row][column] else None for row in range(len(weights))
-    ]
+        place = base ** (rows - 1 - row)
+        for column, weight in enumerate(line):
+            if weight:
+                profits[row][column] = weight * base**rows + (columns - column) * place
+    chosen: Chosen = [None] * rows
+    for column, row in enumerate(_most_profitable(profits) if columns else ()):
+        if row < rows and profits[row][column]:
+            chosen[row] = column
+    return chosen
 
 
-def _moved(
-    row: int, column: int, tight: Sequence[Sequence[int]], owners: list[int], taken: list[int], fixed: Sequence[bool]
-) -> bool:
-    """Give a row another column, if the one that has it can be given yet another, and so on; return whether it can."""
-    left, loser = taken[row], owners[column]
-    before: dict[int, int] = {}
-    """Column -> row that would move to it."""
-    waiting = [loser]
-    while waiting:
-        mover = waiting.pop()
-        for other in tight[mover]:
-            if other == column or fixed[other] or other in before:
-                continue
-            before[other] = mover
-            if other == left:
-                _passed_on(other, mover, loser, before, owners, taken)
-                owners[column], taken[row] = row, column
-                return True
-            waiting.append(owners[other])
-    return False
-
-
-def _passed_on(
-    column: int, mover: int, last: int, before: Mapping[int, int], owners: list[int], taken: list[int]
-) -> None:
-    """Let rows move on: one to a column, the next to the one that it leaves, up to the last."""
-    while mover != last:
-        owners[column], taken[mover], column = mover, column, taken[mover]
-        mover = before[column]
-    owners[column], taken[mover] = mover, column
+def _most_profitable(profits: Sequence[Sequence[int]]) -> list[int]:
+    """Return the row of each column of a square, at the greatest sum: shortest augmenting paths (Hungarian method)."""
+    size = len(profits)
+    labels, others, owners = [max(line) for line in profits], [0] * size, [-1] * size
+    for start in range(size):
+        row, column = start, -1
+        gaps: list[int | None] = [None] * size
+        before, free, reached = [-1] * size, list(range(size)), list[int]()
+        while row >= 0:
+            line, label, least, place = profits[row], labels[row], -1, -1
+            for other in free:
+                gap, held = label + others[other] - line[other], gaps[other]
+                if held is None or gap < held:
+                    gaps[other], before[other], held = gap, column, gap
+                if least < 0 or held < least:
+                    least, place = held, other
+            if least:
+                labels[start] -= least
+                for other in reached:
+                    labels[owners[other]] -= least
+                    others[other] += least
+                gaps = [None if gap is None else gap - least for gap in gaps]
+            free.remove(place)
+            reached.append(place)
+            column, row = place, owners[place]
+        while column >= 0:
+            owners[column] = owners[before[column]] if before[column] >= 0 else start
+            column = before[column]
+    return owners
 
 
 def in_order(weights: Weights) -> Chosen:

@@ -10,7 +10,8 @@ answered meanwhile. The visits it would make are counted here, up to a limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NoReturn
@@ -37,7 +38,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack.jsonio import JsonProblem, dumps, loads
+from gradestack.jsonio import JsonProblem, compact, dumps, loads, pointer_to
 from gradestack_plugins.trajectory.calls import (
     ASSISTANT,
     CallShare,
@@ -334,6 +335,8 @@ _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedPr
 _NOT_FETCHED: Final = "another document is not fetched"
 _encode: Final = msgspec.json.Encoder().encode
 _SHOWN: Final = 200
+_LONE: Final = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which UTF-8 cannot carry."""
 _MOST_KEPT: Final = 128 * 1024 * 1024
 """Bytes that validators in memory may take."""
 
@@ -362,7 +365,7 @@ def violations(
         try:
             return list(_violated(validator, value))
         except UnicodeEncodeError:  # a lone surrogate, which counts as one character all the same
-            return list(_violated(validator, _encodable(value)))
+            return list(_violated(validator, loads(_LONE.sub("\ufffd", compact(value)))))
     except Unusable:
         raise
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
@@ -375,27 +378,7 @@ def _violated(validator: Any, value: Any) -> Iterator[Reason]:
         keyword = error.kind.name
         if keyword == "falseSchema":  # where a keyword's schema is ``false``, it is the keyword that is not kept
             keyword = error.schema_path[-1] if error.schema_path[-1:] in _FALSE else "false"
-        yield Reason(code=keyword, pointer=_pointer(error.instance_path), message=error.message[:_SHOWN])
-
-
-def _pointer(steps: Iterable[str | int]) -> str:
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in steps)
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return "".join("\ufffd" if "\ud800" <= each <= "\udfff" else each for each in value)
-    if isinstance(value, Mapping):
-        entries = {}
-        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
-            entries[_encodable(key)] = _encodable(each)
-        return entries
-    if not isinstance(value, list | tuple):
-        return value
-    items = []
-    for each in value:
-        items.append(_encodable(each))  # noqa: PERF401 - likewise
-    return items
+        yield Reason(code=keyword, pointer=pointer_to(*error.instance_path), message=error.message[:_SHOWN])
 
 
 def _refuse(uri: str) -> NoReturn:
@@ -482,7 +465,7 @@ def _validator_for(schema: Any, *, strict_integers: bool) -> Any:
             keywords={"type": _StrictType} if strict_integers else None,
         )
     except jsonschema_rs.ValidationError as error:
-        message = f"{_pointer(error.instance_path)} {error.message}".strip()[:_SHOWN]
+        message = f"{pointer_to(*error.instance_path)} {error.message}".strip()[:_SHOWN]
         beyond = error.kind.name == "format" or _NOT_FETCHED in error.message
         raise Unusable("not_expressible" if beyond else "schema_unusable", message) from error
     except (TypeError, ValueError, RecursionError, OverflowError) as error:

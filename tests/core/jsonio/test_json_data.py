@@ -13,7 +13,7 @@ import pytest
 
 from gradestack import ABSENT, Outcome, Reason
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.jsonio import dumps
+from gradestack.jsonio import dumps, pointer_to
 from gradestack.jsonio.values import json_data
 from gradestack.suites.spec import jsonable
 
@@ -148,3 +148,9 @@ def test_not_a_number_stays_a_number_until_it_is_written():
     assert dumps([{math.inf: math.nan}]) == '[{"Infinity":"NaN"}]'
     with pytest.raises(TypeError, match="set is not JSON serializable"):
         dumps([math.nan, {1}])
+
+
+def test_pointer_to():
+    """Pointers escape tildes and slashes and count list items."""
+    assert pointer_to() == ""
+    assert pointer_to("a/b", 0, "c~d") == "/a~1b/0/c~0d"

@@ -16,7 +16,7 @@ from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import resolve
-from gradestack_plugins.deepfabric.schemas import convert, pointer
+from gradestack_plugins.deepfabric.schemas import convert
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -70,12 +70,6 @@ def test_nested_depth_is_limited(df):
         schema, value = {"type": "object", "properties": {"a": schema}}, {"a": value}
     record = df.record(("f", {"o": {}}), [df.tool("f", o=schema)])
     assert df.verdict(df.grade(record, df.reply(("f", {"o": value})), nested=True)) == (1, 1, 1)
-
-
-def test_pointer():
-    """Pointers escape tildes and slashes and count list items."""
-    assert pointer() == ""
-    assert pointer("a/b", 0, "c~d") == "/a~1b/0/c~0d"
 
 
 BAD_WEIGHTS = [

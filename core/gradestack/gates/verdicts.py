@@ -345,10 +345,10 @@ def _by_path(gate: FigureGate, scores: Scores, profile: Profile) -> dict[str, JS
         wrong = {"passed": False, "reason": str(error)}
     found = {**rule, **_compared(gate, actual, "graded", scores.extent(grader), profile, scores, interval), **wrong}
     made = as_map(as_map(scores.aggregates.get(grader)).get(metric)) if component == CALIBRATED else {}
-    why = as_text(made.get("uncalibrated")) or ("raw is not corrected by labels" if made and rest == "raw" else "")
-    if why:
-        found |= {"uncalibrated": why, "on_uncalibrated": gate.on_uncalibrated}
-        found |= {**_outcome(passed=False), "sure": True} if gate.on_uncalibrated == "fail" else {}
+    never = bool(made) and rest == "raw"  # whatever labels there are
+    if why := "raw is not corrected by labels" if never else as_text(made.get("uncalibrated")):
+        found |= {"uncalibrated": why, "on_uncalibrated": "fail" if never else gate.on_uncalibrated}
+        found |= {**_outcome(passed=False), "sure": True} if found["on_uncalibrated"] == "fail" else {}
     return found
 
 

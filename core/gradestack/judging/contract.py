@@ -30,7 +30,7 @@ _HIDDEN = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 """Characters a person does not see: control, bidi, zero-width, variation selectors, tags."""
-_FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_FENCE = re.compile(r"```\w*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _FINISHES = {"content_filter": "filtered", "length": "truncated", "tool_calls": "tool_calls"}
 
 

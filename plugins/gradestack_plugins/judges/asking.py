@@ -153,20 +153,21 @@ class Asker:
         while tried <= self._options.retries:
             async with self._budgeted(request) as charge:
                 status, body, wait = await self._send(request.body(vote, MODES[mode]))
-                reply = self._read(body) if status == 200 else None
-                charge(reply.usage if reply is not None else None if status in (0, 200) else Tokens(0, 0))
+                fine = 200 <= status < 300
+                reply = self._read(body) if fine else None
+                charge(reply.usage if reply is not None else None if fine or not status else Tokens(0, 0))
             if reply is not None:
                 return reply, mode
             text = self._clean(body.decode(errors="replace"))
+            said = f": {' '.join(text.split())[:200]}".removesuffix(": ")
             if status in (400, 422) and _FORM.search(text) and mode + 1 < len(MODES):
                 mode += 1
                 self._mode = max(self._mode, mode)
                 continue
-            if status and status != 200 and status not in _RETRIED and status < 500:
-                refusal = "it redirects, which is not followed" if 300 <= status < 400 else "it refuses the request"
-                said = f"HTTP {status}: {_REFUSALS.get(status, refusal)}: {' '.join(text.split())[:200]}"
-                raise ConfigError(f"the judge's server says {said.removesuffix(': ')}")
-            why = "a reply that is no chat completion" if status == 200 else f"HTTP {status}" if status else text
+            if 300 <= status < 500 and status not in _RETRIED:
+                refusal = "it redirects, which is not followed" if status < 400 else "it refuses the request"
+                raise ConfigError(f"the judge's server says HTTP {status}: {_REFUSALS.get(status, refusal)}{said}")
+            why = f"a reply that is no chat completion{said}" if fine else f"HTTP {status}{said}" if status else text
             pause = min(_LONGEST_BACKOFF, self._options.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
             if wait is not None and re.fullmatch(r"\d{1,9}(\.\d*)?", wait) and float(wait) <= _LONGEST_WAIT:
                 pause = float(wait)
@@ -239,25 +240,27 @@ class Asker:
             return None
         choice = as_map(next(iter(as_list(data.get("choices"))), None))
         message, usage = choice.get("message"), as_map(data.get("usage"))
-        if not isinstance(message, Mapping):
+        if not isinstance(message, Mapping) or choice.get("error"):  # of a model behind the server
             return None
-        content = message.get("content")
+        content, refusal = message.get("content"), as_text(message.get("refusal"))
         if isinstance(content, list):
-            content = "".join(as_text(as_map(part).get("text")) for part in content)
+            parts = [*map(as_map, content)]
+            content, more = ("".join(as_text(part.get(name)) for part in parts) for name in ("text", "refusal"))
+            refusal += more
         tokens = (usage.get(name) for name in ("prompt_tokens", "completion_tokens"))
+        finish = self._clean(as_text(choice.get("finish_reason"))) or "stop"
+        calls = message.get("tool_calls") or message.get("function_call") or finish == "function_call"
         return Reply(
             content=self._clean(content) if isinstance(content, str) else None,
-            finish="tool_calls"
-            if message.get("tool_calls") or message.get("function_call")
-            else self._clean(as_text(choice.get("finish_reason"))) or "stop",
-            refusal=self._clean(as_text(message.get("refusal"))) or None,
+            finish="tool_calls" if calls else finish,
+            refusal=self._clean(refusal) or None,
             model=self._clean(as_text(data.get("model"))) or None,
             usage=Tokens(*(each if type(each) is int and 0 <= each < 1 << 53 else None for each in tokens)),
         )
 
     def _clean(self, text: str) -> str:
-        """Return a text of the server's without the secrets it may repeat."""
-        return self._secret.sub("***", text)
+        """Return a text of the server's without the secrets it may repeat, nor halves of characters."""
+        return self._secret.sub("***", text.encode(errors="replace").decode())
 
 
 def _in_any_form(secret: str) -> str:

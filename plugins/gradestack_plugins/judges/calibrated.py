@@ -116,13 +116,8 @@ class Calibrated(Aggregator):
     other: Mapping[str, Any] = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        try:
-            people = read_verdicts(self.labels)
-            other = read_calibration(self.calibration)
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
-        object.__setattr__(self, "people", people)
-        object.__setattr__(self, "other", other)
+        object.__setattr__(self, "people", read_verdicts(self.labels))
+        object.__setattr__(self, "other", read_calibration(self.calibration))
 
     @override
     def numbers(self, grade: Grade) -> Mapping[str, float] | None:

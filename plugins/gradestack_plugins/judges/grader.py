@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Sequence
 from itertools import compress
 from operator import mul
 from pathlib import Path
 from statistics import median_low
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
@@ -19,7 +18,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    ConfigError,
     Endpoint,
     Grade,
     Item,
@@ -35,7 +33,6 @@ from gradestack import (
     nonce_of,
     replace,
     reply_text,
-    schema_of,
     visible,
 )
 from gradestack.jsonio import dumps
@@ -45,20 +42,11 @@ from gradestack_plugins.judges.rubric import Criterion, Rubric, read_rubric
 
 _SYSTEM = Path(__file__).with_name("system.txt").read_text(encoding="utf-8").rstrip("\n")
 _CHECK_SIZE = 8
-_WORTH: Mapping[Any, float] = {"pass": 1.0, "fail": 0.0}
-Verdict = int | Literal["pass", "fail", "unclear"]
-Verdicts = Mapping[str, Any]
-"""By criterion: ``verdict`` and ``reason``."""
 
 
 @attrs.frozen(kw_only=True)
 class LabelledJudge(Judged):
-    """Base of judges that labels of people correct.
-
-    Attributes:
-        labels: Verdicts of people, by id.
-        calibration: ``summary.json`` of another run of this judge, which has labels.
-    """
+    """Base of judges that labels of people correct."""
 
     aggregators: ClassVar[tuple[str, ...]] = ("calibrated", "mean")
     label: ClassVar[str] = "Mean score by the judge"
@@ -109,35 +97,13 @@ class JudgedByRubric(LabelledJudge):
 
     rubric: Path
     content: Rubric = attrs.field(init=False, eq=False, repr=False)
-    parts: Mapping[str, Criterion] = attrs.field(init=False, eq=False, repr=False)
-    asked: str = attrs.field(init=False, eq=False, repr=False)
-    """The criteria, as they are sent."""
-    schema: Mapping[str, JSON] = attrs.field(init=False, eq=False, repr=False)
-    schema_text: str = attrs.field(init=False, eq=False, repr=False)
-    forms: tuple[tuple[str, tuple[int, int] | None], ...] = attrs.field(init=False, eq=False, repr=False)
-    """Name and scale of each criterion."""
-    weights: tuple[float, ...] = attrs.field(init=False, eq=False, repr=False)
-    required: tuple[bool, ...] = attrs.field(init=False, eq=False, repr=False)
+
+    @content.default
+    def _content(self) -> Rubric:
+        return read_rubric(self.rubric)
 
     def __attrs_post_init__(self) -> None:
-        try:
-            content = read_rubric(self.rubric)
-            self.read_people(content.criteria)
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
-        given = content.criteria.items()
-        parts = {name: Criterion(text=each) if isinstance(each, str) else each for name, each in given}
-        # weights and marks are not sent: others need no new replies
-        sent = {
-            name: {"scale": list(each.scale), "text": each.text} if each.scale else each.text
-            for name, each in parts.items()
-        }
-        known = {"content": content, "parts": parts, "asked": visible(dumps(sent)), "schema": _schema(parts)}
-        known |= {"schema_text": dumps(known["schema"]), "forms": tuple((name, of.scale) for name, of in parts.items())}
-        known |= {"weights": tuple(of.weight for of in parts.values())}
-        known |= {"required": tuple(of.required for of in parts.values())}
-        for name, value in known.items():
-            object.__setattr__(self, name, value)
+        self.read_people(self.content.criteria)
 
     @property
     @override
@@ -154,16 +120,16 @@ class JudgedByRubric(LabelledJudge):
         data, half = visible(dumps(shown_run(sample, content.show))), content.max_chars // 2
         if len(data) > content.max_chars:
             data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
-        nonce = nonce_of(self.asked, data)
+        nonce = nonce_of(content.asked, data)
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
-        system = f"{_SYSTEM.format(nonce=nonce)}\n{self.schema_text}\nCheck code: {check}"
-        user = f"Criteria:\n{self.asked}{expected}\n{delimited(nonce, data)}"
+        system = f"{_SYSTEM.format(nonce=nonce)}\n{dumps(content.schema)}\nCheck code: {check}"
+        user = f"Criteria:\n{content.asked}{expected}\n{delimited(nonce, data)}"
         user += "The data have ended. Judge them by the criteria above."
         return Request(
             model=judge.model,
             messages=({"role": "system", "content": system}, {"role": "user", "content": user}),
-            schema=self.schema,
+            schema=content.schema,
             params=judge.params,
             identity=judge.identity,
         )
@@ -171,11 +137,11 @@ class JudgedByRubric(LabelledJudge):
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:
         verdicts, code = self._read(reply, _check_of(request))
-        return "unclear" if "unclear" in [each.verdict for each in verdicts.values()] else code
+        return "unclear" if "unclear" in [each.verdict for each in verdicts] else code
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        request = self._request(sample)
+        request = self._request(sample)  # once
         return self._verdict(sample, request, self.journal.replies([request.key] * self.content.judge.votes))
 
     @override
@@ -184,16 +150,18 @@ class JudgedByRubric(LabelledJudge):
 
     def _verdict(self, sample: Sample, request: Request, replies: Sequence[Reply | None]) -> Grade:
         check = _check_of(request)
-        read = [({}, "not_judged") if reply is None else self._read(reply, check) for reply in replies]
-        votes: list[Verdicts] = [verdicts for verdicts, code in read if code is None]
+        read = [((), "not_judged") if reply is None else self._read(reply, check) for reply in replies]
+        votes = [verdicts for verdicts, code in read if code is None]
         if 2 * len(votes) <= len(replies):
             return failed(fault_of(Counter(code for _, code in read if code).most_common(1)[0][0]))
-        items = tuple([self._item(sample, name, each, votes) for name, each in self.parts.items()])
-        values = [item.score for item in items]
-        score, passed = self._judged(values)
-        alone = [passed] if len(votes) == 1 else [self._judged(self._values(vote))[1] for vote in votes]
-        counts = {"votes": len(votes), "votes_passed": sum(alone)}
-        if None in values:
+        criteria = self.content.criteria.items()
+        items = tuple(
+            [self._item(sample, *of, given) for of, given in zip(criteria, zip(*votes, strict=True), strict=True)]
+        )
+        score, passed = self._judged([item.score for item in items])
+        worth = [[of.worth(each.verdict) for (_, of), each in zip(criteria, vote, strict=True)] for vote in votes]
+        counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in worth)}
+        if score is None:
             return replace(failed(fault_of("unclear")), items=items, counts=counts)
         return Grade(
             score=score,
@@ -205,80 +173,42 @@ class JudgedByRubric(LabelledJudge):
             rationale="\n".join([f"{item.id}: {item.metadata['reason']}" for item in items]),
         )
 
-    def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Verdicts]) -> Item:
+    def _item(self, sample: Sample, name: str, criterion: Criterion, votes: Sequence[Any]) -> Item:
         """Return what all votes together say of a criterion, with the reason of the first that says so."""
-        given: list[Verdict] = [vote[name].verdict for vote in votes]
-        chosen = given[0]
-        if len(given) > 1 and criterion.scale is not None:
-            chosen = median_low([each for each in given if isinstance(each, int)])
-        elif len(given) > 1:
-            passed, unclear = 2 * given.count("pass") > len(votes), 2 * given.count("fail") < len(votes)
+        given = [vote.verdict for vote in votes]
+        if criterion.scale is not None:
+            chosen = median_low(given)
+        else:
+            passed, unclear = 2 * given.count("pass") > len(given), 2 * given.count("fail") < len(given)
             chosen = "pass" if passed else "unclear" if unclear else "fail"
-        reason = votes[given.index(chosen)][name].reason
-        score, gold = _value(criterion, chosen), verdict_of_people(self.people, sample, name)
+        reason = votes[given.index(chosen)].reason
+        score, gold = criterion.worth(chosen), verdict_of_people(self.people, sample, name)
         item = Item(id=name, score=score, label=str(chosen), gold=gold, metadata={"reason": reason})
         return item if score is not None else replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
 
-    def _values(self, vote: Verdicts) -> list[float | None]:
-        return [_value(each, vote[name].verdict) for name, each in self.parts.items()]
-
-    def _judged(self, values: Sequence[float | None]) -> tuple[float, bool]:
-        """Return score and verdict by the values of all criteria; not passed where one is unclear."""
-        known = [value for value in values if value is not None]
+    def _judged(self, values: Sequence[float | None]) -> tuple[float | None, bool]:
+        """Return score and verdict by the values of all criteria; none, and not passed, where one is unclear."""
+        known, criteria = [value for value in values if value is not None], self.content.criteria.values()
         if len(known) < len(values):
-            return 0.0, False
-        score = math.fsum(map(mul, known, self.weights)) / math.fsum(self.weights)
-        return score, min([score, *compress(known, self.required)]) >= self.content.pass_mark
+            return None, False
+        weights = [of.weight for of in criteria]
+        score = math.fsum(map(mul, known, weights)) / math.fsum(weights)
+        return score, min([score, *compress(known, [of.required for of in criteria])]) >= self.content.pass_mark
 
-    def _read(self, reply: Reply, check: str) -> tuple[Verdicts, str | None]:
-        """Return the verdicts of a reply, or the code of why it has none."""
+    def _read(self, reply: Reply, check: str) -> tuple[tuple[Any, ...], str | None]:
+        """Return the verdicts of a reply, in the order of the criteria, or the code of why it has none."""
         text, code = reply_text(reply)
         if code is not None:
-            return {}, code
+            return (), code
         try:
-            data = _decoder(self.forms).decode(text)
+            data = self.content.decoder.decode(text)
         except (ValueError, RecursionError):  # msgspec's own is a ValueError
-            return {}, "malformed"
-        found = dict(zip(self.parts, msgspec.structs.astuple(data.criteria), strict=True))
-        return (found, None) if data.check == check else ({}, "wrong_check")
+            return (), "malformed"
+        return (msgspec.structs.astuple(data.criteria), None) if data.check == check else ((), "wrong_check")
 
 
 def _check_of(request: Request) -> str:
     return request.messages[0]["content"][-_CHECK_SIZE:]
-
-
-@lru_cache(maxsize=32)
-def _decoder(criteria: tuple[tuple[str, tuple[int, int] | None], ...]) -> msgspec.json.Decoder[Any]:
-    """Return what decodes a verdict on such criteria, and refuses anything else."""
-    closed: Any = {"frozen": True, "forbid_unknown_fields": True}
-    kinds = []
-    for number, (_, scale) in enumerate(criteria):
-        kind: Any = Literal["pass", "fail", "unclear"]
-        if scale is not None:
-            kind = Annotated[int, msgspec.Meta(ge=scale[0], le=scale[1])]
-        fields = [("reason", str), ("verdict", kind)]
-        kinds.append((f"c{number}", msgspec.defstruct("Verdict", fields, **closed)))
-    names = {f"c{number}": name for number, (name, _) in enumerate(criteria)}
-    within = msgspec.defstruct("Criteria", kinds, rename=names, **closed)
-    return msgspec.json.Decoder(msgspec.defstruct("Reply", [("check", str), ("criteria", within)], **closed))
-
-
-def _value(criterion: Criterion, verdict: Verdict) -> float | None:
-    """Return what a verdict is worth, 0 to 1; None where it is unclear."""
-    if criterion.scale is not None and isinstance(verdict, int):
-        low, high = criterion.scale
-        return (verdict - low) / (high - low)
-    return _WORTH.get(verdict)
-
-
-def _schema(criteria: Mapping[str, Criterion]) -> dict[str, JSON]:
-    def verdict(criterion: Criterion) -> dict[str, Any]:
-        if criterion.scale is None:
-            return {"type": "string", "enum": ["pass", "fail", "unclear"]}
-        return {"type": "integer", "minimum": criterion.scale[0], "maximum": criterion.scale[1]}
-
-    each = {name: schema_of({"reason": {"type": "string"}, "verdict": verdict(of)}) for name, of in criteria.items()}
-    return schema_of({"check": {"type": "string"}, "criteria": schema_of(each)})
 
 
 _CALL = ("name", "arguments", "raw_arguments")

@@ -15,7 +15,6 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     USERINFO,
-    ConfigError,
     Endpoint,
     Fault,
     Grade,
@@ -101,12 +100,10 @@ class LettaJudge(LabelledJudge):
         try:
             if self.prompt_path is not None:
                 asked = self.prompt_path.read_text(encoding="utf-8-sig")
-            self.read_people()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or error
             raise ValueError(f"prompt_path: {self.prompt_path} cannot be read: {why}") from error
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
+        self.read_people()
         object.__setattr__(self, "asked", asked)
 
     @property

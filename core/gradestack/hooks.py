@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import pluggy
 
@@ -28,3 +28,9 @@ class Component(NamedTuple):
     click."""
     summary: str
     """One line for listings; of a command, what ``--help`` says of it."""
+
+    @classmethod
+    def table(cls, package: str, text: str) -> tuple[Component, ...]:
+        """Return a package's components from lines of kind, name, target below it, and summary; indented ones go on."""
+        rows: list[Any] = [line.split(" ", 3) for line in text.strip().replace("\n    ", " ").split("\n")]
+        return tuple(cls(kind, name, package + target, summary) for kind, name, target, summary in rows)

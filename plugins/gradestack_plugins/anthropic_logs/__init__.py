@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from gradestack import Component, hookimpl
 
+_TABLE = """
+reader anthropic .reader:AnthropicLogs Anthropic messages with tool use, request and response logs, batch results
+"""
+
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the reader."""
-    return (
-        Component(
-            kind="reader",
-            name="anthropic",
-            target="gradestack_plugins.anthropic_logs.reader:AnthropicLogs",
-            summary="Anthropic messages with tool use, request and response logs, batch results",
-        ),
-    )
+    return Component.table(__name__, _TABLE)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.archives"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "adk", ".adk:Adk", "Google ADK eval sets (as a data set), their results, and the legacy list of turns"),
-    ("reader", "atif", ".atif:Atif", "ATIF trajectories, versions 1.0 to 1.8, with their sub-agents"),
-    ("command", "convert", ".convert:convert", "Write files of any format as JSON Lines of samples, or as ATIF."),
-    ("reader", "deepeval", ".tools:DeepEval", "deepeval test runs and data sets: toolsCalled, expectedTools, metrics"),
-    ("reader", "promptfoo", ".tools:Promptfoo", "promptfoo results: answers, calls, and the recorded verdict"),
-)
+_TABLE = """
+reader adk .adk:Adk Google ADK eval sets (as a data set), their results, and the legacy list of turns
+reader atif .atif:Atif ATIF trajectories, versions 1.0 to 1.8, with their sub-agents
+command convert .convert:convert Write files of any format as JSON Lines of samples, or as ATIF.
+reader deepeval .tools:DeepEval deepeval test runs and data sets: toolsCalled, expectedTools, metrics
+reader promptfoo .tools:Promptfoo promptfoo results: answers, calls, and the recorded verdict
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.bfcl"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "bfcl", "reader:Bfcl", "BFCL results, joined with questions, possible answers and scores"),
-    ("grader", "bfcl_valid", "grader:BfclValid", "The verdict BFCL recorded in its score files"),
-    (
-        "stack",
-        "bfcl",
-        "reader:bfcl",
-        "Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls",
-    ),
-)
+_TABLE = """
+reader bfcl .reader:Bfcl BFCL results, joined with questions, possible answers and scores
+grader bfcl_valid .grader:BfclValid The verdict BFCL recorded in its score files
+stack bfcl .reader:bfcl Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(
-        Component(kind=k, name=name, target=f"{_HERE}.{to}", summary=text) for k, name, to, text in _COMPONENTS
-    )
+    return Component.table(__name__, _TABLE)

@@ -8,51 +8,37 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
 if TYPE_CHECKING:
     from gradestack_plugins.deepfabric.exporter import Evaluation, Metrics, Prediction, evaluate
 
 __all__ = ["Evaluation", "Metrics", "Prediction", "evaluate", "gradestack_components"]
 
-_HERE = "gradestack_plugins.deepfabric"
-_COMPONENTS: dict[Kind, tuple[str, str]] = {
-    "reader": (
-        ".reader:DeepFabricReader",
-        "DeepFabric dataset JSONL with recorded replies, in the same lines or in a second file",
-    ),
-    "grader": (
-        ".grader:DeepFabric",
-        "Tool selection, parameter accuracy and execution success of the first call, weighted",
-    ),
-    "aggregator": (
-        ".aggregators:DeepFabricMetrics",
-        "DeepFabric's eight figures over total and attempted, with score bands and advice",
-    ),
-    "exporter": (
-        ".exporter:DeepFabricExporter",
-        "native/deepfabric.json: metrics, predictions and config as DeepFabric writes them",
-    ),
-    "panel": (".panels:Readiness", "The figures with their intervals, the band of the overall score, advice"),
-    "stack": (":stack", "DeepFabric's weighted tool metrics under the grader key `tools`"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{_HERE}.exporter"), name)
+_TABLE = """
+reader deepfabric .reader:DeepFabricReader DeepFabric dataset JSONL with recorded replies, in the same lines or in a
+    second file
+grader deepfabric .grader:DeepFabric Tool selection, parameter accuracy and execution success of the first call,
+    weighted
+aggregator deepfabric .aggregators:DeepFabricMetrics DeepFabric's eight figures over total and attempted, with score
+    bands and advice
+exporter deepfabric .exporter:DeepFabricExporter native/deepfabric.json: metrics, predictions and config as DeepFabric
+    writes them
+panel readiness .panels:Readiness The figures with their intervals, the band of the overall score, advice
+stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key `tools`
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the family's reader, grader, aggregator, exporter and stack."""
-    return tuple(
-        Component(
-            kind=kind, name="readiness" if kind == "panel" else "deepfabric", target=f"{_HERE}{path}", summary=text
-        )
-        for kind, (path, text) in _COMPONENTS.items()
-    )
+    return Component.table(__name__, _TABLE)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.exporter"), name)
 
 
 def stack() -> dict[str, Any]:

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from gradestack import Component, hookimpl
 
-_EXTRACTORS = {
-    "last_assistant": ("LastAssistant", "Text of the last assistant message"),
-    "first_assistant": ("FirstAssistant", "Text of the first assistant message"),
-    "all_assistant": ("AllAssistant", "Texts of all assistant messages, joined"),
-    "last_turn": ("LastTurn", "Texts of the last turn's assistant messages, joined"),
-    "pattern": ("Pattern", "What a regular expression finds in the newest assistant message it matches"),
-    "after_marker": ("AfterMarker", "What follows a marker in the newest assistant message that holds it"),
-    "tool_arguments": ("ToolArguments", "Argument text of the first call of a tool"),
-    "tool_output": ("ToolOutput", "What the first call of a tool returned"),
-    "memory_block": ("MemoryBlock", "A memory block of the agent's final state, where the recording has it"),
-}
+_TABLE = """
+extractor last_assistant .extractors:LastAssistant Text of the last assistant message
+extractor first_assistant .extractors:FirstAssistant Text of the first assistant message
+extractor all_assistant .extractors:AllAssistant Texts of all assistant messages, joined
+extractor last_turn .extractors:LastTurn Texts of the last turn's assistant messages, joined
+extractor pattern .extractors:Pattern What a regular expression finds in the newest assistant message it matches
+extractor after_marker .extractors:AfterMarker What follows a marker in the newest assistant message that holds it
+extractor tool_arguments .extractors:ToolArguments Argument text of the first call of a tool
+extractor tool_output .extractors:ToolOutput What the first call of a tool returned
+extractor memory_block .extractors:MemoryBlock A memory block of the agent's final state, where the recording has it
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the extractors."""
-    return tuple(
-        Component(
-            kind="extractor", name=name, target=f"gradestack_plugins.extractors.extractors:{target}", summary=summary
-        )
-        for name, (target, summary) in _EXTRACTORS.items()
-    )
+    return Component.table(__name__, _TABLE)

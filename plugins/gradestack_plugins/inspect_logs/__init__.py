@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from gradestack import Component, hookimpl
 
+_TABLE = """
+reader inspect .reader:InspectLogs inspect_ai logs: .eval archives and JSON, with their scores
+"""
+
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the reader."""
-    return (
-        Component(
-            kind="reader",
-            name="inspect",
-            target="gradestack_plugins.inspect_logs.reader:InspectLogs",
-            summary="inspect_ai logs: .eval archives and JSON, with their scores",
-        ),
-    )
+    return Component.table(__name__, _TABLE)

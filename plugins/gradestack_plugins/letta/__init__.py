@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.letta"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "letta", ".reader:Letta", "letta-evals output directories, and gradestack's own run directories"),
-    ("reader", "letta_dataset", ".dataset:LettaDataset", "letta-evals datasets: lines or CSV, input and ground_truth"),
-    ("grader", "recorded", ".grader:Recorded", "The recorded grade"),
-    ("stack", "letta", ".reader:stack", "The recorded gate grades, with error bars"),
-)
+_TABLE = """
+reader letta .reader:Letta letta-evals output directories, and gradestack's own run directories
+reader letta_dataset .dataset:LettaDataset letta-evals datasets: lines or CSV, input and ground_truth
+grader recorded .grader:Recorded The recorded grade
+stack letta .reader:stack The recorded gate grades, with error bars
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)

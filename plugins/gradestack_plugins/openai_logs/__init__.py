@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from gradestack import Component, hookimpl
 
+_TABLE = """
+reader openai .reader:OpenAILogs OpenAI chat messages, request and response logs, batches, Responses and their items
+"""
+
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the reader."""
-    return (
-        Component(
-            kind="reader",
-            name="openai",
-            target="gradestack_plugins.openai_logs.reader:OpenAILogs",
-            summary="OpenAI chat messages, request and response logs, batches, Responses and their items",
-        ),
-    )
+    return Component.table(__name__, _TABLE)

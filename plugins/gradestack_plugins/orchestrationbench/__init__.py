@@ -4,64 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_PACKAGE = "gradestack_plugins.orchestrationbench"
-_BENCH = "orchestrationbench"
-_COMPONENTS: dict[Kind, dict[str, tuple[str, str]]] = {
-    "reader": {
-        _BENCH: (".reader:OrchestrationBenchReader", "Scenario outputs: a directory of *_out.json or single files"),
-        "orchestrationbench_scenario": (
-            ".reader:ScenarioReader",
-            "Scenario YAML: gold calls and plans as a dataset",
-        ),
-    },
-    "grader": {
-        _BENCH: (".graders:OrchestrationBench", "Decisions, calls and plans in one grade"),
-        "orchestration_decision": (
-            ".graders:OrchestrationDecision",
-            "call a tool or refuse to: every sub-agent turn against gold",
-        ),
-        "orchestration_call": (
-            ".graders:OrchestrationCall",
-            "F1 of names, argument keys and values where both sides call",
-        ),
-        "orchestration_plan": (".graders:OrchestrationPlan", "similarity of workflow plans by graph edit distance"),
-    },
-    "aggregator": {
-        _BENCH: (
-            ".aggregators:OrchestrationBenchFigures",
-            "Average, classification accuracy, FC and Plan, with details",
-        ),
-        "orchestration_decisions": (
-            ".aggregators:OrchestrationDecisions",
-            "call/rejection matrix, precision, recall, F1, overaction",
-        ),
-        "orchestration_calls": (".aggregators:OrchestrationCalls", "function name, key, value F1 over files, and FC"),
-        "orchestration_plans": (
-            ".aggregators:OrchestrationPlans",
-            "plan similarity with and without failures over files",
-        ),
-    },
-    "exporter": {
-        _BENCH: (".aggregators:OrchestrationBenchExporter", "orchestrationbench.json, the original's result file"),
-    },
-    "stack": {_BENCH: (":stack", "all graders of OrchestrationBench")},
-    "panel": {
-        "decisions": (".panels:Decisions", "What was decided where a call, or a rejection, was right"),
-        "plans": (".panels:Plans", "Workflows of a sample, as expected and as made"),
-    },
-}
+_TABLE = """
+reader orchestrationbench .reader:OrchestrationBenchReader Scenario outputs: a directory of *_out.json or single files
+reader orchestrationbench_scenario .reader:ScenarioReader Scenario YAML: gold calls and plans as a dataset
+grader orchestrationbench .graders:OrchestrationBench Decisions, calls and plans in one grade
+grader orchestration_decision .graders:OrchestrationDecision call a tool or refuse to: every sub-agent turn against gold
+grader orchestration_call .graders:OrchestrationCall F1 of names, argument keys and values where both sides call
+grader orchestration_plan .graders:OrchestrationPlan similarity of workflow plans by graph edit distance
+aggregator orchestrationbench .aggregators:OrchestrationBenchFigures Average, classification accuracy, FC and Plan, with
+    details
+aggregator orchestration_decisions .aggregators:OrchestrationDecisions call/rejection matrix, precision, recall, F1,
+    overaction
+aggregator orchestration_calls .aggregators:OrchestrationCalls function name, key, value F1 over files, and FC
+aggregator orchestration_plans .aggregators:OrchestrationPlans plan similarity with and without failures over files
+exporter orchestrationbench .aggregators:OrchestrationBenchExporter orchestrationbench.json, the original's result file
+stack orchestrationbench :stack all graders of OrchestrationBench
+panel decisions .panels:Decisions What was decided where a call, or a rejection, was right
+panel plans .panels:Plans Workflows of a sample, as expected and as made
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(
-        Component(kind=kind, name=name, target=_PACKAGE + path, summary=text)
-        for kind, named in _COMPONENTS.items()
-        for name, (path, text) in named.items()
-    )
+    return Component.table(__name__, _TABLE)
 
 
 def stack() -> dict[str, Any]:
@@ -69,8 +37,12 @@ def stack() -> dict[str, Any]:
 
     The headline has the four key metrics. A trial neither passes nor fails: there is no outcome.
     """
-    graders = {name.removeprefix("orchestration_"): {"kind": name} for name in _COMPONENTS["grader"]}
+    steps = {name: {"kind": f"orchestration_{name}"} for name in ("decision", "call", "plan")}
     keys = ("average", "call_rejection_accuracy", "fc", "plan")
     labels = ("Average", "Call Rejection Classification Accuracy", "FC", "Plan")
     figures = {label: f"orchestrationbench.orchestrationbench.{key}" for label, key in zip(labels, keys, strict=True)}
-    return {"graders": graders, "outcome": "none", "headline": {"figures": figures}}
+    return {
+        "graders": {"orchestrationbench": {"kind": "orchestrationbench"}, **steps},
+        "outcome": "none",
+        "headline": {"figures": figures},
+    }

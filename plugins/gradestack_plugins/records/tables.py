@@ -175,13 +175,11 @@ def _parquet(file: Input) -> Any:
     with _readable_parquet(file):
         about = parquet.read_metadata(file.path)
         leaves = [about.schema.column(number) for number in range(about.num_columns)]
-        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and _is_text(leaf)]
+        words = {"STRING", "JSON", "ENUM", "NONE"}
+        held = (leaf for leaf in leaves if leaf.physical_type == "BYTE_ARRAY")
+        texts = [leaf.path for leaf in held if leaf.logical_type.type in words]
         # Texts that stand once in the file stand once in memory: a batch of them may be a million times as large.
         return parquet.ParquetFile(file.path, metadata=about, read_dictionary=texts)
-
-
-def _is_text(leaf: Any) -> bool:
-    return leaf.logical_type.type in {"STRING", "JSON", "ENUM", "NONE"}
 
 
 def parquet_columns(file: Input) -> list[str]:

@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradestack import Component, hookimpl
 
-_OFFERED = """
-reporter html pages.html:HtmlReporter
-    report.html: a self-contained page with figures, charts, task table and a drill-down per sample
-reporter markdown pages.markdown:MarkdownReporter
-    report.md: verdict, figures, tables and the worst samples, for pull requests and job summaries
-reporter csv pages.table_files:CsvReporter
-    tables/NAME.csv: figures, gates, tasks, failures, samples, grades, items, reasons and calls
-reporter json pages.table_files:JsonReporter
-    tables/NAME.json: the tables of csv as lists of objects
-reporter parquet pages.table_files:ParquetReporter
-    tables/NAME.parquet: samples, grades, items, reasons, calls, figures, typed, for frames and SQL
-reporter text pages.show:TextReporter
-    report.txt: the worst samples as `gradestack show` prints one, for terminals and logs
-reporter junit reporters.junit:JunitReporter
-    junit.xml: a test case per task and run, for CI systems that read JUnit
-reporter github reporters.github:GithubReporter
-    annotations.txt and step_summary.md, for a step of GitHub Actions
-command new reporters.commands:new
-    Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.
-command plugins reporters.commands:plugins
-    List, describe and check installed components.
-command compare pages.comparison:compare
-    Compare two or more runs task by task: figures, what changed, a leaderboard.
-command show pages.show:show
-    Show a sample of a run: its calls against the expected ones, grades, conversation.
-command view pages.view:view
-    Serve a run to this machine's browser: its samples as a list, one by one, the report.
-command query pages.query:query
-    Ask the tables of a run in SQL: samples, grades, items, reasons, calls, figures.
-command index pages.runs:index
-    Write a page over all runs of a directory: a row for every run, figures over time.
+_TABLE = """
+reporter html .pages.html:HtmlReporter report.html: a self-contained page with figures, charts, task table and a
+    drill-down per sample
+reporter markdown .pages.markdown:MarkdownReporter report.md: verdict, figures, tables and the worst samples, for pull
+    requests and job summaries
+reporter csv .pages.table_files:CsvReporter tables/NAME.csv: figures, gates, tasks, failures, samples, grades, items,
+    reasons and calls
+reporter json .pages.table_files:JsonReporter tables/NAME.json: the tables of csv as lists of objects
+reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples, grades, items, reasons, calls,
+    figures, typed, for frames and SQL
+reporter text .pages.show:TextReporter report.txt: the worst samples as `gradestack show` prints one, for terminals and
+    logs
+reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI systems that read JUnit
+reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of GitHub Actions
+command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.
+command plugins .reporters.commands:plugins List, describe and check installed components.
+command compare .pages.comparison:compare Compare two or more runs task by task: figures, what changed, a leaderboard.
+command show .pages.show:show Show a sample of a run: its calls against the expected ones, grades, conversation.
+command view .pages.view:view Serve a run to this machine's browser: its samples as a list, one by one, the report.
+command query .pages.query:query Ask the tables of a run in SQL: samples, grades, items, reasons, calls, figures.
+command index .pages.runs:index Write a page over all runs of a directory: a row for every run, figures over time.
 """
-"""Kind, name and target, and below them the summary."""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return reporters and commands."""
-    lines: Any = iter(_OFFERED.strip().splitlines())
-    pairs = ((*head.split(), next(lines).strip()) for head in lines)
-    return tuple(Component(kind, name, f"gradestack_plugins.{place}", text) for kind, name, place, text in pairs)
+    return Component.table("gradestack_plugins", _TABLE)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.stability"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "stability", ".reader:StabilityReader", "Stability sweeps: a line per task, with labels of its k runs"),
-    ("grader", "stability_label", ".grader:StabilityLabel", "The label of one run of a task against the gold label"),
-    ("aggregator", "stability", ".aggregators:Stability", "Stability@k, consistency, entropy, flip rate over runs"),
-    ("exporter", "stability", ".aggregators:StabilityExporter", "native/stability.json: the suite's metrics file"),
-    ("panel", "stability", ".panels:Stability", "Figures over runs with their intervals, and by expected answer"),
-    ("stack", "stability", ":stack", "Labels of repeated runs with the stability metrics"),
-)
+_TABLE = """
+reader stability .reader:StabilityReader Stability sweeps: a line per task, with labels of its k runs
+grader stability_label .grader:StabilityLabel The label of one run of a task against the gold label
+aggregator stability .aggregators:Stability Stability@k, consistency, entropy, flip rate over runs
+exporter stability .aggregators:StabilityExporter native/stability.json: the suite's metrics file
+panel stability .panels:Stability Figures over runs with their intervals, and by expected answer
+stack stability :stack Labels of repeated runs with the stability metrics
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the stability family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)
 
 
 def stack() -> dict[str, Any]:

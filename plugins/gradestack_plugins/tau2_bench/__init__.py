@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.tau2_bench"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "tau2", ".reader:Tau2", "tau2-bench results: one file, or a directory of results.json and simulations/"),
-    (
-        "grader",
-        "tau2_reward",
-        ".grader:Tau2Reward",
-        "The reward tau2-bench recorded, with its parts and what its checks found",
-    ),
-    ("stack", "tau2", ":stack", "Recorded rewards of tau2-bench runs, with pass^k over the trials of each task"),
-)
+_TABLE = """
+reader tau2 .reader:Tau2 tau2-bench results: one file, or a directory of results.json and simulations/
+grader tau2_reward .grader:Tau2Reward The reward tau2-bench recorded, with its parts and what its checks found
+stack tau2 :stack Recorded rewards of tau2-bench runs, with pass^k over the trials of each task
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)
 
 
 def stack() -> dict[str, Any]:

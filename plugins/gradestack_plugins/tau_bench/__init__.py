@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.tau_bench"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "tau_bench", ".reader:TauBench", "tau-bench result files: a JSON list, an object per task and trial"),
-    ("grader", "tau_partial", ".grader:TauPartial", "Credit per expected call: 0.4 for the tool, 0.6 for arguments"),
-    ("grader", "tau_reward", ".grader:TauReward", "The reward the benchmark recorded, with a success tolerance"),
-    (
-        "aggregator",
-        "partial_statistics",
-        ".aggregators:PartialStatistics",
-        "Average, range, histogram, tool and argument accuracy",
-    ),
-    ("aggregator", "binary", ".aggregators:Binary", "Success rate (score above a threshold) and average"),
-    ("aggregator", "pass_hat_k", ".reliability:PassHatK", "pass^k: chance that k trials of a task all succeed"),
-    ("aggregator", "pass_at_k", ".reliability:PassAtK", "pass@k: chance that one of k trials of a task succeeds"),
-    (
-        "exporter",
-        "tau_bench",
-        ".exporter:TauBenchExporter",
-        "<input>_partial.json and tau_statistics.txt, as its script does",
-    ),
-    ("panel", "reliability", ".panels:Reliability", "pass^k and pass@k over k, and how often tasks succeed"),
-    ("stack", "tau-bench", ":stack", "Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k"),
-)
+_TABLE = """
+reader tau_bench .reader:TauBench tau-bench result files: a JSON list, an object per task and trial
+grader tau_partial .grader:TauPartial Credit per expected call: 0.4 for the tool, 0.6 for arguments
+grader tau_reward .grader:TauReward The reward the benchmark recorded, with a success tolerance
+aggregator partial_statistics .aggregators:PartialStatistics Average, range, histogram, tool and argument accuracy
+aggregator binary .aggregators:Binary Success rate (score above a threshold) and average
+aggregator pass_hat_k .reliability:PassHatK pass^k: chance that k trials of a task all succeed
+aggregator pass_at_k .reliability:PassAtK pass@k: chance that one of k trials of a task succeeds
+exporter tau_bench .exporter:TauBenchExporter <input>_partial.json and tau_statistics.txt, as its script does
+panel reliability .panels:Reliability pass^k and pass@k over k, and how often tasks succeed
+stack tau-bench :stack Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)
 
 
 def stack() -> dict[str, Any]:

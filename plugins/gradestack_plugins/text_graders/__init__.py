@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.text_graders"
-_GRADERS = {
-    "exact_match": ("texts:ExactMatch", "The submission equals the reference text, white space at the ends aside"),
-    "contains": ("texts:Contains", "The submission contains the reference text, case aside"),
-    "regex_match": ("texts:RegexMatch", "The reference, a regular expression, matches somewhere"),
-    "ascii_printable_only": ("texts:AsciiPrintableOnly", "The submission is printable ASCII and line ends"),
-    "json_equal": ("texts:JsonEqual", "The submission is JSON equal to the reference"),
-    "numeric_close": ("texts:NumericClose", "The submission is a number within a tolerance of the reference"),
-    "one_of": ("texts:OneOf", "The submission is one of several accepted texts"),
-    "label": ("labels:Label", "The predicted label, or name of a tool, equals the expected one"),
-    "tool": ("texts:Tool", "The letta-evals form: `function` names one of the text graders"),
-    "combined": ("combined:Combined", "A weighted mean of the scores of other graders of the suite"),
-    "python_function": ("python_function:PythonFunction", "A function of a Python file, only with --allow-code"),
-}
-
-
-_JUDGES: tuple[tuple[Kind, str, str, str], ...] = (
-    ("grader", "judged", "grader:JudgedByRubric", "A model's verdict on each criterion of a rubric, from the record"),
-    ("grader", "rubric", "letta:LettaJudge", "A model's score by a rubric, as letta-evals suites write it"),
-    ("grader", "model_judge", "letta:LettaJudge", "The name of rubric in letta-evals from 0.5 on"),
-    ("aggregator", "calibrated", "calibrated:Calibrated", "The judge's pass rate, corrected by labels of people"),
-    ("panel", "judges", "panels:Judges", "How far people agree with a judge, and where they do not"),
-    ("command", "judge", "commands:judge", "Ask a model for the verdicts on a suite or files that are not on record."),
-    ("command", "judgements", "commands:judgements", "Merge journals of judgements."),
-)
+_TABLE = """
+grader exact_match .texts:ExactMatch The submission equals the reference text, white space at the ends aside
+grader contains .texts:Contains The submission contains the reference text, case aside
+grader regex_match .texts:RegexMatch The reference, a regular expression, matches somewhere
+grader ascii_printable_only .texts:AsciiPrintableOnly The submission is printable ASCII and line ends
+grader json_equal .texts:JsonEqual The submission is JSON equal to the reference
+grader numeric_close .texts:NumericClose The submission is a number within a tolerance of the reference
+grader one_of .texts:OneOf The submission is one of several accepted texts
+grader label .labels:Label The predicted label, or name of a tool, equals the expected one
+grader tool .texts:Tool The letta-evals form: `function` names one of the text graders
+grader combined .combined:Combined A weighted mean of the scores of other graders of the suite
+grader python_function .python_function:PythonFunction A function of a Python file, only with --allow-code
+"""
+_JUDGES = """
+grader judged .grader:JudgedByRubric A model's verdict on each criterion of a rubric, from the record
+grader rubric .letta:LettaJudge A model's score by a rubric, as letta-evals suites write it
+grader model_judge .letta:LettaJudge The name of rubric in letta-evals from 0.5 on
+aggregator calibrated .calibrated:Calibrated The judge's pass rate, corrected by labels of people
+panel judges .panels:Judges How far people agree with a judge, and where they do not
+command judge .commands:judge Ask a model for the verdicts on a suite or files that are not on record.
+command judgements .commands:judgements Merge journals of judgements.
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the text graders, and what asks and grades by models."""
-    graders = (Component("grader", name, f"{_HERE}.{path}", text) for name, (path, text) in _GRADERS.items())
-    judges = (Component(kind, name, f"gradestack_plugins.judges.{path}", text) for kind, name, path, text in _JUDGES)
-    return (*graders, *judges)
+    return Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.judges", _JUDGES)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.tool_calls"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("grader", "tool_calls", ".grader:ToolCalls", "Calls against expected ones: partial credit, or a published rule"),
-    ("grader", "bfcl_ast", ".bfcl_ast:BfclAst", "BFCL's own rules for calls, with its error types"),
-    ("aggregator", "call_figures", ".aggregators:CallFigures", "Precision, recall, F1 over calls and arguments"),
-    ("stack", "tool_calls", ".presets:tool_calls", "Did it make these calls: expected ones against those made"),
-    ("stack", "peers", ".presets:peers", "Every published rule for tool calls, side by side on the same runs"),
-    ("panel", "other_tools", ".panels:OtherTools", "Verdicts of other tools' rules on the same run"),
-)
+_TABLE = """
+grader tool_calls .grader:ToolCalls Calls against expected ones: partial credit, or a published rule
+grader bfcl_ast .bfcl_ast:BfclAst BFCL's own rules for calls, with its error types
+aggregator call_figures .aggregators:CallFigures Precision, recall, F1 over calls and arguments
+stack tool_calls .presets:tool_calls Did it make these calls: expected ones against those made
+stack peers .presets:peers Every published rule for tool calls, side by side on the same runs
+panel other_tools .panels:OtherTools Verdicts of other tools' rules on the same run
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+    return Component.table(__name__, _TABLE)

@@ -5,45 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.trajectory"
-_GRADERS = {
-    "tool_success": (
-        "calls:ToolSuccess",
-        "Share of executed tool calls that did not end in an error; retries and recoveries",
-    ),
-    "tool_schema": (
-        "tool_schema:ToolSchema",
-        "Share of tool calls that are valid against the JSON Schema of the run's own tools",
-    ),
-    "tool_policy": (
-        "tool_policy:ToolPolicy",
-        "Share of a policy's rules that hold in a run: tools, counts, order, repeats",
-    ),
-    "repeats": ("calls:CallRepeats", "Share of tool calls that do not repeat the one before them; loops of calls"),
-    "usage": ("usage:RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
-}
-_AGGREGATORS = {
-    "tool_outcomes": ("calls:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
-    "call_validity": ("tool_schema:CallValidity", "Calls valid against their tools' schemas, by tool; violations"),
-    "policy_checks": ("tool_policy:PolicyChecks", "Runs within the whole policy, and by check"),
-    "loops": ("calls:Loops", "Runs with a loop, repeated calls, and the longest run of identical ones"),
-    "usage_totals": ("usage:UsageTotals", "Total, mean and range of every figure of usage"),
-}
+_TABLE = """
+grader tool_success .calls:ToolSuccess Share of executed tool calls that did not end in an error; retries and recoveries
+grader tool_schema .tool_schema:ToolSchema Share of tool calls that are valid against the JSON Schema of the run's own
+    tools
+grader tool_policy .tool_policy:ToolPolicy Share of a policy's rules that hold in a run: tools, counts, order, repeats
+grader repeats .calls:CallRepeats Share of tool calls that do not repeat the one before them; loops of calls
+grader usage .usage:RunUsage Steps, calls, tokens, seconds and cost of a run; never passes or fails
+aggregator tool_outcomes .calls:ToolOutcomes Calls by outcome, over all runs and by tool
+aggregator call_validity .tool_schema:CallValidity Calls valid against their tools' schemas, by tool; violations
+aggregator policy_checks .tool_policy:PolicyChecks Runs within the whole policy, and by check
+aggregator loops .calls:Loops Runs with a loop, repeated calls, and the longest run of identical ones
+aggregator usage_totals .usage:UsageTotals Total, mean and range of every figure of usage
+stack trajectory :trajectory What needs no reference: how tool calls went, and what runs took
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    what = "What needs no reference: how tool calls went, and what runs took"
-    kinds: tuple[tuple[Kind, Any], ...] = (("grader", _GRADERS), ("aggregator", _AGGREGATORS))
-    found = [
-        Component(kind=kind, name=name, target=f"{_HERE}.{path}", summary=text)
-        for kind, parts in kinds
-        for name, (path, text) in parts.items()
-    ]
-    return (*found, Component(kind="stack", name="trajectory", target=f"{_HERE}:trajectory", summary=what))
+    return Component.table(__name__, _TABLE)
 
 
 def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack import Component, Kind, hookimpl
+from gradestack import Component, hookimpl
 
-_HERE = "gradestack_plugins.when2call"
-_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
-    ("reader", "when2call", ".reader:When2CallReader", "When2Call predictions of five kinds, joined with the dataset"),
-    ("grader", "when2call", ".grader:When2Call", "Predicted behaviour against gold, of the four behaviours"),
-    ("aggregator", "hallucination", ".aggregators:Hallucination", "Tool, answer and parameter hallucination rates"),
-    ("aggregator", "when2call_counts", ".aggregators:When2CallCounts", "Metadata of prediction files"),
-    ("exporter", "when2call", ".aggregators:When2CallExporter", "native/when2call.json: the suite's metrics file"),
-    ("panel", "classes", ".panels:Classes", "Confusion matrix, and the F1 of each class"),
-    ("stack", "when2call", ":stack", "Behaviour labels with classification metrics and hallucination rates"),
-)
-_MATRIX = Component(
-    kind="aggregator",
-    name="classification",
-    target="gradestack_plugins.statistics.classification:Classification",
-    summary="Accuracy, precision, recall, F1, macro-F1 and confusion matrix over any label set",
-)
+_TABLE = """
+reader when2call .reader:When2CallReader When2Call predictions of five kinds, joined with the dataset
+grader when2call .grader:When2Call Predicted behaviour against gold, of the four behaviours
+aggregator hallucination .aggregators:Hallucination Tool, answer and parameter hallucination rates
+aggregator when2call_counts .aggregators:When2CallCounts Metadata of prediction files
+exporter when2call .aggregators:When2CallExporter native/when2call.json: the suite's metrics file
+panel classes .panels:Classes Confusion matrix, and the F1 of each class
+stack when2call :stack Behaviour labels with classification metrics and hallucination rates
+"""
+_MATRIX = """
+aggregator classification .classification:Classification Accuracy, precision, recall, F1, macro-F1 and confusion matrix
+    over any label set
+"""
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the When2Call family, and the general classification aggregator it relies on."""
-    own = (Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
-    return (*own, _MATRIX)
+    return Component.table(__name__, _TABLE) + Component.table("gradestack_plugins.statistics", _MATRIX)
 
 
 def stack() -> dict[str, Any]:

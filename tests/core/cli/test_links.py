@@ -2,11 +2,15 @@
 
 import json
 import os
+import shutil
 import signal
+from contextlib import chdir
+from pathlib import Path
 
 import pytest
 
-from tests.core.outcomes import data
+import gradestack
+from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "links.yaml")
 
@@ -37,19 +41,25 @@ def call(command, monkeypatch, graded):
     return run
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Two finished runs and their comparison beside a file and a folder of the user's own."""
+    home = tmp_path_factory.mktemp("finished")
+    (home / "mine").mkdir()
+    (home / "mine" / "kept.txt").write_text("kept")
+    (home / "mine.txt").write_text("mine")
+    with chdir(home):
+        for name, passes in (("runs", 2), ("more", 3)):
+            lines = [{"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"} for n in range(4)]
+            Path(f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            gradestack.grade_files(f"{name}.jsonl", output=name, overrides=["reports=[html]"], engine="serial")
+        gradestack.compare("runs", "more", output="compared")
+    return home
+
+
 @pytest.fixture
-def graded(tmp_path, command, monkeypatch):
-    """Two finished runs beside a file and a folder of the user's own."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "kept.txt").write_text("kept")
-    (tmp_path / "mine.txt").write_text("mine")
-    for name, passes in (("runs", 2), ("more", 3)):
-        lines = [{"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"} for n in range(4)]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        options = ("--set", "reports=[html]", "--engine", "serial", "--quiet")
-        assert command("grade", f"{name}.jsonl", "-o", name, *options).code == 0
-    return tmp_path
+def graded(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "home")
 
 
 def put(path, kind):
@@ -130,10 +140,9 @@ def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["comparison.json", "comparison.html", "comparison.md"])
+@pytest.mark.parametrize("name", some_of(["comparison.json", "comparison.html", "comparison.md"], 2))
 def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind, name):
     """In the place of comparison.json they are refused, as anything that is not ours; but a link that leads nowhere."""
-    call("compare", "runs", "more", "-o", "compared")
     put(graded / "compared" / name, kind)
     refused = name == "comparison.json" and kind != "dangling"
     call("compare", "runs", "more", "-o", "compared", code=2 if refused else 0)

@@ -227,25 +227,23 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
 OWN = DATA["own"]
 
 
-@pytest.fixture
-def own(tmp_path, command, monkeypatch):
+@pytest.fixture(params=[("own.py:Hits", ""), ("hits", "plugins: [own.py]")], ids=["named", "offered"])
+def own(request, tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(OWN)
     for name, right in (("a", 1), ("b", 2)):
         lines = [{"id": str(t), "expected": "x", "predicted": "x" if t % 3 < right else "y"} for t in range(30)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        for form, kind in (("named", "own.py:Hits"), ("offered", "hits")):
-            suite = f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: exact_match}}\nreports: []\n"
-            suite += f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: g.h.rate}}}}\n"
-            suite += "plugins: [own.py]\n" if form == "offered" else ""
-            (tmp_path / "suite.yaml").write_text(suite)
-            assert command("run", "suite.yaml", "-o", f"{form}-{name}", "--allow-code").code == 0
+        kind, offered = request.param
+        suite = f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: exact_match}}\nreports: []\n{offered}\n"
+        suite += f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: g.h.rate}}}}\n"
+        (tmp_path / "suite.yaml").write_text(suite)
+        assert command("run", "suite.yaml", "-o", f"run-{name}", "--allow-code").code == 0
     return tmp_path / "own.py"
 
 
-@pytest.mark.parametrize("form", ["named", "offered"])
-def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command, form):
-    runs = f"{form}-a", f"{form}-b"
+def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command):
+    runs = "run-a", "run-b"
     refused = compare(*runs).data["not_compared"]["g.h.rate"]
     assert refused.endswith("pass --allow-code if you trust own.py, which the run used")
     data = compare(*runs, allow_code=True).data
@@ -261,12 +259,12 @@ def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(o
     assert "own.py: no such Python file" in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
 
 
-def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path, tasks=1_050):
+def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path):
     """Those of ``stability`` are no estimates of sums; with D(-t) of a mean known, nothing is computed T times."""
     rng = random.Random(5)  # noqa: S311 - test data
     runs, alike = [], []
     for name in "ab":
-        said = [[rng.choice("xy") for _ in range(2)] for _ in range(tasks)]
+        said = [[rng.choice("xy") for _ in range(2)] for _ in range(1_050)]
         samples = [
             {"id": str(t), "run": run, "expected": "x", "predicted": each}
             for t, several in enumerate(said)

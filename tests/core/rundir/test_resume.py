@@ -18,7 +18,7 @@ from gradestack.cli import console
 from gradestack.rundir import journal
 from gradestack_plugins.readers import jsonl
 from tests.conftest import ON_RECORD
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 from tests.core.outcomes import files_but_headers as files_of
 
 DATA = data(__file__, "resume.yaml")
@@ -52,7 +52,7 @@ def suite(write_lines, record, tmp_path, monkeypatch):
     return {**suite, "reports": ["markdown"]}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def registry(make_registry_, toys):
     """The toys, an exporter that writes every record back, and what goes wrong."""
     return make_registry_(
@@ -399,7 +399,9 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    [("serial", signal.SIGINT), ("serial", signal.SIGHUP), ("processes", signal.SIGINT), ("processes", signal.SIGTERM)],
+    some_of(
+        map(pytest.param, ["serial"] * 3 + ["processes"] * 3, [signal.SIGINT, signal.SIGHUP, signal.SIGTERM] * 2), 5
+    ),
 )
 def test_partial_results_can_be_completed(held, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:

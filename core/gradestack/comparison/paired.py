@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -86,13 +86,17 @@ def sign_flips(values: Sequence[float]) -> float | None:
     observed = abs(math.fsum(values)) - _REACHED
     if observed <= 0:
         return 1.0
-    one, other = (sorted(reduce(_either_sign, half, [0.0])) for half in (sizes[::2], sizes[1::2]))
+    one, other = _sums(sizes[::2]), _sums(sizes[1::2])
     reached = sum(len(other) - bisect_left(other, observed - each) for each in one)
-    return 2 * reached / 2 ** len(sizes)  # every pattern has its mirror image
+    return 2 * reached / len(one) / len(other)  # every pattern has its mirror image
 
 
-def _either_sign(sums: list[float], size: float) -> list[float]:
-    return [each + signed for each in sums for signed in (size, -size)]
+def _sums(sizes: Sequence[float]) -> list[float]:
+    """Return the sum of every sign pattern, the least first."""
+    sums = [0.0]
+    for size in sizes:
+        sums = [each + signed for each in sums for signed in (size, -size)]
+    return sorted(sums)
 
 
 def mcnemar(fixed: int, broken: int) -> float | None:

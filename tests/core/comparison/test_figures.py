@@ -88,16 +88,13 @@ def test_figures_are_compared_by_leaving_out_a_task_of_both(two):
     assert list(compared) == list(before)
 
 
-def test_a_mean_over_tasks_has_the_differences_of_its_tasks(two):
-    a, b = (graded_to(run.parent / f"{run.name}2", labelled_once(seed)) for run, seed in zip(two, (3, 4), strict=True))
+def test_a_mean_over_tasks_has_the_differences_of_its_tasks(tmp_path):
+    once = ((each for each in labelled(seed, 0.5) if not each["run"]) for seed in (3, 4))
+    a, b = map(graded_to, (tmp_path / "a", tmp_path / "b"), once)
     data = compare(a, b, figures=["g.classification.accuracy"]).data
     scores, figure = data["metrics"]["g"], data["figures"]["g.classification.accuracy"]
     for name in ("a", "b", "difference", "stderr", "ci95", "p"):
         assert figure[name] == pytest.approx(scores[name], rel=1e-9), name
-
-
-def labelled_once(seed):
-    return [each for each in labelled(seed, 0.5) if each["run"] == 0]
 
 
 def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import until
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "limits.yaml")
 
 
-ENGINES = ["serial", "processes", pytest.param("dask", marks=pytest.mark.faults)]
 MIB = 1024 * 1024
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GOOD = {"predicted": "x", "expected": "x"}
@@ -48,7 +47,7 @@ def long_line(size, file, text, *, listed=False):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 @pytest.mark.parametrize(
     ("reader", "engine"),
-    [("jsonl", "serial"), ("records", "processes"), pytest.param("list", "serial", marks=pytest.mark.faults)],
+    some_of(map(pytest.param, ["jsonl", "records", "list"], ["serial", "processes", "serial"]), 3),
 )
 def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     """300 MB where 700 may be had: the decoder of JSON ended the process by a segmentation fault."""
@@ -61,8 +60,9 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     assert ids(tmp_path) == ["t0", "t2"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("listed", [False, True], ids=["lines", "list"])
+@pytest.mark.parametrize(
+    ("engine", "listed"), some_of(map(pytest.param, ["serial", "processes", "dask"] * 2, [False] * 3 + [True] * 3), 4)
+)
 def test_the_limit_of_a_record(tmp_path, engine, listed):
     long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
     arguments = ["runs.json", "--reader", "records", "--engine", engine, "--set"]
@@ -111,7 +111,7 @@ def tree():
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("engine", ["serial", pytest.param("processes", marks=pytest.mark.faults)])
-@pytest.mark.parametrize("how", ["mapped", "id of records", "id of jsonl", "ids of two files"])
+@pytest.mark.parametrize("how", some_of(["ids of two files", "mapped", "id of records", "id of jsonl"], 4))
 def test_a_path_without_end(tmp_path, engine, path, how):
     """Followed for longer than a grade may take, also by what looks for columns, stack and equal ids: a bad record."""
     rows = [{"id": f"t{n}", **GOOD, "facets": {"tree": tree() if n == 1 else [{"text": "b"}]}} for n in range(3)]

@@ -9,8 +9,6 @@ import pytest
 from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "hostile_suites_texts.yaml")
-
-
 EVIL = DATA["evil"]
 REACHING = "{{ cycler.__init__.__globals__.os.system('touch ran') }}"
 FORMS = data(__file__, "hostile_suites.yaml")

@@ -14,8 +14,6 @@ from tests.conftest import until
 from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "limits.yaml")
-
-
 MIB = 1024 * 1024
 EXAMPLES = Path(__file__).parents[3] / "examples"
 GOOD = {"predicted": "x", "expected": "x"}

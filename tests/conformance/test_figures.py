@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from gradestack.cli.commands import cli
 from gradestack.registry import discover
+from tests.core.outcomes import some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 AGREEMENT = """
@@ -95,7 +96,7 @@ def results(*words, out):
     return checked(out)
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
 @pytest.mark.parametrize("suite", sorted(EXAMPLES.glob("*/suite.yaml")), ids=lambda path: path.parent.name)
 def test_every_figure_of_an_example_has_an_interval_or_a_reason(suite, profile, tmp_path):
     known, wrong = results("run", suite, "--profile", profile, out=tmp_path / "out")

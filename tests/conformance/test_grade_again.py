@@ -9,6 +9,7 @@ import pytest
 
 from gradestack import GradeRow, Row
 from gradestack.cli.commands import main
+from tests.core.outcomes import some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = [
@@ -99,7 +100,7 @@ def _check(given, options, place):
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
-@pytest.mark.parametrize("stack", [None, "trajectory"])
+@pytest.mark.parametrize("stack", some_of([None, "trajectory"], 2))
 @pytest.mark.parametrize("given", FILES, ids=lambda path: path.parent.name)
 def test_rows_graded_again_give_the_run(given, stack, profile, tmp_path):
     _check(given, [*(["--stack", stack] if stack else []), "--profile", profile], tmp_path)
@@ -113,6 +114,7 @@ def test_who_made_a_call_and_what_it_gave_and_the_schemas_are_in_the_row(stack, 
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.proof
 @pytest.mark.parametrize("stack", [None, "trajectory"])
 @pytest.mark.parametrize("given", PUBLISHED, ids=lambda path: path.relative_to(DATA).as_posix())
 def test_rows_of_published_data_graded_again_give_the_run(given, stack, tmp_path):

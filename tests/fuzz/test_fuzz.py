@@ -8,6 +8,7 @@ import yaml
 from hypothesis import strategies as st
 
 from gradestack.cli import commands
+from tests.core.outcomes import some_of
 from tests.fuzz import mutation, subjects
 
 EXAMPLES = subjects.EXAMPLES
@@ -58,7 +59,7 @@ def options_of(drawn):
     }.get(drawn // 8, [])
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda each: f"{each.reader} {each.name}".strip())
+@pytest.mark.parametrize("subject", some_of(SUBJECTS, 3), ids=lambda each: f"{each.reader} {each.name}".strip())
 def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, subject):
     """Whoever reads it: an exit code of the table, no traceback, in time, and every record a sample or a bad one."""
 

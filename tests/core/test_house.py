@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_312,
     "core": 21_635,
     "plugins": 42_116,
-    "tests": 48_521,
+    "tests": 48_519,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

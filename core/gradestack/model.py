@@ -415,7 +415,7 @@ def _odd_member(grade: Grade) -> str | None:
     """Return what is wrong with the parts, counts or labels of a grade."""
     for name in ("parts", "counts"):
         members: Any = getattr(grade, name)
-        if not isinstance(members, Mapping):
+        if type(members) is not dict and not isinstance(members, Mapping):  # which is slow
             return f"{name} must be a mapping of names to numbers, got {members!r:.80}"
     for key, part in grade.parts.items():
         if part is not None and not _is_finite(part):
@@ -433,6 +433,6 @@ def _odd_member(grade: Grade) -> str | None:
 
 def _is_finite(number: Any) -> bool:
     try:
-        return isinstance(number, int | float) and isfinite(number)
+        return (type(number) is float or isinstance(number, int | float)) and isfinite(number)
     except OverflowError:  # a whole number beyond floats
         return False

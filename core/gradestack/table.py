@@ -155,25 +155,34 @@ def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
-_NUMBER: Final = (int, float)
-
-
 def sound_numbers(numbers: Any) -> Numbers | None:
     """Return what a grade adds to sums."""
     if numbers is None:
         return None
     if not isinstance(numbers, Mapping):
-        msg = f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers"
-        raise TypeError(msg)
+        raise TypeError(f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers")
     found: Numbers = numbers
     for name, number in numbers.items():
-        if not isinstance(name, str) or not isinstance(number, _NUMBER):
-            msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
-            raise TypeError(msg)
+        if not isinstance(name, str) or not isinstance(number, int | float):
+            raise TypeError(f"numbers() gave {name!r}: {number!r}, not a name and a number")
         if not name or not math.isfinite(number):
-            msg = f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
-            raise ValueError(msg)
+            raise ValueError(f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite")
     return found
+
+
+def distinct(given: Iterable[Any]) -> tuple[list[Numbers | None], list[int]]:
+    """Return the distinct ones of what grades add to sums, and which of them is each grade's."""
+    found: list[Numbers | None] = []
+    known, codes = dict[Any, int](), list[int]()
+    for numbers in given:
+        try:
+            key: Any = _pack(numbers)
+        except (TypeError, ValueError, OverflowError):  # of classes of their own, which may be sound
+            key = object()
+        codes.append(known.setdefault(key, len(found)))
+        if codes[-1] == len(found):
+            found.append(sound_numbers(numbers))
+    return found, codes
 
 
 def _packed(value: Any) -> bytes:

@@ -136,8 +136,9 @@ class Grades:
         """Names of all numbers, sorted."""
         return self._packing[0].names
 
+    @cached_property
     def _by_cell(self) -> list[int]:
-        """Return the packed sum of what samples add, of each cell of the table; 0 where none adds anything."""
+        """The packed sum of what samples add, of each cell of the table; 0 where none adds anything."""
         packed, (_, codes) = self._packing[1], self._numbers or ((), ())
         cells = self.table.cells()
         if not codes:
@@ -154,7 +155,7 @@ class Grades:
     @cached_property
     def _tasks(self) -> tuple[Counter[int], dict[str, Counter[int]]]:
         """How many tasks have which packed sums: over all models, and of each model that has any."""
-        cells, sums = self.table.cells(), self._by_cell()
+        cells, sums = self.table.cells(), self._by_cell
         of_model: list[list[int]] = [[] for _ in cells.models]
         for model, added in zip(cells.of_models, sums, strict=True):
             if added:
@@ -170,14 +171,14 @@ class Grades:
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        sums = self._by_task(self._by_cell())
+        sums = self._by_task(self._by_cell)
         named = zip(self.table.cells().names, self._packing[0].named(sums), strict=True)
         return {task: numbers for task, numbers in named if numbers}
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
         cells, parts = self.table.cells(), dict[int, list[tuple[str, int]]]()
-        for task, model, added in zip(cells.tasks, cells.of_models, self._by_cell(), strict=True):
+        for task, model, added in zip(cells.tasks, cells.of_models, self._by_cell, strict=True):
             if added:
                 parts.setdefault(task, []).append((cells.models[model], added))
         counted = Counter([tuple(sorted(each)) for each in parts.values()])

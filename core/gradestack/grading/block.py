@@ -35,7 +35,7 @@ LARGEST_BLOCK = 64
 """Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger."""
-_OK, _ALL = Status.OK, 1 << 62
+_OK, _MISSING, _ALL = Status.OK, Status.MISSING, 1 << 62
 
 
 @attrs.frozen(kw_only=True)
@@ -137,8 +137,7 @@ class ShardGrader:
             self._bad(record)
             return
         if self._strict and record.status is Status.FAILED and record.error and record.error.category == "data":
-            msg = f"{record.source or record.id}: {record.error.message or record.error.code}"
-            raise DataError(msg)
+            raise DataError(f"{record.source or record.id}: {record.error.message or record.error.code}")
         place = (self.shard.ordinal, self.position)
         self.position += 1
         if (fault := self.assignment.poison.get(place)) is not None:
@@ -230,18 +229,17 @@ class ShardGrader:
                 if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
                     what = f"expected {kind}, to compare: --grader {grader}"
                     result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
-            for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not Status.MISSING]:
+            for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not _MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"
                 if form not in result.ids:
                     result.ids[form] = f"{each.source or each.id}"
-            result.keys += array("Q", digests([each for each in block if each.status is not Status.MISSING])).tobytes()
+            result.keys += array("Q", digests([each for each in block if each.status is not _MISSING])).tobytes()
             self.torn = False
 
     def _bad(self, record: BadRecord) -> None:
         source, result = record.source, self.result
         if self.assignment.strict:
-            msg = f"{source}: {record.reason}"
-            raise DataError(msg)
+            raise DataError(f"{source}: {record.reason}")
         result.bad += 1
         if len(result.bad_listed) < LISTED:
             place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
@@ -270,6 +268,5 @@ def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) 
     if isinstance(error, StepTimedOutError) and "/" in what:  # a metric: without its figures there is no result
         raise error
     if strict:
-        msg = f"{what} raised {error_text(error)}"
-        raise PluginError(msg) from error
+        raise PluginError(f"{what} raised {error_text(error)}") from error
     result.broken.setdefault(what, error_text(error))

@@ -9,7 +9,7 @@ from fractions import Fraction
 import msgspec
 
 from gradestack.grading.plan import SampleRule
-from gradestack.model import Grade, Outcome, replace
+from gradestack.model import Outcome, replace
 from gradestack.table import Table
 
 
@@ -51,13 +51,13 @@ class Count(msgspec.Struct):
         """Sum of the scores, exact."""
         return sum((Fraction(score) * times for score, times in self.scores.items()), Fraction(0))
 
-    def add(self, grade: Grade, times: int, ran: int, rule: SampleRule | None) -> None:
-        """Count equal grades of samples whose recorded runs did not fail (1), or did (0)."""
-        self.states[grade.outcome] += times
+    def add(self, outcome: str, score: float | None, times: int, ran: int, rule: SampleRule | None) -> None:
+        """Count so many alike grades of samples whose recorded runs did not fail (1), or did (0)."""
+        self.states[outcome] += times
         self.ran += times * ran
-        if grade.score is not None:
-            passed = passes(rule, grade.score)
-            self.scores[grade.score] += times
+        if score is not None:
+            passed = passes(rule, score)
+            self.scores[score] += times
             self.passed += times * passed
             self.passed_ran += times * passed * ran
 
@@ -68,12 +68,13 @@ def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int]
     columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]
     if rows is not None:
         columns = [list(map(codes.__getitem__, rows)) for codes in columns]
-    found = dict[str, Count]()
+    found: dict[str, Count] = {}
+    alike: Counter[tuple[str, str, float | None, int]] = Counter()
     for (code, model, ran), times in Counter(zip(*columns, strict=True)).items():
-        name = models.values[model] or ""
-        if name not in found:
-            found[name] = Count()
-        found[name].add(grades[code], times, ran, rule)
+        grade = grades[code]
+        alike[models.values[model] or "", grade.outcome, grade.score, ran] += times
+    for (name, outcome, score, ran), times in alike.items():
+        found.setdefault(name, Count()).add(outcome, score, times, ran, rule)
     return found
 
 

@@ -28,15 +28,13 @@ def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
     for shard in shards:
         for record in records_of(stage.component, shard, index):
             if isinstance(record, BadRecord):
-                msg = f"{replace(record.source, file=str(dataset.path))}: {record.reason}"
-                raise DataError(msg)
+                raise DataError(f"{replace(record.source, file=str(dataset.path))}: {record.reason}")
             if (earlier := rows.get(record.id)) is not None and earlier.expected != record.expected:
                 others[record.id] = None
             if not plan.max_samples or plan.subset or len(rows) < plan.max_samples or earlier is not None:
                 rows[record.id] = record
     if not rows:
-        msg = f"{dataset.path}: the dataset holds no row"
-        raise DataError(msg)
+        raise DataError(f"{dataset.path}: the dataset holds no row")
     return rows, list(others)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -18,7 +19,7 @@ from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, Stage
 from gradestack.interpreter import step, ticking
 from gradestack.model import JSON
-from gradestack.table import Numbers, Table, Wanted, sound_numbers
+from gradestack.table import Numbers, Table, Wanted, distinct
 
 Path = tuple[str, ...]
 _COUNT = ""
@@ -58,8 +59,8 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
     if not aggregator.needs <= aggregator.keeps:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
     with step(f"metric {name}: numbers"), ticking(SECONDS, _too_long):
-        values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
-    return Grades(table, key, rows, (values, table.verdicts[key].codes))
+        values, codes = distinct(map(aggregator.numbers, table.grades(key)))
+    return Grades(table, key, rows, (values, array("I", map(codes.__getitem__, table.verdicts[key].codes))))
 
 
 SECONDS = 60.0

@@ -97,15 +97,13 @@ def _task(sample: Sample, reader: Reader) -> tuple[int | None, int | None]:
     return None if words is None else hash(tuple(words)), None if wanted == Expectation() else hash(text)
 
 
-def _check(kinds: set[type], reader: Reader) -> None:
-    for kind in kinds:
+def _check(block: Sequence[Any], reader: Reader, watched: int) -> None:
+    for kind in set(map(type, block)):
         if not issubclass(kind, Sample | BadRecord):
             raise PluginError(f"{name_of(reader)} yields {kind.__name__}, expected Sample or BadRecord")
-
-
-def _check_fields(record: Sample | BadRecord, reader: Reader) -> None:
-    if flaw := wrong_types(record):
-        raise PluginError(f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}")
+    for record in block[:watched]:
+        if flaw := wrong_types(record):
+            raise PluginError(f"{name_of(reader)} yields a {flaw}, at {record.source or repr(record)[:100]}")
 
 
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
@@ -119,16 +117,13 @@ def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample
                 block = next(blocks, None)
             if block is None:
                 return
-            _check(set(map(type, block)), reader)
-            for record in block[:left]:
-                _check_fields(record, reader)
+            _check(block, reader, left)
             left -= min(left, len(block))
             yield [_renamed(each, shard.input.name, ids) for each in block] if ids else block
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:
-        msg = f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}"
-        raise PluginError(msg) from error
+        raise PluginError(f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}") from error
 
 
 def _renamed(record: Sample | BadRecord, name: str, ids: Mapping[tuple[str, str], str]) -> Sample | BadRecord:

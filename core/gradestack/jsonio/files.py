@@ -130,8 +130,8 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
             left, lines, last = size, 0, b"\n"
             while left and (piece := file.read(min(left, _PIECE))):
                 left -= len(piece)
-                lines += piece.count(b"\n")
                 last = piece[-1:]
+                lines += len(io.BytesIO(piece).readlines()) - (last != b"\n")  # count() looks at byte after byte
             if last != b"\n":
                 lines += _skip(file)
             end = file.tell()
@@ -189,8 +189,9 @@ def line_blocks(
             require_text(path, file)
         while data := file.read(min(_BLOCK, last - position)):
             position += len(data)
-            lines = data.split(b"\n")
-            rest = lines.pop()
+            lines = io.BytesIO(data).readlines()  # split() looks at byte after byte
+            rest = b"" if data.endswith(b"\n") else lines.pop()
+            lines = [line[:-1] for line in lines]
             if rest and position < last:
                 begin = position - len(rest)
                 ended = _skip(file)

@@ -205,8 +205,7 @@ def _check_score(grade: _Grade | _Verdict) -> None:
     if grade.outcome is not Outcome.GRADED:
         force_setattr(grade, "score", None)
     elif grade.score is None or not math.isfinite(grade.score):
-        msg = "it is graded, and its score is no finite number"
-        raise ValueError(msg)
+        raise ValueError("it is graded, and its score is no finite number")
 
 
 _ABSENT: dict[type, Any] = {kind: kind(outcome=Outcome.SKIPPED) for kind in (_Grade, _Verdict)}

@@ -46,6 +46,7 @@ from gradestack_plugins.deepfabric.options import (
 from gradestack_plugins.deepfabric.replies import Call, Response
 from gradestack_plugins.deepfabric.samples import ERRORS, PROCESSING_ERROR, RUN_STOPS, Native
 from gradestack_plugins.deepfabric.schemas import (
+    MOST_REASONS,
     Strictness,
     conversion_problem,
     find,
@@ -127,11 +128,9 @@ def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason
 
 _OK: Final = Status.OK
 _NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not support"
-MOST_REASONS: Final = 50
-"""Arguments whose faults are listed per sample; the verdict needs one."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)  # with slots, cached properties make every attribute slow
 class DeepFabric(Grader):
     """Grades the first call of a sample against the first expected call, or the calls of all its turns.
 
@@ -318,7 +317,7 @@ class DeepFabric(Grader):
         if signature is None:
             message = "the called tool is not in the snapshot"
             return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
-        return tuple(islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS))
+        return tuple(schema_reasons(signature, arguments, made.name, self._strict))
 
     def _reference_fault(
         self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
@@ -415,7 +414,7 @@ class DeepFabric(Grader):
         arguments = made.arguments or {}
         signature = find(tools, made.name, self.reading.version) if made.name else None
         if signature is not None:
-            return islice(schema_reasons(signature, arguments, made.name, self._strict), MOST_REASONS)
+            return schema_reasons(signature, arguments, made.name, self._strict)
         same = compared and values_equal(asked, arguments)
         return () if same else islice(value_reasons(asked, arguments, made.name), MOST_REASONS)
 

@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -246,26 +247,30 @@ class Strictness(msgspec.Struct, frozen=True):
         return self.unknown_wrong or self.enums or self.nested
 
 
-def schema_reasons(
-    signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness
-) -> Iterator[Reason]:
-    """Yield why arguments do not satisfy a tool's schema; nothing when they do."""
+MOST_REASONS: Final = 50
+"""Arguments whose faults are listed per sample; the verdict needs one."""
+
+
+def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness) -> list[Reason]:
+    """Return why arguments do not satisfy a tool's schema; nothing when they do."""
+    lost, classes = [], signature.classes
     for name in signature.required:
         if name not in arguments:
             word = signature.word(name)
-            yield Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word)
-    properties = signature.schema.get("properties")
+            lost.append(Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word))
+    properties: Any = signature.schema.get("properties") if strict.any else None
     for name, value in arguments.items():
-        if name not in signature.classes:
+        if name not in classes:
             if strict.unknown_wrong:
-                yield Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value)
+                lost.append(Reason(code="unknown_argument", pointer=pointer_to(name), subject=tool, actual=value))
             continue
-        accepted = signature.classes[name]
-        if accepted is not None and not fits(accepted, value):
-            word = signature.word(name)
-            yield Reason(code="wrong_type", pointer=pointer_to(name), subject=tool, expected=word, actual=value)
-        elif strict.any and isinstance(properties, Mapping):
-            yield from _value_reasons(properties.get(name), value, (name,), tool, strict)
+        accepted = classes[name]
+        if accepted is not None and type(value) not in accepted and not fits(accepted, value):
+            word, place = signature.word(name), pointer_to(name)
+            lost.append(Reason(code="wrong_type", pointer=place, subject=tool, expected=word, actual=value))
+        elif properties:
+            lost += islice(_value_reasons(properties.get(name), value, (name,), tool, strict), MOST_REASONS)
+    return lost[:MOST_REASONS]
 
 
 def _value_reasons(

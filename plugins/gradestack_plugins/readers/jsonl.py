@@ -25,7 +25,7 @@ from gradestack import (
     replace,
     suggest,
 )
-from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, line_blocks, loads
+from gradestack.jsonio import SPREAD, Documents, JsonProblem, check_utf8, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
@@ -180,8 +180,7 @@ class JsonLines(RecordReader):
             except JsonProblem:
                 return
             if problem:
-                msg = f"{path}:{line.number}: {problem}"
-                raise DataError(msg)
+                raise DataError(f"{path}:{line.number}: {problem}")
             return
 
     @override
@@ -195,12 +194,15 @@ class JsonLines(RecordReader):
         documents = Documents(within=shard.start > 0)
         for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
+            plain = all(map(bytes.isascii, lines))
             lines.reverse()
             for number in range(first, first + len(lines)):
                 data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
                 if documents.inside and documents.go_on(data):
                     continue
                 try:
+                    if not plain:
+                        check_utf8(data)  # what is kept raw, or overridden by a later key, is not looked at otherwise
                     record: Sample | BadRecord = sample_of(data, shown, number)
                 except (ValueError, RecursionError, jsonl_lines.Unusual):
                     if not data or data.isspace():
@@ -241,11 +243,9 @@ def _sample(record: Any, source: Source) -> Sample:
         raise Wrong(problem)
     for key in record:
         if key not in _KEYS:
-            msg = f"{key}: unknown key{suggest(key, _KEYS) or '; put your own data under facets'}"
-            raise Wrong(msg)
+            raise Wrong(f"{key}: unknown key{suggest(key, _KEYS) or '; put your own data under facets'}")
     if "id" not in record:
-        msg = "id is missing"
-        raise Wrong(msg)
+        raise Wrong("id is missing")
     talk = _talk(record)
     version = record.get("version", VERSIONS[0])
     predicted = side(record.get("predicted"), "predicted", version)

@@ -78,8 +78,7 @@ def expectation(value: Any, version: int) -> Expectation:
 def _single(value: Mapping[str, Any], version: int) -> ExpectedCall:
     for name in _KEYS:
         if name in _ADDED and name in value:
-            msg = f"expected.{name}: not beside the name of a call; give the call in a list under expected.calls"
-            raise Wrong(msg)
+            raise Wrong(f"expected.{name}: not beside the name of a call; give the call in a list under expected.calls")
     if not is_named(value, several=True):
         raise wrong("expected", "a call with a name", value)
     return _call(value, "expected", version)
@@ -136,8 +135,7 @@ def _check_keys(entry: Mapping[str, Any], key: str, known: tuple[str, ...], vers
         if "arguments" in known and not {"arguments", "kwargs"} & entry.keys():
             nearly = nearly or suggest(name, ("arguments",))
         if nearly:
-            msg = f"{_below(key, name)}: unknown key{nearly}"
-            raise Wrong(msg)
+            raise Wrong(f"{_below(key, name)}: unknown key{nearly}")
 
 
 def _said(entry: Mapping[str, Any], key: str) -> dict[str, Any]:

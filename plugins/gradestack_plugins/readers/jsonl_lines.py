@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import force_setattr as _set
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
-from gradestack.jsonio import check_depth, check_utf8, compact, loads, standard_loads
+from gradestack.jsonio import check_depth, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
@@ -139,7 +139,7 @@ class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ign
 
     name: str = ""
     function: _Tool | None = None
-    input_schema: Any = None
+    input_schema: None = None
 
 
 _OF_READERS = "calls label text plan tools status agent_usage remarks source native"
@@ -151,12 +151,12 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq
     turns: list[list[dict[str, Any]]] | None = ()  # type: ignore[assignment]
     expected: Expectation | list[ExpectedCall] | str | None = _NO_EXPECTATION
     recorded: dict[str, Any] | None = msgspec.field(default_factory=dict)
-    error: Any = None
+    error: None = None
     trace: dict[str, str] | None = msgspec.field(default_factory=dict)
     children: tuple[str, ...] | None = ()
     usage: Any = None
     facets: dict[str, Any] | None = msgspec.field(default_factory=dict)
-    version: int = VERSIONS[0]
+    version: Annotated[int, msgspec.Meta(ge=VERSIONS[0], le=VERSIONS[-1])] = VERSIONS[0]
     predicted: list[CallT] | _Side[CallT] | str | UnsetType | None = UNSET
     messages: list[dict[str, Any]] | None = None
     entries: list[ToolT] | None = msgspec.field(default=None, name="tools")
@@ -269,11 +269,6 @@ def _set_predicted(line: Any, predicted: Any) -> None:
         _set(line, "text", predicted)
 
 
-def _set_usage(line: Any) -> None:
-    _set(line, "agent_usage", line.usage)
-    _set(line, "usage", usage_of(line.usage))
-
-
 def usage_of(recorded: Any) -> Usage | None:
     """Return usage recorded in gradestack's own keys, None for any other form and where it says nothing."""
     if not recorded:
@@ -284,31 +279,31 @@ def usage_of(recorded: Any) -> Usage | None:
         return None
 
 
+def _detailed(data: bytes) -> tuple[Any, tuple[Any, ...] | None]:
+    line = _detailed_decoder().decode(data)
+    tools = None if line.entries is None else tuple([each.function or each for each in line.entries])
+    if [each for each in tools or () if not each.name]:
+        raise Unusual
+    return line, tools
+
+
 def _decoded(data: bytes) -> Any:
-    check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
     try:
         line: Any = _decode(data)
         tools = None if line.entries is None else tuple([each.function for each in line.entries])
     except msgspec.ValidationError:
-        line = _detailed_decoder().decode(data)
-        tools = None if line.entries is None else tuple([each.function or each for each in line.entries])
-        if tools and not all(each.name for each in tools):
-            raise Unusual from None
-        if [each for each in line.entries or () if each.input_schema is not None]:
-            raise Unusual from None
+        line, tools = _detailed(data)
     if len(data) > _LONG:
         check_depth(data)
         if tools and len(data) > _LONG_TEXT and max(len(each.text) for each in tools) > _LONG_TEXT:
             raise Unusual
-    if line.version not in VERSIONS or line.error is not None:
-        raise Unusual
     if tools is not None:
         _set(line, "tools", tools)
     return line
 
 
 def sample_of(data: bytes, file: str, number: int) -> Sample:
-    """Return the sample of one line of a file."""
+    """Return the sample of one line of a file, which is UTF-8."""
     line = _decoded(data)
     expected = line.expected
     if type(expected) is not Expectation:
@@ -328,7 +323,8 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
     else:
         _set(line, "source", Source(file=file, ordinal=number - 1, line=number))
     if line.usage is not None:
-        _set_usage(line)
+        _set(line, "agent_usage", line.usage)
+        _set(line, "usage", usage_of(line.usage))
     if line.recorded is None or line.facets is None or line.trace is None or line.children is None:
         for name, nothing in (("recorded", {}), ("facets", {}), ("trace", {}), ("children", ())):
             _set(line, name, getattr(line, name) or nothing)

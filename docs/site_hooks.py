@@ -11,6 +11,7 @@ from nbconvert import MarkdownExporter
 HEADING = re.compile(r"^## (.+)$")
 LINK = re.compile(r"^\| *\[([^\]]+)\]\(([\w/-]+)\.(?:md|ipynb)\)")
 NOTEBOOK = "notebook.ipynb"
+RUN = re.compile(r'<a href="out/[^>]*>(.*?)</a>')
 FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 NAMES = Path(__file__).parents[1] / "core/gradestack/__init__.pyi"
 NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
@@ -38,6 +39,7 @@ def on_files(files: Files, config: Any) -> Files:
     made = files.get_file_from_path(NOTEBOOK)
     text, _ = MarkdownExporter().from_filename(made.abs_src_path)
     files.remove(made)
+    text = RUN.sub(r"\1", text)
     files.append(File.generated(config, NOTEBOOK.replace(".ipynb", ".md"), content=text))
     return files
 
@@ -47,7 +49,8 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     names = sorted(NAME.findall(NAMES.read_text(encoding="utf-8")), key=lambda found: found[1].lower())
     markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
     markdown = markdown.replace(f"{NOTEBOOK})", f"{NOTEBOOK.replace('.ipynb', '.md')})")
-    markdown = markdown.replace(EVERY_COMPONENT, "".join(f"\n::: {path}\n" for path in _components()))
+    alone = "    options: {members: false}"
+    markdown = markdown.replace(EVERY_COMPONENT, "".join(f"\n::: {path}\n{alone}\n" for path in _components()))
     return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
 
 

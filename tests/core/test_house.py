@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_312,
     "core": 21_637,
     "plugins": 42_113,
-    "tests": 48_519,
+    "tests": 48_518,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -9,7 +9,7 @@ import json
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -63,24 +63,21 @@ class Chunks:
 
     def add_texts(self, report: Report, count: int) -> None:
         """Add what the search looks at beside names and reasons, a line a row, and keep which tools each row called."""
-        tools, sets, rows, held = _Numbers(), dict[tuple[int, ...], int](), list[int](), list[str]()
+        tools, sets, rows, held = _Numbers(), dict[tuple[int, ...], int](), list[int](), list[bytes]()
 
         def lines() -> Iterator[bytes]:
             longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
             for number, _, line in report.lines():
                 row = _searched(report, number, line)
-                called = (
-                    {}
-                    if row.predicted is None
-                    else dict.fromkeys(each.name or "" for each in row.predicted.calls or ())
-                )
-                numbers = tuple(tools[name] for name in called if name in tools or len(tools) < MOST_NAMES)
+                calls = () if row.predicted is None else row.predicted.calls or ()
+                called = dict.fromkeys([each.name or "" for each in calls])
+                numbers = tuple([tools[name] for name in called if name in tools or len(tools) < MOST_NAMES])
                 rows.append(sets.setdefault(numbers, len(sets)))
-                held.append(row.text(longest))
-                if len(held) == _HELD:  # packed one by one they take as long again
-                    yield "\n".join([*held, ""]).encode(errors="replace")
+                held.append(row.text(calls, longest))
+                if len(held) == _HELD:  # one by one they take as long again
+                    yield _lower([*held, b""])
                     held.clear()
-            yield "\n".join(held).encode(errors="replace")
+            yield _lower(held)
 
         self._add(lines(), name="text")
         self.text = self.sums.pop()
@@ -221,21 +218,25 @@ class _Searched(msgspec.Struct, gc=False):
     facets: msgspec.Raw = msgspec.Raw(b"null")
     grade: _Labels = _Labels()
 
-    def text(self, longest: int) -> str:
-        """Return it on one line in lower case; labels stand between control characters, to be found whole."""
-        calls = self.predicted.calls or () if self.predicted is not None else ()
+    def text(self, calls: Iterable[_Call], longest: int) -> bytes:
+        """Return it on one line; labels stand between control characters, to be found whole."""
         values = (self.sample.input, self.submission, *[each.arguments for each in calls], self.facets)
-        text = b" ".join([_cut(value, longest) for value in values]).decode(errors="ignore")
-        if "\\" in text:
-            text = text.replace("\\n", " ").replace('\\"', '"')
+        text = b" ".join([_cut(value, longest) for value in values])
         if self.grade.gold and self.grade.label:
-            text = f"\1{self.grade.gold}\2{self.grade.label}\1{text}"
-        return text.lower()
+            labels = f"\1{self.grade.gold}\2{self.grade.label}\1".replace("\n", " ")
+            text = labels.encode(errors="replace") + text
+        return text
+
+
+def _lower(lines: Sequence[bytes]) -> bytes:
+    """Return lines as one text in lower case, without the signs of JSON that a reader does not see."""
+    text = b"\n".join(lines).replace(b"\\n", b" ").replace(b'\\"', b'"')
+    return text.decode(errors="ignore").lower().encode()
 
 
 def _cut(raw: msgspec.Raw, longest: int) -> bytes:
     """Return the first characters of a value as it is written, without the quote a text begins with."""
-    value = bytes(memoryview(raw)[: 4 * longest + 1])  # of a long one no more is copied
+    value = bytes(raw if len(raw) <= 4 * longest else memoryview(raw)[: 4 * longest + 1])  # of a long one no more
     if not value.isascii():
         value = value.decode(errors="ignore")[: longest + 1].encode()
     return value[1 : longest + 1] if value[:1] == b'"' else value[:longest]

@@ -363,14 +363,14 @@ def _note(gate: Mapping[str, Any]) -> str:
     return "nothing was graded" if gate.get("outcome") == "no_data" else ""
 
 
-def tables_of_tasks(report: Report) -> Iterator[tuple[str, Table]]:
-    """Yield the tables ``tasks`` and ``failures``, which are counted from the rows."""
+def counted_tables(report: Report, *names: str) -> Iterator[tuple[str, Table]]:
+    """Yield those of the tables ``tasks`` and ``failures``, which are counted from the rows."""
     if report.has_rows:
         index = index_of(report)
-        yield "tasks", Table.of(COLUMNS["tasks"], task_lines(index.entries))
         counted = zip(index.given.kinds, index.given.samples, strict=True)
-        lines = [(*(part or None for part in kind), samples) for kind, samples in counted]
-        yield "failures", Table.of(COLUMNS["failures"], lines)
+        failures = ((*(part or None for part in kind), samples) for kind, samples in counted)
+        lines: dict[str, Iterator[Line]] = {"tasks": task_lines(index.entries), "failures": failures}
+        yield from ((name, Table.of(COLUMNS[name], lines[name])) for name in names)
 
 
 def task_lines(entries: Sequence[RowEntry]) -> Iterator[Line]:

@@ -33,7 +33,7 @@ from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, wo
 from gradestack_plugins.pages.joined import joined
 from gradestack_plugins.pages.losses import Losses, facets_of, took_of
 from gradestack_plugins.pages.notebook import cell, progress
-from gradestack_plugins.pages.overview import Page, page_of
+from gradestack_plugins.pages.overview import Page, page_of, side_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
 from gradestack_plugins.pages.rows import pieces_of, rows_at
 from gradestack_plugins.pages.sample import gist
@@ -178,7 +178,7 @@ class HtmlReporter(Reporter):
         cells = set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))
         repeated = len(cells) < len(index.entries)
         mapped = report.has_rows and repeated and len(index.entries) <= _MOST_CELLS
-        named = f"packed values sample page views save {'map' if mapped else ''} tasks figures report".split()
+        named = f"packed values sample views save {'map' if mapped else ''} tasks figures report".split()
         script = Markup().join(asset(env, f"{name}.js") for name in named)
         return {
             "view": view,
@@ -196,6 +196,7 @@ class HtmlReporter(Reporter):
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},
             "models": models,
+            "side": side_of(report.summary),
             "several": len(list(filter(None, models))) > 1,
             "chips": self._chips(models, page.losses, chunks.called),
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64

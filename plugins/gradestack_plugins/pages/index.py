@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
+from hashlib import blake2b
 from itertools import compress, count
 from typing import Any, ClassVar
 
@@ -37,7 +38,7 @@ _BLOCK = 1 << 16
 _HELD = 1 << 14
 """Rows after which scores held back are counted."""
 _LONGEST_NAME = 800
-"""Characters kept of names."""
+"""Characters kept of names at most."""
 
 
 class RowEntry(Struct, frozen=True, gc=False):
@@ -117,19 +118,25 @@ class _Row(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Row).decode
 
 
+def _cut(name: str) -> str:
+    """Return what is kept of a long name: its beginning, and a digest that tells it from others that begin so."""
+    digest = blake2b(name.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+    return f"{name[: _LONGEST_NAME - 17]}…{digest}"
+
+
 class _Names(dict[str | int | None, str]):
     """Names as text; samples of one name share it."""
 
     def __missing__(self, name: str | int | None) -> str:
         text = "" if name is None else str(name)
         if len(text) > _LONGEST_NAME:
-            return self[text[:_LONGEST_NAME]]
+            return self[_cut(text)]
         self[name] = text = self.setdefault(text, text)
         return text
 
 
 class _Numbers(dict[str | int | None, int]):
-    """Ids and clusters, at most 800 characters of each, and their numbers in the order they were first seen."""
+    """Ids and clusters as they are kept, and their numbers in the order they were first seen."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -137,7 +144,7 @@ class _Numbers(dict[str | int | None, int]):
     def __missing__(self, name: str | int | None) -> int:
         text = "" if name is None else str(name)
         if len(text) > _LONGEST_NAME:
-            return self[text[:_LONGEST_NAME]]
+            return self[_cut(text)]
         number = self.get(text)
         if number is None:
             number = self[text] = len(self.texts)

@@ -41,6 +41,7 @@ def joined(comparison: Comparison, registry: Registry | None) -> Report:
     inputs = [each for report in reports for each in as_list(report.header.get("inputs"))]
     names = [side.name for side in sides]
     summary: dict[str, Any] = {
+        "side": "run" if len(reports) > 1 else "model",
         "suite": f"{', '.join(names[1:])} against {names[0]}",
         "metrics": _metrics(sides, list(comparison.data["metrics"])),
         "outcome": _outcome(sides),

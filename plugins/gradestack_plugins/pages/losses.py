@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from statistics import median, quantiles
@@ -89,14 +89,14 @@ def path_of(kind: Kind) -> tuple[str, ...]:
     return tuple(filter(None, kind[1:]))
 
 
-def main_causes(index: RowIndex, aside: Collection[str] = ()) -> dict[tuple[int, ...], int]:
-    """Return for each set of reasons of lost samples the one that they are counted under.
+def main_causes(
+    kinds: Sequence[Kind], sets: Mapping[tuple[int, ...], int], aside: Collection[str] = ()
+) -> dict[tuple[int, ...], int]:
+    """Return for each set of reasons of so many lost samples the one that they are counted under.
 
     Reasons of graders that are only compared (``aside``) stand behind others, and those that name no tool behind
     those that do. Of the rest it is that with the most frequent code, then tool, then argument.
     """
-    kinds = list(index.given.kinds)
-    sets = Counter(numbers for entry, numbers in zip(index.entries, index.given.given, strict=True) if is_lost(entry))
     times: Counter[tuple[str, ...]] = Counter()
     for numbers, count in sets.items():
         for prefix in {prefix for place in numbers for prefix in _prefixes(kinds[place])}:
@@ -111,14 +111,13 @@ def main_causes(index: RowIndex, aside: Collection[str] = ()) -> dict[tuple[int,
 
 def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
     """Return why samples were lost: each lost sample counts once, under its main cause."""
-    kinds, main = list(index.given.kinds), main_causes(index, aside)
+    kinds = list(index.given.kinds)
     found: Counter[tuple[str, ...]] = Counter()
     passed: Counter[tuple[str, ...]] = Counter()
     others: Counter[tuple[str, str]] = Counter()
     lost = explained = 0
-    sets = Counter(
-        (numbers, is_lost(entry), entry.state) for entry, numbers in zip(index.entries, index.given.given, strict=True)
-    )
+    sets = Counter([(each, is_lost(of), of.state) for of, each in zip(index.entries, index.given.given, strict=True)])
+    main = main_causes(kinds, {numbers: count for (numbers, losing, _), count in sets.items() if losing}, aside)
     for (numbers, losing, state), count in sets.items():
         if losing:
             lost += count

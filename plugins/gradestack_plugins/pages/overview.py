@@ -236,14 +236,21 @@ def sentence(
     return (head, share, Part("; in every trial: "), Part(every, "no"))
 
 
+def side_of(summary: Mapping[str, Any]) -> str:
+    """Return what is compared on a page: a ``run`` or, of one run, a ``model``."""
+    return as_text(summary.get("side")) or "model"
+
+
 def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     """Return what a run is made of, as a phrase: ``50 tasks × 4 trials = 200 runs``."""
     total = as_count(as_map(summary.get("metrics")).get("total"))
     if reliable.trials is not None and reliable.trials > 1 and reliable.tasks * reliable.trials == total:
         each, left = divmod(reliable.tasks, reliable.models)
-        models = f" × {reliable.models} models" if reliable.models > 1 and not left else ""
-        tasks = each if models else reliable.tasks
-        return f"{counted(tasks, 'tasks')}{models} × {reliable.trials} trials = {number(total)} runs"
+        side = side_of(summary)
+        sides = f" × {reliable.models} {side}s" if reliable.models > 1 and not left else ""
+        tasks = each if sides else reliable.tasks
+        noun = "samples" if side == "run" else reliable.noun
+        return f"{counted(tasks, 'tasks')}{sides} × {reliable.trials} trials = {number(total)} {noun}"
     return counted(total, "samples")
 
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from gradestack import Report, Reporter, Table, csv_line, library, missing_library
 from gradestack.jsonio import compact, dumps
-from gradestack_plugins.pages.figures import tables_of_tasks
+from gradestack_plugins.pages.figures import counted_tables
 
 FOLDER = "tables"
 _ROW_GROUP = 65_536
@@ -137,8 +137,7 @@ def run_tables(report: Report) -> dict[str, str]:
     """Return the tables of a run as a whole by the names of their files: figures, gates and reasons, not its rows."""
     files: dict[str, io.StringIO] = {}
     forms: Mapping[str, Any] = {"csv": _CsvFile, "json": _JsonFile}
-    figures = islice(report.tables(), len(_OF_FIGURES))
-    for name, table in chain(figures, (each for each in tables_of_tasks(report) if each[0] != "tasks")):
+    for name, table in chain(islice(report.tables(), len(_OF_FIGURES)), counted_tables(report, "failures")):
         for ending, form in forms.items():
             written = form(files.setdefault(f"{name}.{ending}", io.StringIO()), table.types)
             written.add(table)
@@ -152,7 +151,7 @@ def _write(report: Report, out: Path, ending: str, form: Callable[[Path, Types, 
     files: dict[str, Any] = {}
     with ExitStack() as opened:
         tables = report.tables()
-        counted = () if ending == "parquet" else tables_of_tasks(report)  # SQL counts these itself
+        counted = () if ending == "parquet" else counted_tables(report, "tasks", "failures")  # SQL counts these itself
         for name, table in chain(islice(tables, len(_OF_FIGURES)), counted, tables):
             if name not in files:
                 files[name] = form(folder / f"{name}.{ending}", table.types, opened)

@@ -95,9 +95,12 @@ def test_repeated_keys_count_by_the_last():
 
 def test_names_are_text_and_bounded():
     long = "x" * 10_000
-    index = index_of(report_of(row(run=1), row(run="1"), row(run=None), row(sample={"id": long})))
+    index = index_of(
+        report_of(row(run=1), row(run="1"), row(run=None), row(sample={"id": long}), row(sample={"id": f"{long}y"}))
+    )
     assert [entry.run for entry in index.entries[:3]] == ["1", "1", ""]
-    assert index.entries[3].id == long[:800]
+    assert [len(entry.id) for entry in index.entries[3:]] == [800, 800]
+    assert list(index.tasks[3:]) == [1, 2]  # though they begin alike
     reasons = [{"code": long, "subject": long}]
     (kind,) = index_of(report_of(row(grades={"g": {"reasons": reasons}}))).given.kinds
     assert kind == ("g", long[:240], long[:240], "")

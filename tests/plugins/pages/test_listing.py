@@ -10,7 +10,7 @@ from gradestack.jsonio import dumps, loads
 from gradestack_plugins.pages.chunks import VERDICTS, island, listing
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import RowIndex
-from gradestack_plugins.pages.losses import main_causes
+from gradestack_plugins.pages.losses import losses_of
 
 
 def index_of(fake, rows):
@@ -24,7 +24,7 @@ def read(text):
 def test_the_list_has_every_sample(fake):
     rows = fake.realistic_rows(tasks=5, trials=2)
     index = index_of(fake, rows)
-    held = read(listing(index, words_of({}), main_causes(index), {"longest": 3}))
+    held = read(listing(index, words_of({}), losses_of(index).main, {"longest": 3}))
     assert [held["ids"][number] for number in held["i"]] == [str(row["sample"]["id"]) for row in rows]
     assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
     assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]

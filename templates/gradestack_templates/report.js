@@ -38,7 +38,7 @@
     return found;
   }
   function checked(number, bytes) {
-    if (!globalThis.crypto || !crypto.subtle) { return bytes; }
+    if (data.chunks.served || !globalThis.crypto || !crypto.subtle) { return bytes; }
     return crypto.subtle.digest("SHA-256", bytes).then(function (sum) {
       var found = Array.from(new Uint8Array(sum), function (byte) { return byte.toString(16).padStart(2, "0"); }).join("");
       if (found !== (number === "text" ? data.chunks.text : data.chunks.sums[number - 1])) { throw new Error(beside + "/chunk-" + number + ".js is of another page"); }
@@ -130,6 +130,7 @@
 
   /* The row of a sample as text, in a chunk of single ones or of all. */
   function rowText(row) {
+    if (data.chunks.served) { return chunk("s" + (row + 1)).then(function (lines) { return lines[0]; }); }
     var picked = data.chunks.picked, first = data.chunks.first, number = 0, place = -1;
     for (var each = picked.length - 1; each >= 0 && place < 0; each--) {
       place = picked[each].indexOf(row);
@@ -158,10 +159,10 @@
   }
   /* What plugins show of a sample, rendered with the page. */
   function panelsOf(row) {
-    var each = data.chunks.panels.findIndex(function (rows) { return rows.indexOf(row) >= 0; });
-    if (each < 0) { return Promise.resolve([]); }
-    return chunk(data.chunks.first.length + each + 1).then(function (lines) {
-      var texts = JSON.parse(lines[data.chunks.panels[each].indexOf(row)]);
+    var each = data.chunks.panels.findIndex(function (rows) { return rows.indexOf(row) >= 0; }), served = data.chunks.served;
+    if (each < 0 && !served) { return Promise.resolve([]); }
+    return chunk(served ? "s" + (row + 1) : data.chunks.first.length + each + 1).then(function (lines) {
+      var texts = JSON.parse(lines[served ? 1 : data.chunks.panels[each].indexOf(row)]);
       return texts.map(function (html) { return document.importNode(new DOMParser().parseFromString(html, "text/html").querySelector(".panel"), true); });
     });
   }
@@ -185,6 +186,11 @@
       navigator.clipboard.writeText(location.href.split("#")[0] + "#" + new URLSearchParams({ sample: nameOf(row) })).then(function () { told("Copied"); }, function () { told("In the address bar"); });
     });
     head.append(back, title, link);
+    if (data.chunks.served) {
+      var json = make("a", "", "JSON");
+      json.href = "rows/" + (row + 1) + ".json";
+      link.before(json);
+    }
     line.append(make("span", "pill v" + verdict, MARKS[verdict] + " " + data.words[verdict]));
     if (data.s[row] !== null) { line.append(make("span", "soft", " score "), make("b", "", score(row))); }
     if (data.models[data.m[row]]) { line.append(" ", make("code", "", data.models[data.m[row]])); }

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import gradestack
+from gradestack_plugins.pages.chunks import served_sample
 from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.rows import RowPlaces
+from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.runs import folder_of, write_index
-from gradestack_plugins.pages.view import list_page, sample_page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
@@ -141,10 +141,9 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, wid
 
 @everywhere
 @pytest.mark.parametrize("family", ["airline", "orchestration"])
-def test_pages_on_demand_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
+def test_served_pages_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
     report = gradestack.load_report(page(family).parent)
-    part = RowPlaces(report).part(0, 50, 50)
-    texts = [list_page(report, part), sample_page(report, *part.shown[0], 10_000)]
-    for text in texts:
-        (tmp_path / "page.html").write_text(text, encoding="utf-8")
-        assert violations(tab, axe, tmp_path / "page.html", width=width, scheme=scheme) == []
+    (path,) = HtmlReporter().write_served(report, tmp_path)
+    (row,) = rows_at(report, [0])
+    (tmp_path / "report_data" / "chunk-s1.js").write_text(served_sample(row, ()), encoding="utf-8")
+    assert violations(tab, axe, path, width=width, scheme=scheme) == []

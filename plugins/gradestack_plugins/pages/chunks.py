@@ -37,8 +37,8 @@ _RATIO = 20
 class Chunks:
     """Chunks in memory as long as there is room for them in the page, then files."""
 
-    def __init__(self, folder: Path, room: int) -> None:
-        self._folder, self._room, self._most = folder, room, room
+    def __init__(self, folder: Path, room: int, *, served: bool = False) -> None:
+        self._folder, self._room, self._most, self.served = folder, room, room, served
         self.texts: dict[int | str, Markup] = {}
         self.beside = ""
         self.sums: list[str] = []
@@ -48,6 +48,8 @@ class Chunks:
         self.without: list[str] = []
         self.text = ""
         self.called: dict[str, Any] = {}
+        if served:
+            self._move()
 
     def add_rows(self, report: Report, index: RowIndex) -> None:
         """Add all rows of a report, as they stand in results.jsonl."""
@@ -137,9 +139,7 @@ class Chunks:
         """Write a file that assigns one text of base64 to the one name the page's loader reads."""
         self._folder.mkdir(exist_ok=True)
         with (self._folder / f"{name}.js").open("w", encoding="ascii", newline="\n") as file:
-            file.write('globalThis.gradestackChunk = "')
-            file.writelines(texts)
-            file.write('";\n')
+            file.writelines(_assigned(texts))
 
     def _move(self) -> None:
         """Write what is here, and all that comes, into files."""
@@ -153,7 +153,17 @@ class Chunks:
         """Return what the list of samples says of the chunks."""
         sums = self.sums if self.beside else []
         found: dict[str, Any] = {"first": self.first, "picked": self.picked, "sums": sums}
-        return found | {"panels": self.panelled, "without": self.without, "text": self.text}
+        found |= {"panels": self.panelled, "without": self.without, "text": self.text}
+        return found | ({"served": True} if self.served else {})
+
+
+def _assigned(texts: Iterable[str]) -> Iterator[str]:
+    return chain(('globalThis.gradestackChunk = "',), texts, ('";\n',))
+
+
+def served_sample(row: Mapping[str, Any], panels: Iterable[str]) -> str:
+    """Return the file that a served page loads for one sample: its row and what panels show of it, a line each."""
+    return "".join(_assigned([_packed_text(f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode())]))
 
 
 def _texts(pieces: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
@@ -272,11 +282,6 @@ def listing(
 def island(data: Mapping[str, Any]) -> str:
     """Return data as a page carries it: base64 of gzipped JSON."""
     return _packed_text(json.dumps(data, separators=(",", ":")).encode())
-
-
-def packed_rows(rows: Iterable[Mapping[str, Any]]) -> Markup:
-    """Return rows, a line each, as a page carries them that has no list of samples."""
-    return Markup(_packed_text("\n".join(map(json.dumps, rows)).encode()))  # noqa: S704 - base64
 
 
 def _packed_text(text: bytes) -> str:

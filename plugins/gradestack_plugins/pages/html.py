@@ -87,15 +87,26 @@ class HtmlReporter(Reporter):
         with naming(self.templates):
             return self._write(report, out, compared_models(report))
 
+    def write_served(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the page into ``out`` without rows: whoever serves it answers for each with ``served_sample``."""
+        return self._write(report, out, compared_models(report), served=True)
+
     def _write(
-        self, report: Report, out: Path, compared: Mapping[str, Any] | None, *, name: str = "report"
+        self,
+        report: Report,
+        out: Path,
+        compared: Mapping[str, Any] | None,
+        *,
+        name: str = "report",
+        served: bool = False,
     ) -> tuple[Path, ...]:
         page, apart = page_of(report), name != "report"
         env = environment(self.templates, folders(panels(report)))
         env.filters.update(signed=signed, ends=ends)
         sheets = Sheets(env, panels(report), rows=report.has_rows)
-        chunks, lines = self._rows(report, page.index, sheets, out / f"{name}_data")
-        context = self._context(env, report, page, chunks) | {"lines": lines, "apart": apart}
+        chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
+        lines = self._rows(report, page.index, sheets, chunks)
+        context = self._context(env, report, page, chunks) | {"lines": lines, "apart": apart, "served": served}
         context["listing"] = self._listing(page, chunks, apart)
         context |= {"compared": None if compared is None else shown_of(compared), "beside": chunks.beside}
         filled = [each for each in page.panels.filled if not apart or each.placed.panel.place != "page"]
@@ -140,35 +151,35 @@ class HtmlReporter(Reporter):
             write_stream(env.get_template("panel.html"), path, {**context, **more})
             yield path
 
-    def _rows(
-        self, report: Report, index: RowIndex, sheets: Sheets, folder: Path
-    ) -> tuple[Chunks, list[tuple[Entry, str]]]:
-        """Return what the page carries of rows, and the worst samples with the first reason of each."""
-        found = Chunks(folder, self.max_bytes)
+    def _rows(self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks) -> list[tuple[Entry, str]]:
+        """Add what the page carries of rows; return the worst samples with the first reason of each."""
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
-        many = len(index.entries) > _MOST_WITH_PANELS
+        many = not found.served and len(index.entries) > _MOST_WITH_PANELS
         drawn = set(chosen[:_KEPT] if many else chosen)
         reasons, shown, whole = dict[int, str](), dict[int, list[str]](), dict[int, str]()
-        for position, row in _rows_of(report, sorted(chosen)):
+        for position, row in _rows_of(report, sorted(chosen), trajectories=not found.served):
             reasons[position] = gist(row)
+            if found.served:
+                continue
             if report.completed is not None:
                 whole[position] = json.dumps(row)
             if position in drawn:
                 shown[position] = list(map(str, sheets.of_sample(row)))
-        rest = [] if many else sorted(set(range(len(index.entries))) - drawn)
+        rest = [] if many or found.served else sorted(set(range(len(index.entries))) - drawn)
         probed = range(len(index.entries)) if many else rest
         if sheets.shows(row for _, row in _rows_of(report, probed[:: max(1, len(probed) // _PROBED)])):
             shown |= {position: list(map(str, sheets.of_sample(row))) for position, row in _rows_of(report, rest)}
             found.without = list(sheets.titles) if many else []
-        found.add_rows(report, index)
+        if not found.served:
+            found.add_rows(report, index)
         if index.entries:
             found.add_texts(report, len(index.entries))
         found.add_panels((position, html) for position, html in sorted(shown.items()) if html)
         found.add_picked(whole.items())
-        if found.beside:
+        if found.beside and not found.served:
             rows = {position: [text.encode()] for position, text in whole.items()}
             found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
-        return found, [(Entry.of(index.entries[position]), reasons[position]) for position in chosen]
+        return [(Entry.of(index.entries[position]), reasons[position]) for position in chosen]
 
     def _context(self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks) -> dict[str, Any]:
         style, early = asset(env, "report.css"), asset(env, "theme.js")
@@ -224,5 +235,5 @@ class HtmlReporter(Reporter):
         return Markup(found)  # noqa: S704 - base64
 
 
-def _rows_of(report: Report, positions: Sequence[int]) -> Iterator[tuple[int, Row]]:
-    return zip(positions, rows_at(report, positions) if positions else (), strict=True)
+def _rows_of(report: Report, positions: Sequence[int], **how: bool) -> Iterator[tuple[int, Row]]:
+    return zip(positions, rows_at(report, positions, **how) if positions else (), strict=True)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from gradestack import DataError, Report, Row, check_count
+from gradestack import DataError, Report, Row
 from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
 
-VERDICTS = ("passed", "failed", "ungraded")
 _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
 
@@ -105,76 +103,3 @@ def pieces_of(report: Report, start: int, stop: int) -> Iterator[bytes]:
             yield ends if text else b""
             yield text
             ends = piece[len(text) :] if text else ends + piece
-
-
-class SamplePart(msgspec.Struct, frozen=True, kw_only=True):
-    """Samples of a run, in the order of the rows, each with its row without conversation read again."""
-
-    shown: tuple[tuple[RowEntry, Row], ...]
-    start: int
-    """Position of the first row that was looked at."""
-    stop: int
-    """Position after the last one; ``total`` when all were."""
-    total: int
-    query: str = ""
-    verdict: str = ""
-
-
-class RowPlaces:
-    """The rows of a run by position, after one pass over the ends of their lines."""
-
-    def __init__(self, report: Report) -> None:
-        self._report = report
-        self._places = array("q")
-        place = 0
-        with report.open_rows() as file:
-            for line in file:
-                if not line.isspace():
-                    self._places.append(place)
-                place += len(line)
-        check_count(report.path and report.path / "results.jsonl", len(self), report.summary)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def place(self, position: int) -> int:
-        """Return the first byte of a row."""
-        return self._places[position]
-
-    def line(self, position: int) -> bytes:
-        """Return one row as it stands in the file."""
-        ((number, _, line),) = self._report.lines([(position, self._places[position])])
-        self._report.row(number, line)
-        return line
-
-    def part(self, start: int, most: int, farthest: int, query: str = "", verdict: str = "") -> SamplePart:
-        """Return the first samples from a position on that are asked for, after so many rows at the farthest.
-
-        ``query`` is a text that id, model or run contain, whatever its case, or the whole id in double quotes.
-        """
-        start = min(max(start, 0), len(self))
-        found: list[tuple[RowEntry, Row]] = []
-        stop = start
-        places = enumerate(self._places[start : start + farthest], start)
-        for name in row_names(self._report, places):
-            stop = name.position + 1
-            if query and not _asked_for(name, query):
-                continue
-            for entry, row in samples_at(self._report, [(name.position, name.place)], trajectories=False):
-                if verdict in ("", _verdict(entry)):
-                    found.append((entry, row))
-            if len(found) == most:
-                break
-        return SamplePart(shown=tuple(found), start=start, stop=stop, total=len(self), query=query, verdict=verdict)
-
-
-def _asked_for(name: RowName, query: str) -> bool:
-    if len(query) > 1 and query[0] == query[-1] == '"':
-        return name.id == query[1:-1]
-    return any(query.casefold() in text.casefold() for text in (name.id, name.model, name.run))
-
-
-def _verdict(entry: RowEntry) -> str:
-    if entry.state != "graded":
-        return "ungraded"
-    return "" if entry.passed is None else "passed" if entry.passed else "failed"

@@ -22,11 +22,9 @@ import attrs
 from gradestack import Report
 from gradestack.jsonio import dumps
 from gradestack_plugins.pages.blocks import Panel
+from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.index import index_of
-from gradestack_plugins.pages.panel import Panels, Placed
-from gradestack_plugins.pages.rows import samples_at
-from gradestack_plugins.pages.view import sample_page
+from gradestack_plugins.pages.panel import PAGE, Panels, Placed, Sheets, folders, panels
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _RESULT = re.compile(r'<pre id="axe-result">(.*?)</pre>', re.DOTALL)
@@ -203,12 +201,13 @@ def _reporting(panel: Panel, made: _Marked) -> Callable[[Path], list[Path]]:
 
 def _samples(panel: Panel, report: Report, out: Path) -> list[Path]:
     """Write a page of each sample the panel shows something of."""
-    found, index = [], index_of(report)
-    places = [(entry.position, index.place(entry.position)) for entry in index.entries]
-    for entry, row in samples_at(report, places):
-        if panel.show(row):
-            found.append(out / f"sample-{entry.position + 1}.html")
-            found[-1].write_text(sample_page(report, entry, row, HtmlReporter().max_text), encoding="utf-8")
+    found, sheets = [], Sheets(environment(folders=folders(panels(report))), panels(report), rows=False)
+    head = (out / PAGE).read_text(encoding="utf-8").partition("<main")[0]
+    for number, row in enumerate(report.rows(), 1):
+        if shown := "".join(sheets.of_sample(row)):
+            found.append(out / f"sample-{number}.html")
+            inside = f"<main><h1>Run</h1><h2>Samples</h2><h3>Row {number}</h3>{shown}</main></body></html>"
+            found[-1].write_text(head + inside, encoding="utf-8")
     assert found, f"panel {type(panel).__name__!r} shows nothing of this run"
     return found
 

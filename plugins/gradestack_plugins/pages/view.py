@@ -10,22 +10,20 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import unquote
 
 import attrs
 import click
 import msgspec
-from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import (
     ConfigError,
-    Declarations,
     GradestackError,
     Registry,
     Report,
@@ -35,65 +33,13 @@ from gradestack import (
     load_report,
     with_trajectories,
 )
-from gradestack.jsonio import as_count, as_map
-from gradestack_plugins.pages.chunks import packed_rows
-from gradestack_plugins.pages.environment import asset, environment, policy
-from gradestack_plugins.pages.figures import rows_of, words_of
+from gradestack_plugins.pages.chunks import served_sample
+from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.html import HtmlReporter
-from gradestack_plugins.pages.index import Entry, RowEntry
+from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.panel import PAGE, Sheets, folders, panels
-from gradestack_plugins.pages.rows import VERDICTS, RowPlaces, SamplePart, samples_at
-from gradestack_plugins.pages.sample import gist
-from gradestack_plugins.pages.tasks import Reliability
-from gradestack_plugins.pages.text import brief
+from gradestack_plugins.pages.rows import rows_at
 
-_STYLES = ("report.css", "view.css")
-
-
-def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: int) -> str:
-    """Return the page of one sample."""
-    env = environment(folders=folders(panels(report)))
-    script = Markup().join(asset(env, f"{name}.js") for name in ("packed", "values", "sample", "rows"))
-    return env.get_template("view_sample.html").render(
-        **_frame(env, report, script),
-        entry=Entry.of(entry),
-        gist=gist(row),
-        words=words_of(report.summary),
-        panels=list(Sheets(env, panels(report), rows=False).of_sample(row)),
-        rows=packed_rows([row]),
-        longest=limit,
-        script=script,
-        task=f'"{entry.id}"',
-        total=as_count(as_map(report.summary.get("metrics")).get("total")),
-    )
-
-
-def list_page(report: Report, part: SamplePart) -> str:
-    """Return the page that lists a part of the samples."""
-    summary, words = report.summary, words_of(report.summary)
-    asked = {name: value for name, value in (("q", part.query), ("verdict", part.verdict)) if value}
-    env = environment()
-    return env.get_template("view_list.html").render(
-        **_frame(env, report),
-        words=words,
-        figures=rows_of(summary, Declarations(report.header), Reliability(0, None, {})),
-        lines=[(Entry.of(entry), gist(row)) for entry, row in part.shown],
-        part=part,
-        models=any(entry.model for entry, _ in part.shown),
-        following=f"?{urlencode({**asked, 'from': part.stop + 1})}" if part.stop < part.total else "",
-        choices=(("passed", words["passed"]), ("failed", words["lost"]), ("ungraded", "not graded")),
-    )
-
-
-def _frame(env: Any, report: Report, *scripts: str) -> dict[str, Any]:
-    """Return what every page has: name, styles and a policy that allows them, and a form that asks for a part."""
-    styles, early = [asset(env, name) for name in _STYLES], asset(env, "theme.js")
-    allowed = policy(styles, [early, *scripts]).replace("form-action 'none'", "form-action 'self'")
-    return {"name": brief(report.name, 200), "styles": styles, "early": early, "policy": allowed}
-
-
-_MOST, _FARTHEST = 50, 20_000
-"""Samples on a page of the list, and rows looked at for it: a second or so."""
 _POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _NOTHING = "default-src 'none'"
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".json": "application/json"}
@@ -109,79 +55,58 @@ class Answer(msgspec.Struct, frozen=True):
     """What it may do: nothing, but for a page what the page itself says."""
 
     @classmethod
-    def of(cls, text: str) -> Answer:
-        """Return a page as an answer, its content security policy as the header's."""
-        found = _POLICY.search(text[:20_000])
-        policy = html.unescape(found[1]) if found else _NOTHING
-        return cls(text.encode("utf-8", "replace"), "text/html", policy)
+    def of(cls, body: bytes, kind: str) -> Answer:
+        """Return a file as an answer, the content security policy of a page as the header's."""
+        found = _POLICY.search(body[:20_000].decode(errors="replace")) if kind == "text/html" else None
+        return cls(body, kind, html.unescape(found[1]) if found else _NOTHING)
 
 
 class ServedRun:
-    """The pages of one run: parts of its list, single samples and their rows by first byte, and the whole report.
+    """The page of one run, made anew by the reporter that is installed, and its samples one by one.
 
-    Nothing is written into the run. The report is made anew by the reporter that is installed, into a temporary
-    directory, when it is asked for: a ``report.html`` that lies there is anybody's.
+    Nothing is written into the run: a ``report.html`` that lies there is anybody's.
     """
 
     def __init__(self, report: Report, registry: Registry) -> None:
         complete = with_trajectories(report, registry, lambda _: None)  # a page says what is gone
         self._report = attrs.evolve(complete, registry=registry)
-        self._one, self._whole = threading.Lock(), threading.Lock()
-        self._written: dict[str, Path] = {}
-        self.rows = RowPlaces(report) if report.has_rows else None
-        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._index = index_of(self._report)
+        self._sheets = Sheets(environment(folders=folders(panels(self._report))), panels(self._report), rows=False)
+        self._one, self._folder = threading.Lock(), tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        folder = Path(self._folder.name)
+        try:
+            with guarded("reporter html"):
+                list(HtmlReporter().write_served(self._report, folder))
+        except BaseException:
+            self.close()
+            raise
+        self._files = {each.relative_to(folder).as_posix(): each for each in folder.rglob("*") if each.is_file()}
 
     def close(self) -> None:
         """Remove what was written."""
         self._folder.cleanup()
 
-    def answer(self, path: str, query: Mapping[str, str]) -> Answer | None:
+    def answer(self, path: str) -> Answer | None:
         """Return what is at an address, None where there is nothing."""
-        if path == "" and self.rows is not None:
-            return self._list(self.rows, query)
-        if found := re.fullmatch(r"(samples/(\d{1,12})|rows/(\d{1,12})\.json)", path, re.ASCII):
-            position = int(found[2] or found[3]) - 1
-            if self.rows is None or not 0 <= position < len(self.rows):
+        if found := re.fullmatch(r"report_data/chunk-s(\d{1,12})\.js|rows/(\d{1,12})\.json", path, re.ASCII):
+            position = int(found[1] or found[2]) - 1
+            if not 0 <= position < len(self._index.entries):
                 return None
-            return self._sample(self.rows, position) if found[2] else self._row(self.rows, position)
-        return self._file(path or PAGE)
-
-    def _list(self, rows: RowPlaces, query: Mapping[str, str]) -> Answer:
-        start, verdict = query.get("from", ""), query.get("verdict", "")
-        part = rows.part(
-            int(start) - 1 if re.fullmatch(r"\d{1,12}", start, re.ASCII) else 0,
-            _MOST,
-            _FARTHEST,
-            query.get("q", "").strip()[:200],
-            verdict if verdict in VERDICTS else "",
-        )
-        with self._one, guarded("reporter html"):
-            return Answer.of(list_page(self._report, part))
-
-    def _sample(self, rows: RowPlaces, position: int) -> Answer | None:
-        with self._one, guarded("reporter html"):
-            for entry, row in samples_at(self._report, [(position, rows.place(position))]):
-                return Answer.of(sample_page(self._report, entry, row, HtmlReporter().max_text))
-        return None
-
-    def _row(self, rows: RowPlaces, position: int) -> Answer:
-        return Answer(rows.line(position), "application/json")
-
-    def _file(self, path: str) -> Answer | None:
-        """Return one of the files of the report, which is made when the first of them is asked for."""
-        if path != PAGE and path not in self._written:
+            return self._sample(position) if found[1] else self._row(position)
+        file = self._files.get(path or PAGE)
+        if file is None:
             return None
-        with self._whole:
-            if not self._written:
-                folder = Path(self._folder.name)
-                with guarded("reporter html"):
-                    list(HtmlReporter().write(self._report, folder))
-                files = (each for each in folder.rglob("*") if each.is_file())
-                self._written = {each.relative_to(folder).as_posix(): each for each in files}
-        body = self._written[path].read_bytes()
-        if path == PAGE:
-            return Answer.of(body.decode("utf-8", "replace"))
-        return Answer(body, _TYPES.get(Path(path).suffix, "application/octet-stream"))
+        return Answer.of(file.read_bytes(), _TYPES.get(file.suffix, "application/octet-stream"))
+
+    def _sample(self, position: int) -> Answer:
+        with self._one, guarded("reporter html"):
+            (row,) = rows_at(self._report, [position])
+            return Answer(served_sample(row, map(str, self._sheets.of_sample(row))).encode(), "text/javascript")
+
+    def _row(self, position: int) -> Answer:
+        ((number, _, line),) = self._report.lines([(position, self._index.place(position))])
+        self._report.row(number, line)  # of a file that changed it is none
+        return Answer(line, "application/json")
 
 
 ADDRESS = "127.0.0.1"
@@ -241,13 +166,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get_all("Host") not in ([f"{ADDRESS}:{port}"], [f"localhost:{port}"]):
             self._send(403, _text("another host"))  # a name of somebody else's that leads here
             return
-        address, _, query = self.path.partition("?")
-        token, slash, path = address.removeprefix("/").partition("/")
+        token, slash, path = self.path.partition("?")[0].removeprefix("/").partition("/")
         if not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._send(404, _text("nothing is here; the address has a part that cannot be guessed"))
             return
         try:
-            found = self.server.run.answer(unquote(path), dict(parse_qsl(query)))
+            found = self.server.run.answer(unquote(path))
         except (GradestackError, OSError) as error:
             self._send(500, _text(str(error)))
             return
@@ -303,7 +227,7 @@ def _ended_by_signals(handler: Any = signal.default_int_handler) -> Iterator[Non
 @click.option("--open", "browser", is_flag=True, help="Open it in the browser.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def view(run_dir: str, *, port: int, browser: bool) -> None:
-    """Serve RUN_DIR to this machine's browser: its samples as a list, one by one, and the whole report.
+    """Serve the report of RUN_DIR to this machine's browser: a page as for any run, whose samples are read one by one.
 
     Read-only; the URL holds a secret. Ctrl-C ends it.
     """

@@ -2,14 +2,12 @@
 
 import http.client
 import json
-import re
 import shutil
 import signal
 import socket
 import threading
 from contextlib import closing, contextmanager
 from pathlib import Path
-from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
@@ -20,7 +18,7 @@ from gradestack.report import load_report
 from gradestack_plugins.pages.view import ServedRun, Server
 from tests.core.outcomes import data
 from tests.core.toy_components import files_of
-from tests.placed import carried
+from tests.placed import carried, unpacked
 
 DATA = data(__file__, "view.yaml")
 
@@ -81,55 +79,25 @@ def full(runs, registry):
         yield ask
 
 
-def rows_in(page):
-    return [int(number) for number in re.findall(rb'href="samples/(\d+)"', page)]
+def sample_of(ask, number):
+    """Return the row of a sample as the page loads it, and what panels show of it."""
+    status, headers, body = ask(f"report_data/chunk-s{number}.js")
+    assert (status, headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
+    return [json.loads(line) for line in unpacked(body.decode().split('"')[1]).split("\n")]
 
 
 def test_pages_of_a_run_and_nothing_written(full, runs):
     before = files_of(runs)
     status, _, page = full()
-    assert (status, rows_in(page)) == (200, list(range(1, 51)))
+    assert (status, page) == (200, full("report.html")[2])
     assert b"<bdi>s &amp; t</bdi>" in page
-    _, _, sample = full("samples/8")
-    assert json.loads(carried(sample.decode(), "rows"))["trajectory"][0][0]["content"] == "Bitte Nummer 7, schöne Grüße"
-    for text in ("t3", "Skipped", 'href="9"', 'href="7"', "../rows/8.json"):
-        assert text.encode() in sample
+    assert carried(page.decode()) == ""  # rows come one by one
+    row, panels = sample_of(full, 8)
+    assert (row["trajectory"][0][0]["content"], panels) == ("Bitte Nummer 7, schöne Grüße", [])
     _, headers, row = full("rows/8.json")
     assert headers["Content-Type"] == "application/json; charset=utf-8"
     assert row == (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)[7]
-    status, _, report = full("report.html")
-    assert status == 200
-    assert b'id="overview"' in report
     assert files_of(runs) == before
-
-
-@pytest.mark.parametrize(
-    ("query", "rows"),
-    [
-        ("?from=101", range(101, 121)),
-        ("?from=0", range(1, 51)),
-        ("?from=999999999999", []),
-        ("?from=-1&verdict=nonsense", range(1, 51)),
-        ("?q=T5", [11, 12, *range(101, 121)]),
-        (f"?q={quote(chr(34) + 't5' + chr(34))}", [11, 12]),
-        ("?verdict=ungraded", [8]),
-        ("?verdict=failed&from=110", [112, 115, 118]),
-        ("?verdict=passed&q=t1&from=3", [3, 21, 23, 24, 26, 27, 29, 30, 32, 33, 35, 36, 38, 39]),
-        ("?q=nothing", []),
-    ],
-)
-def test_the_list_shows_what_was_asked_for(full, query, rows):
-    status, _, page = full(query)
-    assert (status, rows_in(page)) == (200, list(rows))
-
-
-def test_a_page_of_the_list_looks_at_a_bounded_number_of_rows(full, monkeypatch):
-    monkeypatch.setattr("gradestack_plugins.pages.view._FARTHEST", 10)
-    _, _, page = full("?q=t5")
-    assert rows_in(page) == []
-    assert b"0 found in rows 1 to 10 of 120" in page
-    assert b'href="./?q=t5&amp;from=11" rel="next"' in page
-    assert rows_in(full("?q=t5&from=11")[2]) == [11, 12]
 
 
 def test_only_who_knows_the_address_is_answered(full):
@@ -169,7 +137,7 @@ def test_there_is_nothing_else(full, address):
 
 
 def test_pages_may_do_nothing_but_be_shown(full):
-    for address in ("", "samples/1", "report.html", "rows/1.json", "none"):
+    for address in ("", "report_data/chunk-s1.js", "report_data/chunk-text.js", "rows/1.json", "none"):
         _, headers, body = full(address)
         policy = headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'")
@@ -187,27 +155,25 @@ def test_pages_may_do_nothing_but_be_shown(full):
 
 def test_a_slim_run_reads_its_input_again(runs, registry):
     with served(runs / "slim", registry) as ask:
-        row = json.loads(carried(ask("samples/4")[2].decode(), "rows"))
-        assert row["trajectory"][0][0]["content"] == "Bitte Nummer 3, schöne Grüße"
+        assert sample_of(ask, 4)[0]["trajectory"][0][0]["content"] == "Bitte Nummer 3, schöne Grüße"
 
 
 def test_a_run_without_rows_has_its_report(runs, registry):
     with served(runs / "none", registry) as ask:
         assert b'id="overview"' in ask()[2]
         assert ask("report.html")[0] == 200
-        assert ask("samples/1")[0] == ask("rows/1.json")[0] == 404
+        assert ask("report_data/chunk-s1.js")[0] == ask("rows/1.json")[0] == 404
 
 
-def test_a_damaged_row_costs_its_page_only(runs, registry, tmp_path):
-    for name in ("header.json", "summary.json"):
-        (tmp_path / name).write_bytes((runs / "full" / name).read_bytes())
-    first, second, _, *others = (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "results.jsonl").write_bytes(first + b"\n  \n" + b'{"sample": \n' + second + b"".join(others))
-    with served(tmp_path, registry) as ask:
-        status, _, body = ask("samples/2")
-        assert status == 500
-        assert b"results.jsonl:2: not JSON" in body
-        assert b"t0" in ask("samples/3")[2]
+def test_a_row_that_changed_is_not_given(runs, registry, tmp_path):
+    shutil.copytree(runs / "full", tmp_path / "out")
+    rows = tmp_path / "out" / "results.jsonl"
+    with served(tmp_path / "out", registry) as ask:
+        rows.write_bytes(b"x" + rows.read_bytes())
+        for address in ("report_data/chunk-s2.js", "rows/2.json"):
+            status, _, body = ask(address)
+            assert status == 500
+            assert b"results.jsonl:2: not JSON" in body
 
 
 def test_a_port_that_is_taken_is_said(command, runs):

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from gradestack import (
-    DataError,
     Expectation,
     Fault,
     Grade,
@@ -14,7 +13,6 @@ from gradestack import (
     Message,
     Outcome,
     Reason,
-    Report,
     Sample,
     Source,
     Status,
@@ -27,7 +25,6 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import dumps
-from gradestack_plugins.pages.rows import RowPlaces
 from tests.core.outcomes import data
 from tests.core.row_reference import written
 
@@ -180,14 +177,3 @@ def test_what_a_text_grader_judged_is_its_submission():
 def test_keys_read_back_equal():
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
     assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})
-
-
-def test_a_row_that_is_no_longer_there_is_an_error(tmp_path):
-    path = tmp_path / "results.jsonl"
-    path.write_text('{"a": 1}\n{"a": 2}\n')
-    places = RowPlaces(Report(path=tmp_path, header={}, summary={}))
-    assert places.line(1) == b'{"a": 2}\n'
-    for text in ('x{"a": 1}\n{"a": 2}\n', '{"a": 1}\n'):
-        path.write_text(text)
-        with pytest.raises(DataError, match="2: not JSON"):
-            places.line(1)

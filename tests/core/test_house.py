@@ -89,7 +89,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 160,
     "plugins/gradestack_plugins/orchestrationbench": 3_584,
     "plugins/gradestack_plugins/otel": 1_326,
-    "plugins/gradestack_plugins/pages": 7_126,
+    "plugins/gradestack_plugins/pages": 7_005,
     "plugins/gradestack_plugins/readers": 4_245,
     "plugins/gradestack_plugins/records": 788,
     "plugins/gradestack_plugins/reporters": 512,
@@ -102,8 +102,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_006,
     "plugins/gradestack_plugins/when2call": 1_312,
     "core": 21_637,
-    "plugins": 42_113,
-    "tests": 48_518,
+    "plugins": 41_992,
+    "tests": 48_471,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -12,9 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gradestack.errors import ConfigError
-from gradestack.judging.contract import Endpoint
-
-_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+from gradestack.judging.contract import VARIABLE, Endpoint
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,17 +35,14 @@ def connection_to(
     """
     if base_url is None and endpoint.base_url is None:
         raise ConfigError("no address to ask at: name it with --base-url URL")
-    if endpoint.base_url is not None:
-        _checked_url("the rubric's base_url", endpoint.base_url)  # before it is repeated
     _confirmed("the address", "--base-url", endpoint.base_url, base_url)
-    named = [endpoint.api_key_env, api_key_env, *endpoint.headers_env.values(), *headers_env.values()]
-    if not all(_VARIABLE.fullmatch(name) for name in named if name is not None):
-        raise ConfigError("api_key_env and headers_env name variables: letters, digits and _, never a key itself")
+    if not all(VARIABLE.fullmatch(name) for name in (api_key_env or "_", *headers_env.values())):
+        raise ConfigError("--api-key-env and --header-env name variables: letters, digits and _, never a key itself")
     _confirmed("the variable", "--api-key-env", endpoint.api_key_env, api_key_env)
     for header, variable in endpoint.headers_env.items():
         of = headers_env.get(header)
         _confirmed(f"the header {header} from the variable", "--header-env", f"{header}={variable}", of)
-    url, local = _checked_url("--base-url", base_url or "")
+    url, local = _checked_url(base_url or "")
     headers, secrets = dict[str, str](), list[str]()
     key = {} if api_key_env is None else {"Authorization": api_key_env}
     for header, variable in {**headers_env, **key}.items():
@@ -66,20 +61,20 @@ def _confirmed(what: str, option: str, written: str | None, given: str | None) -
         raise ConfigError(f"the rubric names {what} {written[:200]!r}; if you trust it, pass {option} {written[:200]}")
 
 
-def _checked_url(what: str, base: str) -> tuple[str, bool]:
+def _checked_url(base: str) -> tuple[str, bool]:
     """Return the address of chat completions, and whether it is this machine's."""
     try:
         parts = urlsplit(base)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise ConfigError(f"{what}: not an address") from error
+        raise ConfigError("--base-url: not an address") from error
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(f"{what} holds a name or password; name a variable with --api-key-env instead")
+        raise ConfigError("--base-url holds a name or password; name a variable with --api-key-env instead")
     if parts.query or parts.fragment or not host or parts.scheme not in ("http", "https"):
-        raise ConfigError(f"{what}: expected an address such as https://api.openai.com/v1")
+        raise ConfigError("--base-url: expected an address such as https://api.openai.com/v1")
     local = host == "localhost"
     with suppress(ValueError):
         local = local or ipaddress.ip_address(host).is_loopback
     if parts.scheme == "http" and not local:
-        raise ConfigError(f"{what}: {host} is not this machine; keys and data are sent over https only")
+        raise ConfigError(f"--base-url: {host} is not this machine; keys and data are sent over https only")
     return f"{base.rstrip('/')}/chat/completions", local

@@ -25,6 +25,7 @@ from gradestack.model import JSON, Fault, Grade, Sample
 _canonical = msgspec.json.Encoder(order="sorted").encode
 USERINFO = re.compile(r"//[^/?#]*@")
 """Of an address that holds a key."""
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
@@ -89,7 +90,7 @@ def nonce_of(asked: str, data: str) -> str:
 
 def delimited(nonce: str, data: str) -> str:
     """Return data between their marks."""
-    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\n"
+    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
 def reply_text(reply: Reply) -> tuple[str, str | None]:
@@ -113,7 +114,7 @@ def most_tokens(request: Request) -> tuple[int, int]:
     return -(-size // 3), longest
 
 
-def cost(price: Mapping[str, float] | None, tokens_in: int, tokens_out: int) -> float:
+def cost(price: Mapping[Any, float] | None, tokens_in: int, tokens_out: int) -> float:
     """Return what tokens cost, in US dollars; 0 without a price."""
     return (tokens_in * price["input"] + tokens_out * price["output"]) / 1e6 if price else 0.0
 
@@ -123,18 +124,21 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     base_url: str | None = None
     api_key_env: str | None = None
-    headers_env: Mapping[str, str] = msgspec.field(default_factory=dict)
-    price: Mapping[str, float] | None = None
-    """US dollars for a million tokens: ``input`` and ``output``."""
+    headers_env: dict[str, str] = {}
+    price: Annotated[dict[Literal["input", "output"], Annotated[float, Meta(ge=0)]], Meta(min_length=2)] | None = None
+    """US dollars for a million tokens."""
+
+    def __post_init__(self) -> None:
+        if USERINFO.search(self.base_url or "") or {"?", "#"} & {*(self.base_url or "")}:
+            raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
+        if not all(VARIABLE.fullmatch(name) for name in (self.api_key_env or "_", *self.headers_env.values())):
+            raise ValueError("api_key_env and headers_env name variables: letters, digits and _, never a key itself")
 
 
-class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which model is asked, and how. Parameters that are null are not sent."""
 
     model: Annotated[str, Meta(pattern=r"\S")]
-    base_url: str | None = None
-    api_key_env: str | None = None
-    headers_env: dict[str, str] = {}
     identity: str | None = None
     temperature: int | float | None = 0
     top_p: int | float | None = None
@@ -142,23 +146,13 @@ class JudgeModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seed: int | None = None
     reasoning_effort: str | None = None
     votes: Annotated[int, Meta(ge=1, le=99)] = 1
-    price: Annotated[dict[Literal["input", "output"], Annotated[float, Meta(ge=0)]], Meta(min_length=2)] | None = None
-    """US dollars for a million tokens."""
 
-    def __post_init__(self) -> None:
-        if USERINFO.search(self.base_url or ""):
-            raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where requests would be sent."""
-        return Endpoint(**{name: getattr(self, name) for name in Endpoint.__struct_fields__})
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """What is sent beside model and messages."""
+    def request(self, system: str, user: str, schema: Mapping[str, JSON]) -> Request:
+        """Return a request of two messages."""
         names = ("temperature", "top_p", "max_tokens", "seed", "reasoning_effort")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        params = {name: value for name in names if (value := getattr(self, name)) is not None}
+        messages = ({"role": "system", "content": system}, {"role": "user", "content": user})
+        return Request(model=self.model, messages=messages, schema=schema, params=params, identity=self.identity)
 
 
 def _named(of: Judged, _: Any, path: Path | None) -> None:
@@ -228,15 +222,11 @@ class PartlyJudged(Judged):
     @property
     @override
     def endpoint(self) -> Endpoint:
-        return self.judge.endpoint
+        return self.judge
 
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
         """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""
         text = visible(dumps(data))
         nonce = nonce_of(system, text)
-        messages = (
-            {"role": "system", "content": system.replace("{nonce}", nonce)},
-            {"role": "user", "content": f"{delimited(nonce, text)}The data have ended. Answer as you were told above."},
-        )
-        of = self.judge
-        return Request(model=of.model, messages=messages, schema=schema, params=of.params, identity=of.identity)
+        user = f"{delimited(nonce, text)} Answer as you were told above."
+        return self.judge.request(system.replace("{nonce}", nonce), user, schema)

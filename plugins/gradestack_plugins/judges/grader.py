@@ -108,7 +108,7 @@ class JudgedByRubric(LabelledJudge):
     @property
     @override
     def endpoint(self) -> Endpoint:
-        return self.content.judge.endpoint
+        return self.content.judge
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
@@ -116,7 +116,7 @@ class JudgedByRubric(LabelledJudge):
 
     def _request(self, sample: Sample) -> Request:
         """Return what is asked about a sample; what marks its data, and the check code, no data can hold."""
-        content, judge = self.content, self.content.judge
+        content = self.content
         data, half = visible(dumps(shown_run(sample, content.show))), content.max_chars // 2
         if len(data) > content.max_chars:
             data = f"{data[:half]}[... {len(data) - 2 * half} characters left out ...]{data[-half:]}"
@@ -124,15 +124,8 @@ class JudgedByRubric(LabelledJudge):
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
         system = f"{_SYSTEM.format(nonce=nonce)}\n{dumps(content.schema)}\nCheck code: {check}"
-        user = f"Criteria:\n{content.asked}{expected}\n{delimited(nonce, data)}"
-        user += "The data have ended. Judge them by the criteria above."
-        return Request(
-            model=judge.model,
-            messages=({"role": "system", "content": system}, {"role": "user", "content": user}),
-            schema=content.schema,
-            params=judge.params,
-            identity=judge.identity,
-        )
+        user = f"Criteria:\n{content.asked}{expected}\n{delimited(nonce, data)} Judge them by the criteria above."
+        return content.judge.request(system, user, content.schema)
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:

@@ -14,10 +14,10 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    USERINFO,
     Endpoint,
     Fault,
     Grade,
+    JudgeModel,
     Profile,
     Reply,
     Request,
@@ -86,12 +86,15 @@ class LettaJudge(LabelledJudge):
     judge_tool_name: Any = None
     profile: Profile = "documented"
     asked: str = attrs.field(init=False, eq=False, repr=False)
+    judge: JudgeModel = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.api_key is not None or USERINFO.search(self.base_url or ""):
-            raise ValueError(
-                "api_key, base_url: a key is never written to a file; name the variable: --api-key-env NAME"
-            )
+        if self.api_key is not None:
+            raise ValueError("api_key: a key is never written to a file; name the variable: --api-key-env NAME")
+        refuses = self.model.startswith(_ONE_TEMPERATURE) and not self.temperature
+        temperature = 1.0 if refuses else self.temperature
+        judge = JudgeModel(model=self.model, base_url=self.base_url, temperature=temperature, max_tokens=None)
+        object.__setattr__(self, "judge", judge)
         if self.agent_file is not None or self.judge_tool_name is not None:
             raise ValueError("an agent cannot be asked to judge; `kind: recorded` takes the grade of a recording")
         if (self.prompt is None) == (self.prompt_path is None):
@@ -109,7 +112,7 @@ class LettaJudge(LabelledJudge):
     @property
     @override
     def endpoint(self) -> Endpoint:
-        return Endpoint(base_url=self.base_url)
+        return self.judge
 
     @override
     def requests(self, sample: Sample) -> Sequence[Request]:
@@ -122,16 +125,9 @@ class LettaJudge(LabelledJudge):
         truth = "" if expected is None else f"\nGround truth:\n{visible(dumps(expected))}"
         data = visible(dumps({"input": sample.input, "submission": sample.text or ""}))
         nonce = nonce_of(asked, data)
-        system = f"{self.system_prompt}\n" if self.system_prompt else ""
-        system += _SYSTEM.format(nonce=nonce)
-        user = f"Rubric:\n{asked}{truth}\n{delimited(nonce, data)}The data have ended. Grade the submission."
-        messages = (
-            {"role": "system", "content": system},
-            {"role": "user", "content": user},
-        )
-        refuses = self.model.startswith(_ONE_TEMPERATURE) and not self.temperature
-        params = {"temperature": 1.0 if refuses else self.temperature}
-        return [Request(model=self.model, messages=messages, schema=_SCHEMA, params=params)]
+        system = f"{self.system_prompt}\n" * bool(self.system_prompt) + _SYSTEM.format(nonce=nonce)
+        user = f"Rubric:\n{asked}{truth}\n{delimited(nonce, data)} Grade the submission."
+        return [self.judge.request(system, user, _SCHEMA)]
 
     @override
     def problem(self, request: Request, reply: Reply) -> str | None:

@@ -123,7 +123,7 @@ class JudgedByRubric(LabelledJudge):
         nonce = nonce_of(content.asked, data)
         check = hashlib.sha256(f"check{nonce}".encode()).hexdigest()[:_CHECK_SIZE]
         expected = f"\nReference:\n{visible(dumps(_expected(sample)))}" if content.reference else ""
-        system = f"{_SYSTEM.format(nonce=nonce)}\n{dumps(content.schema)}\nCheck code: {check}"
+        system = f"{_SYSTEM.format(nonce=nonce)}\n{content.schema_text}\nCheck code: {check}"
         user = f"Criteria:\n{content.asked}{expected}\n{delimited(nonce, data)} Judge them by the criteria above."
         return content.judge.request(system, user, content.schema)
 

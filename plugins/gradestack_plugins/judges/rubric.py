@@ -79,6 +79,11 @@ class Rubric(
         return schema_of({"check": text, "criteria": schema_of(each)})
 
     @cached_property
+    def schema_text(self) -> str:
+        """It as it is sent."""
+        return dumps(self.schema)
+
+    @cached_property
     def decoder(self) -> msgspec.json.Decoder[Any]:
         """What decodes a reply, and refuses anything else: ``check`` and ``criteria``, in their order."""
         closed: Any = {"frozen": True, "forbid_unknown_fields": True}

@@ -190,6 +190,15 @@ class Grader(Contract):
         """Whether it reads more of the run's tools than their names: rows then hold their schemas, to grade again."""
         return False
 
+    @property
+    def combines(self) -> tuple[str, ...]:
+        """Keys of the suite's graders whose grades it is handed: ``combine`` then grades in place of ``grade``."""
+        return ()
+
+    def combine(self, grades: Mapping[str, Grade]) -> Grade | float:
+        """Return the grade that those of the graders it ``combines``, by their keys, come to."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade | float:
         """Return the grade of one sample; a number is a score, True and False are 1.0 and 0.0 and the verdict.

@@ -215,6 +215,8 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             self._handled = True
         self._outer, self._begun = _steps.get(self._thread), time.monotonic()
         _steps[self._thread] = self
+        if tell := TOLD.get(self._thread):
+            tell(self.name)
         if not _watching:
             _watching.append(threading.Thread(target=_watch, name="gradestack-steps", daemon=True))
             _watching[0].start()
@@ -233,6 +235,8 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             raise StepTimedOutError(f"{self.name} {text}") from None
 
     def _leave(self, kind: type[BaseException] | None) -> None:
+        if tell := TOLD.get(self._thread):
+            tell(self._outer.name if self._outer else "")
         with _locks[0]:
             if self._outer is None:
                 _steps.pop(self._thread, None)
@@ -265,6 +269,10 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
         if took >= limit + _UNHEARD:
             note(f"error: {self.name} {self._too_long()}, and was ended with its process")
             os._exit(PluginError.exit_code)
+
+
+TOLD: dict[int, Callable[[str], object]] = {}
+"""Thread -> what is told the name of its step ("" at its end), to keep it where it outlives the process."""
 
 
 def at_hand() -> str:

@@ -370,11 +370,10 @@ def _entry_points() -> list[list[str]]:
 
     entries = list(entry_points(group=NAME))
     dists = {entry.dist for entry in entries}
-    of: dict[Any, Any] = {
-        each: (each.metadata["Name"], each.metadata["Version"], _requires(each.requires or ()))
-        for each in dists
-        if each is not None
-    }
+    of: dict[Any, Any] = {}
+    for each in filter(None, dists):
+        with contextlib.suppress(ValueError):  # what is no text is of nobody
+            of[each] = each.metadata["Name"], each.metadata["Version"], _requires(each.requires or ())
     rows = [(entry, list(map(str, of.get(entry.dist, ("unknown", "0", ""))))) for entry in entries]
     found = sorted([entry.name, *whose[:2], entry.value, whose[2]] for entry, whose in rows)
     _keep(kept, state + "\n".join(map("\t".join, found)))

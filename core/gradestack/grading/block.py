@@ -6,6 +6,7 @@ Nothing here keeps a sample.
 from __future__ import annotations
 
 import json
+import threading
 from array import array
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, digests
 from gradestack.grading.watch import watched_of
-from gradestack.interpreter import step, under_way
+from gradestack.interpreter import TOLD, step, under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
@@ -78,7 +79,7 @@ class ShardGrader:
         self.assignment, self.shard, self.result = assignment, shard, result
         self._interruption = interruption or Interruption()
         self.torn = False
-        self.position = 0
+        self.position = self._at = 0
         plan = self._plan = assignment.plan
         plain = assignment.dataset is None and assignment.selection is None
         self._usual = plain and not assignment.poison and not assignment.spared
@@ -97,9 +98,12 @@ class ShardGrader:
         self._begun = perf_counter()
 
     def __enter__(self) -> Self:
+        if self.assignment.noting:
+            TOLD[threading.get_ident()] = self._note
         return self
 
     def __exit__(self, *_: object) -> None:
+        TOLD.pop(threading.get_ident(), None)
         self.result.parts = self._piece.close()
 
     def finish(self) -> None:
@@ -129,9 +133,13 @@ class ShardGrader:
         if len(self._pending) >= self._size:
             self.grade()
 
+    def _note(self, at_work: str) -> None:
+        self.assignment.pieces.note(self.shard, self._at, at_work)
+
     def _take(self, record: Sample | BadRecord) -> None:
         if self.assignment.noting:
-            self.assignment.pieces.note(self.shard, self.position)
+            self._at = self.position
+            self._note("")
         if isinstance(record, BadRecord):
             self.grade()
             self._bad(record)
@@ -148,7 +156,7 @@ class ShardGrader:
         if self._takes(record, place):
             self._pending.append(record)
             if self.assignment.noting:
-                self._graders.note = partial(self.assignment.pieces.note, self.shard, place[1])
+                self._graders.note = self._note
                 self._graders.spared = self.assignment.spared.get(place, {})
             if self.assignment.noting or self._strict:
                 self.grade()

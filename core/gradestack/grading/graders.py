@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import get_ident
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -54,7 +55,7 @@ class Graders:
         strict: bool,
     ) -> None:
         # ours see samples first; who combines grades of others comes last
-        self._stages = sorted(stages, key=lambda stage: (hasattr(stage.component, "combine"), stage.foreign))
+        self._stages = sorted(stages, key=lambda stage: (bool(stage.component.combines), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
         self.watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
@@ -82,10 +83,11 @@ class Graders:
             judged: list[str | None] = []
             watch = self.watches.get(stage.key)
             given = samples if watch is None else watch.given(samples)
+            fill = partial(self._fill, stage, found.explained, usual)
             if self.note is not None:
                 self.note(stage.key)
             with self._interruptible(thread, column):
-                self._fill(stage, given, column, judged, found.explained, usual=usual)
+                fill(given, column, judged)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
             verdicts = check_grades(stage, samples, column, () if explain else parts, sound, strict=self._strict)
@@ -99,7 +101,7 @@ class Graders:
                     self._explained(stage, given, column, shown)
             if watch is not None:
                 if not self.interrupted and perf_counter() - started < 1:  # a slow one is asked once
-                    self._compare(stage, watch, samples, column, usual=usual)
+                    self._compare(stage, watch, samples, column, fill)
                 if watch.look(samples, column, found.explained[stage.key]):
                     found.verdicts.pop(stage.key, None)
             samples = samples[: len(found.explained[stage.key])]
@@ -114,13 +116,15 @@ class Graders:
                 columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
 
-    def _compare(self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, *, usual: bool) -> None:
+    def _compare(
+        self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, fill: Callable[..., None]
+    ) -> None:
         """Have a watched grader grade its block once more."""
         if again := watch.again():
             other: Column = []
             timed_out = self.timed_out
             with self._interruptible(get_ident(), other):
-                self._fill(stage, again, other, [], {}, usual=usual)
+                fill(again, other, [])
             self.timed_out = timed_out
             check_grades(stage, samples, other, strict=self._strict)
             watch.compare(samples, column, other)
@@ -152,18 +156,14 @@ class Graders:
     def _fill(
         self,
         stage: Stage,
+        others: Mapping[str, Column],
+        usual: bool,
         samples: list[Sample],
         column: Column,
         judged: list[str | None],
-        others: Mapping[str, Column],
-        *,
-        usual: bool,
     ) -> None:
-        if (combine := getattr(stage.component, "combine", None)) is not None:
-            keys = stage.component.combines
-            grades = zip(samples, *[others[key] for key in keys], strict=False)
-            column += [combine(dict(zip(keys, each[1:], strict=True))) for each in grades]
-            return
+        keys, combine = stage.component.combines, stage.component.combine
+        method = (lambda _: combine({key: others[key][len(column)] for key in keys})) if keys else stage.component.grade
         if (fault := self.spared.get(stage.key)) is not None:
             column += [failed(fault)] * len(samples)
             judged += [""] * len(samples)
@@ -171,8 +171,8 @@ class Graders:
         while len(column) < len(samples):
             rest = samples[len(column) :] if column else samples
             try:
-                if stage.extractor is None and usual and _OK in stage.component.handles:
-                    guarded_grades(stage.component.grade, stage, rest, column, strict=self._strict)
+                if keys or (stage.extractor is None and usual and _OK in stage.component.handles):
+                    guarded_grades(method, stage, rest, column, strict=self._strict)
                     continue
                 for sample in rest:
                     grade, text = grade_sample(stage, sample, strict=self._strict)

@@ -61,14 +61,11 @@ class Pieces(Protocol):
     def open(self, shard: Shard) -> Piece:
         """Return the piece of a shard."""
 
-    def note(self, shard: Shard, position: int, grader: str = "") -> None:
-        """Keep the position of the record about to be graded, and by whom, where it outlives this process."""
+    def note(self, shard: Shard, position: int, at_work: str = "") -> None:
+        """Keep the position of the record at hand, and who is at work, where it outlives this process."""
 
-    def last_position(self, shard: Shard) -> tuple[int, float]:
-        """Return the position noted last, 0 without any, and how many seconds ago that was."""
-
-    def last_grader(self, ordinal: int) -> str:
-        """Return the key of the grader noted with it; "" where it was none that was at work."""
+    def last_note(self, ordinal: int) -> tuple[int, float, str]:
+        """Return the position noted last (0 without any), how many seconds ago, and the grader's key or the step."""
 
 
 class Recorder(Protocol):

@@ -34,15 +34,15 @@ class Worker(Assignment):
         """Return this worker, noting how far it got."""
         return attrs.evolve(self, noting=True)
 
-    def last_position(self, shard: Shard) -> tuple[int, float]:
-        """Return the record a watched worker was at when its process died, and how many seconds ago it came to it."""
-        return self.pieces.last_position(shard)
+    def last_note(self, shard: Shard) -> tuple[int, float, str]:
+        """Return the record a watched worker was at when its process died, for how many seconds, and in which step."""
+        return self.pieces.last_note(shard.ordinal)
 
     def isolated(self, ordinal: int, position: int, fault: Fault) -> Worker:
         """Return this worker, leaving one record of one shard ungraded; by the grader alone that was at work on it."""
         place = (ordinal, position)
         graders = {stage.key: stage for stage in self.plan.graders}
-        stage, known = graders.get(self.pieces.last_grader(ordinal)), self.spared.get(place, {})
+        stage, known = graders.get(self.pieces.last_note(ordinal)[2]), self.spared.get(place, {})
         if stage is None or stage.key in known:
             return attrs.evolve(self, poison={**self.poison, place: fault})
         named = replace(fault, component=stage.signature)

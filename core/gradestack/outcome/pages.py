@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -16,12 +17,12 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
-from gradestack.grading.plan import Stage
-from gradestack.interpreter import IN_FORCE, collected_seldom, step
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, storage_failed
+from gradestack.grading.plan import Stage, is_foreign
+from gradestack.interpreter import IN_FORCE, TOLD, collected_seldom, note, step
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
-from gradestack.registry import Registry
+from gradestack.registry import BUILT_IN, Registry
 from gradestack.report import Report, Reporter
 from gradestack.run_files import is_run
 from gradestack.rundir.place import filling
@@ -50,8 +51,7 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     pages = Pages()
     for stage in stages:
         try:
-            with step(f"reporter {stage.name} ({stage.distribution}): write"):
-                pages.written += _written(stage.component, report, out, apart=stage.foreign)
+            pages.written += _written(stage.component, report, out, f"reporter {stage.name} ({stage.distribution})")
         except KeyboardInterrupt:
             pages.interrupted = True
             break
@@ -67,48 +67,60 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     return pages
 
 
-def _written(reporter: Reporter, report: Report, out: Path, *, apart: bool = False) -> list[Path]:
-    """Let a reporter write, and return its pages relative to ``out``, which a stranger may have filled."""
+def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[Path]:
+    """Return a reporter's pages relative to ``out``; with code of others in it, it writes in a process that may end."""
     with filling(out, reporter.beside) as new:
 
-        def write() -> tuple[list[Path], list[str]]:
-            return [page.relative_to(new) for page in reporter.write(report, new)], report.told
+        def write() -> Any:
+            with step(f"{name}: write"):
+                pages = [page.relative_to(new) for page in reporter.write(report, new)]
+            return pages, report.told, IN_FORCE.get().ended
 
-        found, report.told[:] = _in_a_child(write) if apart and sys.platform == "linux" else write()
-        return found
+        foreign = is_foreign(reporter) or any(
+            component.kind == "panel" and plugin.distribution != BUILT_IN
+            for component, plugin in (report.registry.components() if report.registry else ())
+        )
+        told = _in_a_child(write) if foreign and sys.platform == "linux" else write()
+        found, report.told[:], IN_FORCE.get().ended = told
+        return list[Path](found)
 
 
-def _in_a_child(write: Callable[[], tuple[list[Path], list[str]]]) -> tuple[list[Path], list[str]]:
-    """Return what a function returns in a process that it may end."""
+def _in_a_child(write: Callable[[], Any]) -> Any:
+    """Return what a function returns in a process that it may end; until then its answer is the step it is at."""
+
+    def replace(text: bytes) -> None:
+        answer.truncate(0)
+        os.pwrite(answer.fileno(), text, 0)
+
     sys.stdout.flush()
     with tempfile.TemporaryFile(buffering=0) as answer, warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads of ours only look on
         if not (child := os.fork()):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+            TOLD[threading.get_ident()] = lambda step: replace(step.encode(errors="replace"))
             try:
                 found: Any = write()
             except BaseException as error:  # noqa: BLE001 - all of them are told
-                found = (
-                    error
-                    if isinstance(error, ConfigError | OSError | KeyboardInterrupt)
-                    else PluginError(error_text(error))
-                )
+                found = error if isinstance(error, GradestackError | OSError) else PluginError(error_text(error))
             with suppress(BaseException):
-                answer.write(pickle.dumps(found))
+                replace(pickle.dumps(found))
                 sys.stdout.flush()
             os._exit(0)
         try:
             status = os.waitpid(child, 0)[1]
-        except BaseException:
+        except BaseException as error:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            if isinstance(error, KeyboardInterrupt):
+                note(f"interrupted in {answer.read().decode()}")
             raise
-        answer.seek(0)
-        if not (data := answer.read()):
-            raise PluginError(f"it ended its process ({os.waitstatus_to_exitcode(status)})")
+        if (data := answer.read())[:1] != pickle.PROTO:
+            who, code = data.decode().rpartition(":")[0], os.waitstatus_to_exitcode(status)
+            raise PluginError(f"{who} ended the process while pages were written (exit code {code})")
         found = pickle.loads(data)  # noqa: S301 - of code that runs here as well
         if isinstance(found, BaseException):
             raise found
-        return found  # type: ignore[no-any-return]
+        return found
 
 
 def rewrite_pages(
@@ -135,7 +147,7 @@ def rewrite_pages(
                         f"reporter {name!r} does not take the options of this run; name it with --format",
                         *(f"{place}: {text}" for place, text in problems.found),
                     ) from problems
-                written += [out / page for page in _written(reporter, report, out)]
+                written += [out / page for page in _written(reporter, report, out, f"reporter {name}")]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
     except OSError as error:

@@ -42,22 +42,16 @@ class FilePieces(msgspec.Struct, frozen=True, kw_only=True):
     def _note(self, ordinal: int) -> Path:
         return self.folder / f"{ordinal:08d}.at"
 
-    def note(self, shard: Shard, position: int, grader: str = "") -> None:
-        """Keep the position of the record about to be graded, and by whom, where it outlives this process."""
-        self._note(shard.ordinal).write_text(f"{position}\n{grader}", encoding="utf-8", errors="surrogatepass")
+    def note(self, shard: Shard, position: int, at_work: str = "") -> None:
+        """Keep the position of the record at hand, and who is at work, where it outlives this process."""
+        self._note(shard.ordinal).write_text(f"{position}\n{at_work}", encoding="utf-8", errors="surrogatepass")
 
-    def last_position(self, shard: Shard) -> tuple[int, float]:
-        """Return the position noted last, 0 without any, and how many seconds ago that was."""
-        note = self._note(shard.ordinal)
-        if not note.exists():
-            return 0, 0.0
-        return int(note.read_bytes().partition(b"\n")[0]), time.time() - note.stat().st_mtime
-
-    def last_grader(self, ordinal: int) -> str:
-        """Return the key of the grader noted with it; "" where it was none that was at work."""
-        note = self._note(ordinal)
-        text = note.read_text(encoding="utf-8", errors="surrogatepass") if note.exists() else ""
-        return text.partition("\n")[2]
+    def last_note(self, ordinal: int) -> tuple[int, float, str]:
+        """Return the position noted last (0 without any), how many seconds ago, and the grader's key or the step."""
+        if not (note := self._note(ordinal)).exists():
+            return 0, 0.0, ""
+        position, _, at_work = note.read_text(encoding="utf-8", errors="surrogatepass").partition("\n")
+        return int(position), time.time() - note.stat().st_mtime, at_work
 
 
 class RowLines:

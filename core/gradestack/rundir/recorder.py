@@ -138,11 +138,8 @@ class _InProcess:
     def open(self, shard: Shard) -> Self:
         return self
 
-    def last_position(self, shard: Shard) -> tuple[int, float]:
-        return 0, 0.0
-
-    def last_grader(self, ordinal: int) -> str:
-        return ""
+    def last_note(self, ordinal: int) -> tuple[int, float, str]:
+        return 0, 0.0, ""
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
         return iter(())

@@ -39,14 +39,14 @@ def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader
         if stage is not None:
             stages[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
     for key, stage in stages.items():
-        for part in getattr(stage.component, "combines", ()):
+        for part in stage.component.combines:
             of = stages[part].component if part in stages else None
             if part not in spec.graders:
                 resolver.add_problem(
                     ("graders", key, "of"), f"no grader has the key {part!r}{suggest(part, spec.graders)}"
                 )
-            elif hasattr(of, "combine") or getattr(of, "better", "higher") != "higher":
-                what = "combines others itself" if hasattr(of, "combine") else "is no score of which more is better"
+            elif of is not None and (of.combines or of.better != "higher"):
+                what = "combines others itself" if of.combines else "is no score of which more is better"
                 resolver.add_problem(("graders", key, "of"), f"{part!r} {what}")
     return stages
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, get_type_hints
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
 from gradestack.errors import DataError
@@ -54,7 +54,10 @@ def check_component(component: Component) -> None:
         sound = component.kind == "command" or isinstance(target(), dict)
         assert sound, f"{component.target}: a stack returns a mapping"
         return
-    json.dumps(class_schema(target))
+    json.dumps(options := class_schema(target)["properties"])
+    own, theirs = get_type_hints(target), get_type_hints(target.__mro__[1])
+    taken = [name for name in options if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]])]
+    assert not taken, f"{component.target}: an option has the name of the contract's {taken[0]!r}; name it otherwise"
     frozen = target.__setattr__ is not object.__setattr__
     assert frozen, f"{component.target}: its options can be changed; write @attrs.frozen(kw_only=True)"
     try:
@@ -107,11 +110,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
 
 
 _ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
-_ODD_REPLIES = (
-    *(Reply(content=text) for text in _ODD),
-    *(Reply(finish=text) for text in ("length", "")),
-    Reply(refusal="no"),
-)
+_ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"), Reply(finish=""), Reply(refusal="no"))
 
 
 def _check_judged(grader: Judged, samples: Iterable[Sample]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable
 from typing import Any
@@ -27,26 +28,12 @@ from gradestack.model import (
 )
 
 ALWAYS_READABLE = frozenset({"id", "status", "error"})
-_DEEP = 60
-
-
-def _deep() -> Any:
-    value: Any = 1
-    for _ in range(_DEEP):
-        value = {"a": [value]}
-    return value
 
 
 def nasty_samples() -> list[Sample]:
     """Return valid samples with everything that breaks careless graders."""
-    odd = {
-        "text": "<script>\u202e\ud800\x00",
-        "big": 10**40,
-        "nan": float("nan"),
-        "null": None,
-        "deep": _deep(),
-        "": [],
-    }
+    text, deep = "<script>\u202e\ud800\x00", json.loads('{"a": [' * 60 + "1" + "]}" * 60)
+    odd = {"text": text, "big": 10**40, "nan": float("nan"), "null": None, "deep": deep, "": []}
     call = ToolCall(name="search", arguments={"q": "x", "n": 1})
     tool = ToolSpec(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
     broken_tool = ToolSpec(name="search", parameters={"type": 3, "properties": ["q"], "required": "q"})

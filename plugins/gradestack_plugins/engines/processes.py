@@ -69,7 +69,7 @@ when nothing is known.
 def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None) -> Any:
     """Return the result of a range lost too often, the records that end a worker left ungraded."""
     if not hasattr(work, "watched"):
-        raise why or _ends_every(shard, None)
+        raise why or _ends_every(shard, None, "")
     watched = work.watched()
     deaths: Counter[int | None] = Counter()
     while True:
@@ -77,9 +77,9 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
         if survived:
             return result
         why = result
-        at, seconds = _reached(watched, shard)
+        at, seconds, step = _reached(watched, shard)
         if (shard.ordinal, at) in watched.poison:  # reading it is what kills
-            raise why or _ends_every(shard, at)
+            raise why or _ends_every(shard, at, step)
         deaths[at] += 1
         fault = _fault(work, seconds)
         if at is not None and (deaths[at] >= certain or fault is not _KILLER):
@@ -100,13 +100,13 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
             )
 
 
-def _reached(watched: Any, shard: Shard) -> tuple[int | None, float]:
-    """Return the record a worker died at, None when it died while noting it, and how long it was at it."""
+def _reached(watched: Any, shard: Shard) -> tuple[int | None, float, str]:
+    """Return the record a worker died at, None when it died while noting it, how long it was at it, and the step."""
     try:
-        position, seconds = watched.last_position(shard)
-        return int(position), float(seconds)
+        position, seconds, step = watched.last_note(shard)
+        return int(position), float(seconds), str(step)
     except ValueError:  # the note is there, and empty
-        return None, 0.0
+        return None, 0.0, ""
 
 
 def _fault(work: Any, seconds: float) -> Fault:
@@ -126,9 +126,11 @@ def full(shard: Shard, memory: int | None) -> PluginError:
     )
 
 
-def _ends_every(shard: Shard, at: int | None) -> PluginError:
+def _ends_every(shard: Shard, at: int | None, step: str) -> PluginError:
     where = "" if at is None else f" (record {at} of it)"
     msg = f"{shard.input.shown}: reading the range from byte {shard.start} ends every worker process{where}"
+    if step:
+        return PluginError(f"{msg}, in {step}", "it crashes them, or takes longer than limits.seconds_per_step")
     return PluginError(msg, "a path or a reader that takes too long does so under `dask`: `serial` names it")
 
 

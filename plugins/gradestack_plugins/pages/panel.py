@@ -79,7 +79,8 @@ def panels_of(registry: Registry | None) -> Panels:
         for component in [each for each in plugin.components if each.kind == "panel"]:
             name = component.name
             try:
-                found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
+                with step(f"panel {name!r} of plugin {plugin.name}: load"):
+                    found.append(Placed(name, plugin.name, Registry.loaded(component, plugin)()))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
@@ -136,15 +137,15 @@ def _fill(placed: Placed, about: Any) -> list[Filled]:
     """Return what a panel shows; nothing where it has nothing to show."""
     with step(f"{placed.known_as}: show"):
         made = placed.panel.show(about)
-    if made is None:
-        return []
-    if placed.panel.template:
-        if not isinstance(made, Mapping):
-            kind = type(made).__name__
-            raise TypeError(f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}")
-        return [Filled(placed, data=made)]
-    shown = tuple(each for block in made for each in drawn(block))
-    return [Filled(placed, shown)] if shown else []
+        if made is None:
+            return []
+        if not placed.panel.template:  # its blocks may be made one by one
+            shown = tuple(each for block in made for each in drawn(block))
+            return [Filled(placed, shown)] if shown else []
+    if not isinstance(made, Mapping):
+        kind = type(made).__name__
+        raise TypeError(f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}")
+    return [Filled(placed, data=made)]
 
 
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
+import keyword
+import os
 import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Any, get_args
@@ -50,7 +53,7 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
     Raises:
         ConfigError: There is something of that name, the name is none of a distribution, or a part is unknown.
     """
-    place, alone = Path(name), name.endswith(".py")
+    place, alone = Path(os.path.normpath(name)), name.endswith(".py")
     if unknown := sorted(set(parts) - (set() if alone else {*PARTS})):
         there = "a file has none" if alone else f"there are: {', '.join(PARTS)}"
         raise ConfigError(f"{name}: no part to begin with is called {unknown[0]!r}; {there}")
@@ -59,6 +62,8 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
     if place.exists():
         raise ConfigError(f"{name}: is there already; choose another name")
     module = stem.replace("-", "_")
+    if keyword.iskeyword(module) or find_spec(module):
+        raise ConfigError(f"{name}: Python has a {module!r} already; choose another name")
     key = module.removeprefix("gradestack_")
     names = {"distribution": stem, "module": module, "key": key, "release": __version__}
     for template, form in _PLACES.items():
@@ -69,8 +74,11 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
         text = Template(source.read_text(encoding="utf-8")).substitute(names, Class=key.title().replace("_", ""))
         found = [(line, _CONDITION.search(line)) for line in text.splitlines()]
         kept = [_CONDITION.sub("", line) for line, if_ in found if not if_ or (if_[1] == "with") == (if_[2] in parts)]
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"{file}: cannot be written: {error.strerror or error}") from error
         yield file
 
 

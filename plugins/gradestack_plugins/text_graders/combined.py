@@ -38,16 +38,16 @@ class Combined(Grader):
     pass_at: float = attrs.field(default=1.0, validator=[attrs.validators.ge(0), attrs.validators.le(1)])
 
     @property
+    @override
     def combines(self) -> tuple[str, ...]:
-        """Keys of the graders whose grades it wants."""
         return tuple(self.of)
 
     @override
     def grade(self, sample: Sample) -> Grade:
         return skipped("no_parts", "it combines grades of a suite's other graders, and there are none")
 
+    @override
     def combine(self, grades: Mapping[str, Grade]) -> Grade:
-        """Return the grade that others, by key, come to."""
         items, reasons = list[Item](), list[Reason]()
         for key, grade in grades.items():
             found = grade.score

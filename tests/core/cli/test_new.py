@@ -50,6 +50,9 @@ def test_a_metric_in_one_file_is_graded_with(spawn, tmp_path):
         (["taken.py"], "taken.py: is there already; choose another name"),
         (["x", "--with", "reader,judge"], "x: no part to begin with is called 'judge'; there are: reader, aggregator"),
         (["x.py", "--with", "reader"], "x.py: no part to begin with is called 'reader'; a file has none"),
+        (["gradestack"], "gradestack: Python has a 'gradestack' already; choose another name"),
+        (["class.py"], "class.py: Python has a 'class' already"),
+        (["taken.py/acme"], "taken.py/acme/src/acme/__init__.py: cannot be written: "),
         (["Two Words"], "Two Words: name it in lower case letters, digits and single hyphens"),
     ],
 )

@@ -20,12 +20,13 @@ class Work:
     strict: bool = False
     reached: list = attrs.field(factory=list)
     watching: bool = False
+    step: str = ""
 
     def watched(self):
         return attrs.evolve(self, watching=True)
 
-    def last_position(self, shard):
-        return self.reached[-1], 0.0
+    def last_note(self, shard):
+        return self.reached[-1], 0.0, self.step
 
     def isolated(self, ordinal, position, fault):
         return attrs.evolve(self, poison={**self.poison, (ordinal, position): fault.code})
@@ -89,6 +90,8 @@ def test_a_record_whose_reading_kills():
 
     with pytest.raises(PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)\n  - a path"):
         alone(Work(), SHARD, reading)
+    with pytest.raises(PluginError, match=r"worker process \(record 6 of it\), in reader acme: read\n  - it crashes"):
+        alone(Work(step="reader acme: read"), SHARD, reading)
 
 
 def test_a_strict_run_ends_with_the_record():
@@ -122,8 +125,8 @@ def test_a_death_while_the_position_is_noted():
 
     @attrs.frozen
     class Hasty(Work):
-        def last_position(self, shard):
-            return int(self.reached[-1]), 0.0
+        def last_note(self, shard):
+            return int(self.reached[-1]), 0.0, ""
 
     def at(*notes):
         left = iter(notes)

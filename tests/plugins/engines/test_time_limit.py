@@ -199,8 +199,8 @@ def test_the_record_a_worker_was_ended_at():
 
         limits = Limits(seconds_per_grade=60.0)
 
-        def last_position(self, shard):
-            return self.reached[-1], 71.0
+        def last_note(self, shard):
+            return self.reached[-1], 71.0, ""
 
     assert limits_of(Slow()).seconds_per_grade == 60.0
     work = Slow(frozenset({5}))

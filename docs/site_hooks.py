@@ -18,7 +18,8 @@ NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
 EVERY_NAME = "\n::: gradestack\n"
 EVERY_COMPONENT = "\n::: gradestack_plugins\n"
 FAMILIES = Path(__file__).parents[1] / "plugins/gradestack_plugins"
-OFFERED = re.compile(r":([A-Z]\w+)\"")
+OFFERED = re.compile(r"^(reader|grader|aggregator|exporter|extractor|engine|reporter) (\w+) (\S+):(\w+) ", re.MULTILINE)
+PACKAGE = re.compile(r"Component\.table\((\S+), (\w+)\)")
 
 
 def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -49,20 +50,25 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     names = sorted(NAME.findall(NAMES.read_text(encoding="utf-8")), key=lambda found: found[1].lower())
     markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
     markdown = markdown.replace(f"{NOTEBOOK})", f"{NOTEBOOK.replace('.ipynb', '.md')})")
-    alone = "    options: {members: false}"
-    markdown = markdown.replace(EVERY_COMPONENT, "".join(f"\n::: {path}\n{alone}\n" for path in _components()))
+    markdown = markdown.replace(EVERY_COMPONENT, _components())
     return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
 
 
-def _components() -> list[str]:
-    """Find the classes that the hooks of the families name, by the files they are defined in."""
-    found = []
+def _components() -> str:
+    """Return a heading and the docstring of each component that the packages of the families list, kind by kind."""
+    found: dict[tuple[str, str], list[str]] = {}
     for hooks in FAMILIES.glob("*/__init__.py"):
-        for name in OFFERED.findall(hooks.read_text(encoding="utf-8")):
-            files = sorted(FAMILIES.rglob("*.py"), key=lambda path: (hooks.parent not in path.parents, path))
-            file = next(path for path in files if f"\nclass {name}(" in path.read_text(encoding="utf-8"))
-            found.append(".".join((*file.relative_to(FAMILIES.parent).with_suffix("").parts, name)))
-    return sorted(set(found), key=lambda path: path.rpartition(".")[2].lower())
+        text = hooks.read_text(encoding="utf-8")
+        for package, table in PACKAGE.findall(text):
+            base = f"gradestack_plugins.{hooks.parent.name}" if package == "__name__" else package.strip('"')
+            for kind, name, module, named in OFFERED.findall(text.split(f"\n{table} = ")[1].split('"""')[1]):
+                found.setdefault((kind, f"{base}{module}.{named}"), []).append(name)
+    kinds = OFFERED.pattern.partition("(")[2].partition(")")[0].split("|")
+    options = "    options: {members: false, show_root_heading: false, show_root_toc_entry: false}\n"
+    return "".join(
+        f"\n## {', '.join(names)} ({kind})\n\n::: {path}\n{options}"
+        for (kind, path), names in sorted(found.items(), key=lambda each: (kinds.index(each[0][0]), each[1]))
+    )
 
 
 def _titled(fence: re.Match[str]) -> str:

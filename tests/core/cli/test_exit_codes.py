@@ -42,11 +42,6 @@ def test_a_suite_with_mistakes_is_exit_2(command, here):
         clean(said, 2, "bad.yaml: 2 problems in the configuration", *problems)
 
 
-@pytest.mark.parametrize(("options", "words"), DATA["mistaken_options_are_exit_2"])
-def test_mistaken_options_are_exit_2(command, here, options, words):
-    clean(command("grade", "runs.jsonl", "-o", "out", *options), 2, words)
-
-
 @pytest.mark.parametrize(
     ("output", "words"), [*DATA["places_that_cannot_be_used_are_exit_2"], ("x" * 300, "File name too long")]
 )

@@ -1,7 +1,5 @@
 """``max_failed``: how many samples may have failed or be missing."""
 
-import json
-
 import pytest
 
 from gradestack.gates.rules import as_limit
@@ -78,17 +76,3 @@ def test_every_run_of_several_has_it(run_lines, record):
 
 def test_no_rows_are_needed(run_lines, record):
     assert run_lines([record("a", 1.0), record("b", **RAISE)], rows="none", max_failed=0).exit_code == 1
-
-
-def test_records_that_cannot_be_read_count_as_failed(run_lines, record, tmp_path):
-    """Of five lines three are broken: each is a failed sample, and a task of its own in the interval."""
-    path = tmp_path / "broken.jsonl"
-    path.write_text("\n".join([*map(json.dumps, [record("a", 1.0), record("b", 1.0)]), *["{broken"] * 3]))
-    gates = {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 90}
-    report = run_lines(path, gate=gates, max_failed="50%")
-    accuracy, limit = report.gates
-    assert (accuracy["actual"], accuracy["of"], accuracy["interval"]["clusters"], report.exit_code) == (40.0, 5, 5, 1)
-    assert (limit["unreadable"], limit["of"], limit["actual"], limit["passed"]) == (3, 5, 0.6, False)
-    said = report.summary["warnings"]
-    assert said == ["3 of 5 samples (60.0%) failed or missing for 'quality', 3 of them unreadable"]
-    assert report.summary["metrics"]["avg_score_total"] == 1.0

@@ -70,14 +70,6 @@ def test_tasks_of_a_dataset_that_are_left_out_are_not_missing(run_lines, record,
     assert [(row["sample"]["id"], row["state"]) for row in report.rows()] == [("b", "graded"), ("d", "missing")]
 
 
-@pytest.mark.parametrize(("text", "said"), DATA["lists"])
-def test_a_list_of_tasks_that_is_none(tmp_path, text, said):
-    if text is not None:
-        (tmp_path / "ids").write_text(text)
-    with pytest.raises(ConfigError, match=said):
-        Subset.read(None, tmp_path / "ids", None)
-
-
 def test_runs_are_compared_on_a_subset(run_lines, record, tmp_path):
     """The same of every side; what is left out is among the comparison's warnings."""
     (tmp_path / "ids").write_text("a\nb\n")

@@ -3,7 +3,7 @@
 import pytest
 
 import gradestack
-from gradestack import ConfigError, Expectation, ExpectedCall, Grade, Outcome, Sample, ToolCall
+from gradestack import Expectation, ExpectedCall, Grade, Outcome, Sample, ToolCall
 from gradestack_plugins.text_graders.combined import Combined
 from tests.core.outcomes import data
 
@@ -47,10 +47,3 @@ def test_a_suite_combines_its_graders():
     assert (item["id"], item["reasons"]) == ("calls", row["grades"]["calls"]["reasons"])
     assert report.aggregates["both"]["mean"]["mean_interval"]["clusters"] == 12
     assert gradestack.compare(report, report).data["metrics"]["both"]["difference"] == 0
-
-
-@pytest.mark.parametrize(("of", "said"), DATA["refused"], ids=str)
-def test_what_cannot_be_combined(of, said):
-    graders = {"both": {"kind": "combined", "of": of}, **PARTS, "tokens": "usage"}
-    with pytest.raises(ConfigError, match=said):
-        gradestack.grade(SAMPLES, graders=graders)

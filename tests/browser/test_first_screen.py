@@ -96,7 +96,14 @@ def test_it_prints_on_six_pages(opened):
 def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
     call = {"name": "f", "arguments": {"a": 1}}
     rows = [
-        {"id": f"t{task}", "model": model, "run": run, "expected": [call], "predicted": [call] if good else []}
+        {
+            "id": f"t{task}",
+            "model": model,
+            "run": run,
+            "expected": [call],
+            "predicted": [call if good else {"name": "f", "arguments": {"a": 2}}],
+            "usage": {"cost_usd": 0.01},
+        }
         for model, share in (("north", 9), ("south", 5))
         for task in range(12)
         for run in range(2)
@@ -113,8 +120,28 @@ def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
     assert tab.run(names) == ["north", "south"]  # as in the input
     tab.run("document.querySelector('.against a').click()")
     tab.wait("document.querySelector('.view.now').dataset.view === 'compare'")
+    assert tab.run("document.querySelector('.task-lines').checkVisibility()")  # task by task after one click
     shown = gradestack.compare(out).data
     first = tab.run("document.querySelector('.differences .row').textContent")
     assert f"{shown['outcome']['better']} better, {shown['outcome']['worse']} worse" in first
     assert tab.run("document.querySelector('.task-head').textContent").count("passed") == 2
+    tab.run("location.hash = '#overview'")
+    assert "$0.0133" in tab.run("document.getElementById('took').textContent")  # cost of a success without a click
+    tab.run("document.querySelector('.causes a').click()")  # the wrong argument of a sample after one
+    tab.wait("document.querySelector('#one .inside') !== null")
+    assert tab.run("document.querySelector('#one .arguments').textContent").endswith("differs12")
+    tab.run("[...document.querySelectorAll('.one-head button')].at(-1).click()")  # its link after one more
+    tab.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
+    assert "sample=" in tab.run("location.hash")
+    tab.run("document.getElementById('clear').click()")
+    for first, second in (
+        (".bar a[href='#samples']", ".term[data-term^='tool:']"),
+        (".bar a[href='#failures']", "#calls a"),
+    ):
+        tab.run("location.hash = '#overview'")
+        tab.run(f'document.querySelector("{first}").click()')
+        tab.run(f'document.querySelector("{second}").click()')
+        assert tab.run("document.getElementById('find').value") == 'tool:"f"'
+        assert tab.run("document.getElementById('shown-count').textContent") == "48 of 48"
+        tab.run("document.getElementById('clear').click()")
     assert tab.messages() == []

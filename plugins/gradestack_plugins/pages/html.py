@@ -43,7 +43,7 @@ _MOST_CELLS = 400
 """Trials up to which the map shows them."""
 _MOST_FIGURES = 2_000
 """Figures in the table of all."""
-_MOST_CHIPS = 6
+_MOST_CHIPS = 12
 """Models, causes and tools offered to the search."""
 _KEPT = 50
 """Rows of the worst samples that stay in a page whose rows are beside it."""

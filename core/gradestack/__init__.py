@@ -20,9 +20,8 @@ _NAMES = {
     "missing_library suggest",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
-    "judging.connection": "Connection connection_to",
-    "judging.contract": "USERINFO Endpoint JudgeModel Judged PartlyJudged Request schema_of cost delimited fault_of "
-    "most_tokens nonce_of reply_text visible",
+    "judging.contract": "USERINFO VARIABLE Endpoint JudgeModel Judged PartlyJudged Request schema_of cost delimited "
+    "fault_of most_tokens nonce_of reply_text visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
@@ -49,8 +48,9 @@ _NAMES = {
     "rows.write": "grade_to_json",
     "rundir.recorder": "free_memory",
     "suites.code": "load_file with_files",
+    "suites.components": "stack_for",
     "suites.recognition": "recognise",
-    "suites.schema": "class_schema",
+    "suites.schema": "class_schema suite_schema",
     "suites.strict": "preset_version",
     "suites.document": "yaml_data",
     "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",

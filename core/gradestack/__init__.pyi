@@ -52,9 +52,8 @@ from gradestack.interpreter import Limits as Limits
 from gradestack.interpreter import Looks as Looks
 from gradestack.interpreter import step as step
 from gradestack.interpreter import time_limit_text as time_limit_text
-from gradestack.judging.connection import Connection as Connection
-from gradestack.judging.connection import connection_to as connection_to
 from gradestack.judging.contract import USERINFO as USERINFO
+from gradestack.judging.contract import VARIABLE as VARIABLE
 from gradestack.judging.contract import Endpoint as Endpoint
 from gradestack.judging.contract import Judged as Judged
 from gradestack.judging.contract import JudgeModel as JudgeModel
@@ -133,8 +132,10 @@ from gradestack.run_files import is_run as is_run
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.code import with_files as with_files
+from gradestack.suites.components import stack_for as stack_for
 from gradestack.suites.document import yaml_data as yaml_data
 from gradestack.suites.recognition import recognise as recognise
 from gradestack.suites.schema import class_schema as class_schema
+from gradestack.suites.schema import suite_schema as suite_schema
 from gradestack.suites.strict import preset_version as preset_version
 from gradestack.table import Numbers as Numbers

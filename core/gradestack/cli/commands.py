@@ -22,10 +22,6 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 """Read by ``main`` from the arguments, so that it works in any place."""
 
-_remote_option = click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
-_set_option = click.option(
-    "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
-)
 _code_option = click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
 _PART_OPTIONS = (
     click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
@@ -40,7 +36,7 @@ _RUN_OPTIONS = (
     ),
     *_PART_OPTIONS,
     click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
-    _set_option,
+    click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."),
     _code_option,
     click.option("--rows", type=click.Choice(["full", "slim", "none"]), help="Rows of results.jsonl [default: full]."),
     click.option("--no-rows", is_flag=True, help="Write no results.jsonl: same as --rows none."),
@@ -219,7 +215,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 @cli.command(cls=_Grouped, epilog="Example: gradestack run suite.yaml -o out")
 @click.argument("suite")
 @click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
-@_remote_option
+@click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
 @_run_options
 def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""
@@ -252,34 +248,6 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
     if not judged["rubric"] and any(judged.values()):
         raise ConfigError("--judgements and --labels go with --rubric")
     _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
-
-
-@cli.command(epilog="Example: gradestack validate suite.yaml")
-@click.argument("suite")
-@_set_option
-@_code_option
-@_remote_option
-@debug_option
-def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_remote: bool) -> None:
-    """Check the suite file SUITE without running it."""
-    from gradestack.cli.signals import forward_termination  # noqa: PLC0415
-    from gradestack.python_api import load_suite  # noqa: PLC0415
-
-    installed = _registry()
-    with forward_termination():
-        found = load_suite(
-            suite, overrides=overrides, allow_code=allow_code, allow_remote=allow_remote, registry=installed
-        )
-    _print(f"{suite}: valid")
-    _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
-    _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
-    _print(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    limit = "" if found.max_failed is None else f", max_failed {found.max_failed}"
-    _print(f"  gates:   {len(found.gates) or 'none'}{limit}; main grader {found.main}")
-    words, by = found.headline, found.success
-    _print(f"  outcome: {'none' if by is None else f'{words.passed} or {words.failed}, by {by.grader}'}")
-    for warning in found.warnings:
-        _print(f"  warning: {warning}")
 
 
 _OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
@@ -332,41 +300,6 @@ def report(
     with forward_termination():
         for page in rewrite_pages(found, registry, formats, out, _say):
             _print(f"Report: {page}")
-
-
-@cli.group()
-def stacks() -> None:
-    """List and print the named metric stacks."""
-
-
-@stacks.command("list")
-def stacks_list() -> None:
-    """List the named stacks."""
-    for component, plugin in (pair for pair in _registry().components() if pair[0].kind == "stack"):
-        _print(f"{component.name:<24} {component.summary}  [{plugin.release}]")
-
-
-@stacks.command("show", epilog="Example: gradestack stacks show tau-bench")
-@click.argument("name")
-def stacks_show(name: str) -> None:
-    """Print the stack NAME as YAML, ready to paste into a suite."""
-    import yaml  # noqa: PLC0415
-
-    from gradestack.suites.components import stack_for  # noqa: PLC0415
-
-    click.echo(yaml.safe_dump(dict(stack_for(_registry(), name)), sort_keys=False), nl=False)
-
-
-@cli.command(epilog="Example: gradestack schema suite > suite.schema.json")
-@click.argument("what", type=click.Choice(["suite", "sample"]))
-def schema(what: str) -> None:
-    """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
-    from gradestack.jsonio.values import dumps  # noqa: PLC0415
-    from gradestack.suites.schema import suite_schema  # noqa: PLC0415
-
-    registry = _registry()
-    found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
-    click.echo(dumps(found, indent=2))
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

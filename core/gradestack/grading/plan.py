@@ -43,6 +43,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """The component's own, or the suite's."""
     code: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Files of the user's own that it consists of, by name -> SHA-256."""
+    parts: tuple[Stage, ...] = ()
+    """For a reader of several formats: those of each."""
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
     grades_empty: bool = False

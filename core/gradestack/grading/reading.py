@@ -6,11 +6,13 @@ are read with the input's name before them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Any
+from typing import Any, cast
 
+import attrs
 import msgspec
+from typing_extensions import override
 
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import GradestackError, PluginError
@@ -33,6 +35,73 @@ class Separated(msgspec.Struct, frozen=True):
 def name_of(reader: Reader) -> str:
     """Return how messages call a reader object."""
     return f"reader {type(reader).__name__} (version {reader.version})"
+
+
+MIXED = " + "
+"""Between the names of several formats."""
+_PART = 1 << 40
+"""Samples there may be of one format among several."""
+
+
+@attrs.frozen(slots=False)
+class Mixed(Reader):
+    """Several formats in one run: inputs with a reader each, called by the names of the inputs."""
+
+    readers: tuple[Reader, ...]
+    names: tuple[frozenset[str], ...]
+
+    def __attrs_post_init__(self) -> None:
+        """Be what they are together: fields that any fills, a common stack and habit, else those of own data."""
+        stacks = {each.stack for each in self.readers}
+        habits = {"keep" if getattr(each, "ids", None) is not None else each.duplicates for each in self.readers}
+        vars(self).update(
+            provides=frozenset().union(*(each.provides for each in self.readers)),
+            stack=stacks.pop() if len(stacks) == 1 else "auto",
+            duplicates=habits.pop() if len(habits) == 1 else "keep",
+            empty_answers=all(each.empty_answers for each in self.readers),
+            simulated_users=any(each.simulated_users for each in self.readers),
+            runs_code=any(map(is_foreign, self.readers)),
+        )
+
+    def parts(self, inputs: Inputs) -> Iterator[tuple[Reader, Inputs]]:
+        """Yield each reader with its own of the inputs, in their order."""
+        for reader, names in zip(self.readers, self.names, strict=True):
+            data = tuple(each for each in inputs.data if each.name in names)
+            yield reader, Inputs(data=data, dataset=inputs.dataset if reader.takes_dataset else None)
+
+    @override
+    def index(self, inputs: Inputs) -> Any:
+        found = []
+        for reader, own in self.parts(inputs):
+            with guarded(name_of(reader)):
+                found.append(reader.index(own))
+        return found
+
+    @override
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        number = 0
+        for part, (reader, own) in enumerate(self.parts(inputs)):
+            with guarded(name_of(reader)):
+                shards = list(reader.plan(own, index[part]))
+            for shard in shards:
+                extra, position = (part, shard.ordinal, shard.extra), part * _PART + shard.position
+                yield msgspec.structs.replace(shard, ordinal=number, position=position, extra=extra)
+                number += 1
+
+    def part(self, shard: Shard, index: Any) -> tuple[Reader, Shard, Any]:
+        """Return the reader of a shard, the shard as that one made it, and its index."""
+        part, ordinal, extra = cast("Any", shard.extra)
+        return self.readers[part], msgspec.structs.replace(shard, ordinal=ordinal, extra=extra), index[part]
+
+    @override
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        reader, shard, index = self.part(shard, index)
+        return reader.read(shard, index)
+
+
+def parts_of(reader: Reader, inputs: Inputs) -> Iterable[tuple[Reader, Inputs]]:
+    """Return the readers of a run, each with its inputs."""
+    return reader.parts(inputs) if isinstance(reader, Mixed) else [(reader, inputs)]
 
 
 def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
@@ -109,6 +178,8 @@ def _check(block: Sequence[Any], reader: Reader, watched: int) -> None:
 def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
     """Yield the records of one shard, some at a time, each with the id of its task."""
     own, ids = (index.index, index.ids) if isinstance(index, Separated) else (index, None)
+    if isinstance(reader, Mixed):
+        reader, shard, own = reader.part(shard, own)
     left, blocks = watched_of(shard) if is_foreign(reader) else 0, iter(reader.blocks(shard, own))
     reading = step(f"{name_of(reader)}: read")
     try:

@@ -16,7 +16,7 @@ import msgspec
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.copies.files import original, readable
 from gradestack.errors import DataError, GradestackError
-from gradestack.grading.reading import records_of, separated, shards_of
+from gradestack.grading.reading import MIXED, Mixed, records_of, separated, shards_of
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import as_map, json_data, loads
 from gradestack.model import Sample, Source, Status
@@ -123,14 +123,17 @@ class Trajectories:
     def _shards(self, given: Input, file: str, ordinals: set[int]) -> Iterator[Shard]:
         """Yield the shards of an input: first those that begin right before the ordinals, then the others.
 
-        Some formats are read in the order of a dataset, and may have a record in any shard.
+        Some formats are read in the order of a dataset, and may have a record in any shard; of some, one holds
+        records of several inputs.
         """
         known = self._beginnings(given)
         begun = [(source.ordinal, shard) for source, shard in known if source.file == file]
         found = {bisect_right(begun, ordinal, key=lambda each: each[0]) - 1 for ordinal in ordinals}
         likely = [begun[at][1] for at in sorted(found) if at >= 0]
         yield from likely
-        yield from (shard for _, shard in known if shard not in likely)
+        own = [shard for _, shard in known if shard not in likely]
+        yield from own
+        yield from (shard for shard in self._plan[1] if shard not in likely and shard not in own)
 
     def _beginnings(self, given: Input) -> list[tuple[Source, Shard]]:
         """Return an input's shards, each with the place of its first record; the others hold no sample."""
@@ -164,18 +167,23 @@ class Trajectories:
     @cached_property
     def _plan(self) -> tuple[Reader, list[Shard], Any]:
         """The reader of the run, its shards of the inputs that are still there, and its index."""
-        reader = self._made if isinstance(self._made, Reader) else self._reader(self._made)
+        reader = self._made if isinstance(self._made, Reader) else _reader(self._recording, self._made)
         there = Inputs(data=tuple(each for each in self._inputs if each.path.exists()), dataset=self._dataset)
         shards, index = shards_of(reader, there)
         return reader, shards, separated(reader, there, shards, index)
 
-    def _reader(self, registry: Registry) -> Reader:
-        name = self._recording["reader"]
-        try:
-            reader: Reader = structure(self._recording["options"], registry.load("reader", name))
-        except Problems as problems:
-            raise DataError(f"the reader {name!r} does not take the options of this run") from problems
-        return reader
+
+def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
+    name, options = recording["reader"], recording["options"]
+    if MIXED in name:
+        parts = options["parts"]
+        names = (frozenset(given["name"] for given in each["inputs"]) for each in parts)
+        return Mixed(tuple(_reader(each, registry) for each in parts), tuple(names))
+    try:
+        reader: Reader = structure(options, registry.load("reader", name))
+    except Problems as problems:
+        raise DataError(f"the reader {name!r} does not take the options of this run") from problems
+    return reader
 
 
 def _input(recorded: Mapping[str, str]) -> Input:

@@ -15,12 +15,13 @@ from typing import Any
 import attrs
 
 from gradestack._version import __version__
-from gradestack.api import Input, Shard
+from gradestack.api import Input, Inputs, Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
 from gradestack.grading.inputs import FileState, ends_of, files_below
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
+from gradestack.grading.reading import parts_of
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
@@ -71,7 +72,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
 
     The engine and the reports are not in it, nor are limits: a run may be continued with others.
     """
-    stages: dict[str, Stage] = {"reader": suite.reader}
+    stages = {each.key: each for each in suite.reader.parts or (suite.reader,)}
     stages |= {f"grader {stage.key}": stage for stage in suite.graders}
     stages |= {f"metric {metric.of}/{metric.stage.key}": metric.stage for metric in suite.metrics}
     stages |= {f"exporter {stage.key}": stage for stage in suite.exporters}
@@ -140,15 +141,19 @@ def _absolute(path: Any) -> str:
     return name_of(path) if is_fetched(path) else str(original(path).absolute())
 
 
-def _recording(suite: Suite) -> dict[str, Any]:
-    reader = suite.reader.component
-    options = {
-        field.name: json_data(getattr(reader, field.name), _absolute)
-        for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
-        if field.init and field.name in suite.reader.options
-    }
-    given = {"inputs": list(suite.inputs.data), "dataset": suite.inputs.dataset if reader.takes_dataset else None}
-    return {"reader": suite.reader.name, "options": options, **json_data(given, _absolute)}
+def _recording(stage: Stage, inputs: Inputs) -> dict[str, Any]:
+    reader = stage.component
+    if stage.parts:
+        each = zip(stage.parts, parts_of(reader, inputs), strict=True)
+        options: dict[str, Any] = {"parts": [_recording(part, own) for part, (_, own) in each]}
+    else:
+        options = {
+            field.name: json_data(getattr(reader, field.name), _absolute)
+            for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
+            if field.init and field.name in stage.options
+        }
+    given = {"inputs": list(inputs.data), "dataset": inputs.dataset if reader.takes_dataset else None}
+    return {"reader": stage.name, "options": options, **json_data(given, _absolute)}
 
 
 def _bounds(stage: Stage) -> dict[str, JSON]:
@@ -219,7 +224,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
         "components": [
-            *map(component_entry, [suite.reader, *suite.graders]),
+            *map(component_entry, [*(suite.reader.parts or [suite.reader]), *suite.graders]),
             *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
             *map(component_entry, [*suite.exporters, suite.engine, *suite.reports]),
         ],
@@ -234,7 +239,7 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),
-        **({"recording": _recording(suite)} if suite.rows == "slim" else {}),
+        **({"recording": _recording(suite.reader, suite.inputs)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
         "peak_memory": peak_memory(),
         **({"timed_out": merged.timed_out} if merged.timed_out else {}),

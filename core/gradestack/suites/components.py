@@ -15,7 +15,7 @@ import msgspec
 from gradestack.api import Grader, Inputs, Profile, Reader
 from gradestack.errors import GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
-from gradestack.grading.reading import name_of, records_of, shards_of
+from gradestack.grading.reading import name_of, parts_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
 from gradestack.plugin_errors import error_text, guarded
@@ -286,13 +286,16 @@ def graders_for(
         chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
         changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
         stages[key] = msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
-    if (remarks_on := getattr(reader, "remarks", None)) is not None:
-        with resolver.refusals(("reader",)), guarded(name_of(reader)):
-            remarks = list(remarks_on(inputs))
-    if (recognise := getattr(reader, "recognised_columns", None)) is not None:
-        with guarded(name_of(reader)):
-            notes, doubts = recognise(inputs)
-        remarks += doubts
-        resolver.notes += [f"{each}{resolver.asked}" if each.startswith("The same as: ") else each for each in notes]
+    for one, own in parts_of(reader, inputs):
+        if (remarks_on := getattr(one, "remarks", None)) is not None:
+            with resolver.refusals(("reader",)), guarded(name_of(one)):
+                remarks += remarks_on(own)
+        if (recognise := getattr(one, "recognised_columns", None)) is not None:
+            with guarded(name_of(one)):
+                notes, doubts = recognise(own)
+            remarks += doubts
+            resolver.notes += [
+                f"{each}{resolver.asked}" if each.startswith("The same as: ") else each for each in notes
+            ]
     resolver.finish()
     return stages, remarks

@@ -11,10 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Input, Reader
+import msgspec
+
+from gradestack.api import Input, Profile, Reader
 from gradestack.copies.files import original
 from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
 from gradestack.grading.plan import Stage
+from gradestack.grading.reading import MIXED, Mixed
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
 from gradestack.jsonio.lists import Element
 from gradestack.jsonio.records import beginnings, first_records
@@ -22,6 +25,7 @@ from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
 from gradestack.run_files import HEADER, ROWS, is_run
+from gradestack.suites.components import made_stage
 from gradestack.suites.inputs import expand, name_inputs
 from gradestack.suites.references import Resolver
 from gradestack.suites.strict import Place
@@ -50,6 +54,9 @@ class Recognised(NamedTuple):
     """How often a path was given, for those that were given more than once, whatever their spelling."""
     odd: list[tuple[Path, str]]
     """What is odd about a file, with its line in front."""
+    parts: tuple[Stage, ...] = ()
+    """Readers of several formats, each of as many of the paths as ``shares`` says."""
+    shares: tuple[int, ...] = ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -57,18 +64,22 @@ class Recognised(NamedTuple):
         return name_inputs(self.paths)
 
 
-def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
+def recognised(resolver: Resolver, reference: Any, place: Place) -> tuple[Recognised | None, GradestackError | None]:
     """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
     data, target = resolver.document.data, resolver.document.data.get("target")
-    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else None
-    if isinstance(target, dict) and isinstance(target.get("paths"), str):
+    named = reference.get("kind") if isinstance(reference, Mapping) else reference
+    if isinstance(target, dict) and isinstance(target.get("paths"), str | dict):
         target["paths"] = [target["paths"]]
     given = target.get("paths") if isinstance(target, Mapping) else None
-    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
-        return None, None
-    if named is not None and not (chosen and resolver.registry.owners("reader", chosen)):
+    several = isinstance(given, list) and any(isinstance(path, dict) for path in given)
+    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) and not several else None
+    if not several and named is not None and not (chosen and resolver.registry.owners("reader", chosen)):
         return None, None
     try:
+        if isinstance(given, list) and several:
+            return _mixed(resolver, given, reference), None
+        if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
+            return None, None
         if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
             return None, None
         return recognise(expand(given, resolver.base), resolver.registry, chosen), None
@@ -78,18 +89,63 @@ def recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogni
         return None, error
 
 
+def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, str | dict[str, Any] | None] | None:
+    """Return the path and the reader that stand in the suite for a file; None with a problem."""
+    named = given if isinstance(given, dict) else {"path": given}
+    text, own = named.get("path"), named.get("reader")
+    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
+        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+        return None
+    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
+
+
+def _mixed(resolver: Resolver, entries: list[Any], reference: Any) -> Recognised | None:
+    """Return what paths hold of which one has a reader of its own; they are put into the suite as texts."""
+    paths, ignored, odd = list[Path](), list[str](), list[tuple[Path, str]]()
+    stages, shares = list[Stage](), list[int]()
+    known, repeated = dict[Path, int](), dict[Path, int]()
+    for number, entry in enumerate(entries):
+        place = ("target", "paths", number)
+        given = _named(resolver, entry, place)
+        entries[number] = given[0] if given is not None else ""
+        if given is None:
+            continue
+        own, at = (reference, place) if given[1] is None else (given[1], (*place, "reader"))
+        options: dict[str, Any] = own if isinstance(own, dict) else {} if own is None else {"kind": own}
+        stage = resolver.stage("reader", f"reader {number + 1}", options, at) if "kind" in options else None
+        if "kind" in options and stage is None:
+            continue
+        held = recognise(expand([given[0]], resolver.base), resolver.registry, None if stage is None else stage.name)
+        for path in held.paths:
+            if (first := known.setdefault(path.resolve(), number)) != number:
+                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
+        stage = stage or resolver.stage("reader", f"reader {number + 1}", {**options, "kind": held.reader}, at)
+        if stage is not None:
+            paths, ignored, odd = paths + held.paths, ignored + held.ignored, odd + held.odd
+            repeated.update(held.repeated)
+            stages.append(stage)
+            shares.append(len(held.paths))
+    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
+    found = Recognised(name, paths, ignored, repeated, odd, tuple(stages), tuple(shares))
+    return found if len(stages) == len(entries) else None
+
+
+def mixed_stage(found: Recognised, profile: Profile) -> Stage:
+    """Return the readers of several formats as the one of a run."""
+    inputs = iter(found.inputs)
+    names = tuple(frozenset(each.name for each in islice(inputs, share)) for share in found.shares)
+    reader = Mixed(tuple(stage.component for stage in found.parts), names)
+    stage = made_stage("reader", "reader", reader, profile)
+    return msgspec.structs.replace(stage, name=found.reader, options={}, parts=found.parts)
+
+
 def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
     if given is None:
         return None, None
-    named = given if isinstance(given, dict) else {"path": given}
-    text, own = named.get("path"), named.get("reader")
-    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
-        why = "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}"
-        resolver.add_problem(("dataset",), why)
+    if (named := _named(resolver, given, ("dataset",))) is None:
         return None, None
-    if not resolver.may_read(text, ("dataset", "path") if isinstance(given, dict) else ("dataset",)):
-        return None, None
+    text, own = named
     path = expand([text], resolver.base)[0]
     dataset = name_inputs([path])[0]
     if reader is None or (reader.component.takes_dataset and own is None):
@@ -211,7 +267,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         raise _unknown(paths[0], registry, every(), reader)
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(map(str, files[:3]))}" for name, files in names.items())
-        advice = "grade them one format at a time or name it with --reader"
+        advice = "name it with --reader, or each path's in a suite (target.paths: [{path: …, reader: …}])"
         raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
     ((name, files),) = names.items()
     times = _once(files)

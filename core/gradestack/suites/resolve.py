@@ -58,25 +58,28 @@ def resolve(
 
 
 def _resolve(resolver: Resolver, options: RunOptions, made: Mapping[str, Grader]) -> Suite:
-    from gradestack.suites.recognition import dataset_of, input_remarks, recognised  # noqa: PLC0415 - reads files
+    from gradestack.suites import recognition as files  # noqa: PLC0415 - reads them
 
     document = resolver.document
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
-    sniffed, late = recognised(resolver, named, reader_place)
+    if document.data.get("profile") == "upstream":  # readers of single paths are made at once
+        resolver.profile = "upstream"
+    sniffed, late = files.recognised(resolver, reference, reader_place)
     kind = sniffed.reader if sniffed is not None else named
-    _lay_stack(resolver, kind, sniffed, partial(_expecting, resolver, reference, kind, sniffed))
+    mixed = files.mixed_stage(sniffed, resolver.profile) if sniffed is not None and sniffed.parts else None
+    _lay_stack(resolver, mixed or kind, sniffed, partial(_expecting, resolver, reference, mixed or kind, sniffed))
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
     misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
     if not spec.target.paths and not misspelt and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
-    reader = None
+    reader = mixed
     if named is not None:
         kind = named
-    if kind is not None:
+    if kind is not None and reader is None:
         written = reference if isinstance(reference, Mapping) else {}
         reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
     graders = grader_stages(resolver, spec, made)
@@ -85,7 +88,7 @@ def _resolve(resolver: Resolver, options: RunOptions, made: Mapping[str, Grader]
     if not spec.graders and not document.data.get("graders") and not unlaid:
         resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
     parts = parts_of(resolver, spec, graders, options, reader)
-    dataset, dataset_reader = dataset_of(resolver, spec.dataset, reader)
+    dataset, dataset_reader = files.dataset_of(resolver, spec.dataset, reader)
     exporters = Exporters()
     if reader is not None:
         _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
@@ -96,7 +99,7 @@ def _resolve(resolver: Resolver, options: RunOptions, made: Mapping[str, Grader]
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=sniffed.inputs, dataset=dataset)
-    resolver.warnings += [*input_remarks(inputs.data, sniffed), *exporters.warnings]
+    resolver.warnings += [*files.input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
     own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
@@ -169,7 +172,8 @@ def _expecting(resolver: Resolver, reference: Any, kind: object, files: Recognis
     from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
 
     named = {**(reference if isinstance(reference, Mapping) else {}), "kind": kind}
-    reader = resolver.stage("reader", "reader", named, _reader_reference(resolver.document.data)[1])
+    place = _reader_reference(resolver.document.data)[1]
+    reader = kind if isinstance(kind, Stage) else resolver.stage("reader", "reader", named, place)
     dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
     if reader is None or files is None or resolver.problems:
         return
@@ -183,23 +187,25 @@ def _lay_stack(
 ) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
-    known = isinstance(reader, str) and bool(registry.owners("reader", reader))
+    named = reader.name if isinstance(reader, Stage) else reader
+    of: Any = reader.component if isinstance(reader, Stage) else None
+    if isinstance(reader, str) and registry.owners("reader", reader):
+        of = registry.load("reader", reader)
     if isinstance(data.get("stack"), str):
         resolver.asked = f" --stack {data['stack']}"
     elif isinstance(graders := data.get("graders"), Mapping):
         kinds = [each.get("kind") if isinstance(each, Mapping) else each for each in graders.values()]
         resolver.asked = "".join(f" --grader {each}" for each in kinds)
-    if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
-        if not known:
+    if data.get("stack") is None and not data.get("graders") and isinstance(named, str):
+        if of is None:
             return  # said where the reader is resolved
-        data["stack"] = registry.load("reader", reader).stack
+        data["stack"] = of.stack
         if data["stack"] is None:
-            resolver.add_problem(("stack",), _without_stack(reader, registry, files))
+            resolver.add_problem(("stack",), _without_stack(named, of.provides, registry, files))
     if isinstance(data.get("stack"), str):
         inputs = Inputs(data=files.inputs if files is not None else ())
         with resolver.refusals(("stack",)):
-            provides = registry.load("reader", str(reader)).provides if known else None
-            stack = stack_for(registry, data["stack"], inputs, provides, samples)
+            stack = stack_for(registry, data["stack"], inputs, of and of.provides, samples)
             data["stack"] = stack.get("stack", data["stack"])
             resolver.stacks[data["stack"]] = stack
             _merge_stack(data, stack)
@@ -207,10 +213,9 @@ def _lay_stack(
             resolver.notes += stack.get("notes", ())
 
 
-def _without_stack(reader: str, registry: Registry, files: Recognised | None) -> str:
+def _without_stack(reader: str, provides: frozenset[str], registry: Registry, files: Recognised | None) -> str:
     """Return that a format has no default stack, and where its files hold no runs that these are missing."""
     whose = f"{files.paths[0]}: " if files is not None else ""
-    provides = registry.load("reader", reader).provides
     if provides and not _DONE & provides:
         lacks = f"no column for the agent's answer (read as {reader})"
         return f"{whose}{lacks}: map one (--map text=COLUMN), or grade the file of its runs with this one as --dataset"

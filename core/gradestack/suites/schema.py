@@ -129,11 +129,15 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
     properties["max_failed"] = {"anyOf": _LIMIT}
-    target["paths"] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    reader = {"$ref": "#/properties/reader"}
+    named = {"path": {"type": "string"}, "reader": reader}
+    own = {"type": "object", "properties": named, "required": ["path"], "additionalProperties": False}
+    paths = [{"type": "string"}, own]
+    target["paths"] = {"anyOf": [*paths, {"type": "array", "items": {"anyOf": paths}}]}
     options_alone = {"type": "object", "not": {"required": ["kind"]}}  # the format is recognised
     properties["reader"] = _component(registry, "reader")
     properties["reader"]["anyOf"].append(options_alone)
-    target["reader"] = {"$ref": "#/properties/reader"}
+    target["reader"] = reader
     properties["reports"] = {"type": "array", "items": _component(registry, "reporter")}
     properties["exporters"] = {"type": "array", "items": _component(registry, "exporter")}
     properties["engine"] = _component(registry, "engine")

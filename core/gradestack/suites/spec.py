@@ -13,6 +13,7 @@ from gradestack.api import Inputs, Profile
 from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
+from gradestack.grading.reading import parts_of
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.registry import Registry
@@ -259,10 +260,17 @@ def config_snapshot(
     """Return the configuration for summary.json."""
     config = {key: each for key, each in data.items() if key not in ("engine", "rows")}  # no results depend on these
     target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
-    config["target"] = {**target, "paths": [each.shown for each in inputs.data]}
     inherited = ("profile", data.get("profile", "documented"))
-    options = {key: value for key, value in reader.options.items() if (key, value) != inherited}
-    config["reader"] = _entry({**options, "kind": reader.name}, reader)
+    paths: list[Any] = []
+    for stage, (_, own) in zip(reader.parts or [reader], parts_of(reader.component, inputs), strict=True):
+        options = {key: value for key, value in stage.options.items() if (key, value) != inherited}
+        entry = _entry({**options, "kind": stage.name}, stage)
+        if reader.parts:
+            config.pop("reader", None)
+            paths += [{"path": each.shown, "reader": entry} for each in own.data]
+        else:
+            config["reader"], paths = entry, [each.shown for each in own.data]
+    config["target"] = {**target, "paths": paths}
     named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
     for section, stages in named.items():
         if isinstance(written := config.get(section), Mapping):

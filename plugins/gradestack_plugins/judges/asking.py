@@ -17,7 +17,6 @@ import msgspec
 from gradestack import (
     REPLY_CODES,
     ConfigError,
-    Connection,
     Endpoint,
     GradestackError,
     Judged,
@@ -29,6 +28,7 @@ from gradestack import (
     most_tokens,
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
+from gradestack_plugins.judges.connection import Connection
 
 MODES = ("json_schema", "json_object", "plain")
 """Forms of reply, each for servers that do not know the one before."""

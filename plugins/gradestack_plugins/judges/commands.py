@@ -45,9 +45,9 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, headers: tu
     Replies are kept as they arrive: after Ctrl-C or a failure the same command goes on. `gradestack grade` and
     `gradestack run` read them and ask nobody.
     """
-    from gradestack import connection_to  # noqa: PLC0415 - needs what --help does not
-    from gradestack import judge as ask_judge  # noqa: PLC0415
+    from gradestack import judge as ask_judge  # noqa: PLC0415 - needs what --help does not
     from gradestack_plugins.judges.asking import Asker, AskOptions  # noqa: PLC0415
+    from gradestack_plugins.judges.connection import connection_to  # noqa: PLC0415
 
     names = ("max_cost", "max_requests", "concurrency", "rpm", "timeout", "retries", "backoff", "repairs")
     options = {name: given.pop(name) for name in names}

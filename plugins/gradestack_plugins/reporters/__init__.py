@@ -19,6 +19,9 @@ reporter text .pages.show:TextReporter report.txt: the worst samples as `gradest
 reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI systems that read JUnit
 reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of GitHub Actions
 command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.
+command schema .reporters.commands:schema Print the JSON Schema of a suite file, or of a line of the jsonl sample form.
+command stacks .reporters.commands:stacks List and print the named metric stacks.
+command validate .reporters.commands:validate Check the suite file SUITE without running it.
 command plugins .reporters.commands:plugins List, describe and check installed components.
 command compare .pages.comparison:compare Compare two or more runs task by task: figures, what changed, a leaderboard.
 command show .pages.show:show Show a sample of a run: its calls against the expected ones, grades, conversation.

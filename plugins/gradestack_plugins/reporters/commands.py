@@ -1,4 +1,4 @@
-"""The commands ``plugins``, about what is installed, and ``new``, which begins a plugin."""
+"""The commands ``validate``, ``schema`` and ``stacks`` of suites, ``plugins`` of what is installed, and ``new``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,16 @@ from gradestack import (
     __version__,
     class_schema,
     discover,
+    forward_termination,
+    load_suite,
     recognise,
+    stack_for,
     suggest,
+    suite_schema,
     terminal_line,
     with_files,
 )
+from gradestack.jsonio import dumps
 
 KINDS: tuple[Any, ...] = get_args(Kind)
 PARTS = ("reader", "aggregator", "exporter", "stack")
@@ -237,3 +242,58 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
         else:
             click.echo("ok")
     sys.exit(PluginError.exit_code if broken else 0)
+
+
+@click.command(epilog="Example: gradestack validate suite.yaml")
+@click.argument("suite")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
+@click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
+@click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
+def validate(suite: str, **given: Any) -> None:
+    """Check the suite file SUITE without running it."""
+    installed = _registry()
+    with forward_termination():
+        found = load_suite(suite, registry=installed, **given)
+    limit = "" if found.max_failed is None else f", max_failed {found.max_failed}"
+    words, by = found.headline, found.success
+    lines = (
+        f"{suite}: valid",
+        f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})",
+        f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}",
+        f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}",
+        f"  gates:   {len(found.gates) or 'none'}{limit}; main grader {found.main}",
+        f"  outcome: {'none' if by is None else f'{words.passed} or {words.failed}, by {by.grader}'}",
+        *(f"  warning: {warning}" for warning in found.warnings),
+    )
+    click.echo("\n".join(map(terminal_line, lines)))
+
+
+@click.group()
+def stacks() -> None:
+    """List and print the named metric stacks."""
+
+
+@stacks.command("list")
+def stacks_list() -> None:
+    """List the named stacks."""
+    for component, plugin in (pair for pair in _registry().components() if pair[0].kind == "stack"):
+        click.echo(terminal_line(f"{component.name:<24} {component.summary}  [{plugin.release}]"))
+
+
+@stacks.command("show", epilog="Example: gradestack stacks show tau-bench")
+@click.argument("name")
+def stacks_show(name: str) -> None:
+    """Print the stack NAME as YAML, ready to paste into a suite."""
+    import yaml  # noqa: PLC0415 - not needed for --help
+
+    click.echo(yaml.safe_dump(dict(stack_for(_registry(), name)), sort_keys=False), nl=False)
+
+
+@click.command(epilog="Example: gradestack schema suite > suite.schema.json")
+@click.argument("what", type=click.Choice(["suite", "sample"]))
+def schema(what: str) -> None:
+    """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
+    registry = _registry()
+    found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
+    click.echo(dumps(found, indent=2))

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gradestack.errors import ConfigError
-from gradestack.judging.contract import VARIABLE, Endpoint
+from gradestack import VARIABLE, ConfigError, Endpoint
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,81 @@
+"""Several formats in one run: each path of the suite is read by its own reader."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, discover, load_suite
+from gradestack.outcome.trajectories import with_trajectories
+from gradestack.rundir import journal
+from gradestack_plugins.pages.rows import rows_at
+from tests.core.outcomes import files_but_headers
+
+READERS = {"lines.jsonl": "jsonl", "chats.jsonl": "openai", "table.csv": "records"}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Three files of three formats, of several ranges each, and what grades them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
+    monkeypatch.setattr(journal, "PAUSE", -1.0)
+    many, said = range(30), {"role": "assistant", "content": "ok"}
+    lines = [{"id": f"a{each}", "messages": [said], "expected": "ok"} for each in many]
+    chats = [{"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many]
+    for name, records in (("lines.jsonl", lines), ("chats.jsonl", [*chats, {"messages": 3}])):
+        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+    (tmp_path / "table.csv").write_text("id,answer,expected\n" + "".join(f"c{each},no,ok\n" for each in many))
+
+    def call(output, paths=None, **options):
+        paths = paths or [{"path": name, "reader": reader} for name, reader in READERS.items()]
+        suite = {"name": "x", "target": {"paths": paths}, "graders": {"g": "exact_match"}}
+        return gradestack.run(suite, output=output, **{"engine": "serial", **options})
+
+    return call
+
+
+def test_every_path_is_read_by_its_own_reader(run, tmp_path):
+    """Whatever the engine, and after a stop, in the order of the suite; what a reader does not fill is skipped."""
+    report = run("one")
+    states = report.summary["metrics"]["states"]["g"]
+    assert (states["graded"], states["skipped"], report.summary["bad_records"]["count"]) == (60, 30, 1)
+    assert report.summary["config"]["target"]["paths"] == [
+        {"path": name, "reader": {"kind": reader}} for name, reader in READERS.items()
+    ]
+    readers = [each for each in report.header["components"] if each["kind"] == "reader"]
+    assert [each["name"] for each in readers] == list(READERS.values())
+    files = [row["source"]["file"] for row in report.rows()]
+    assert list(dict.fromkeys(files)) == list(READERS)
+    run("other", engine="processes", workers=2)
+    assert files_but_headers(tmp_path / "one") == files_but_headers(tmp_path / "other")
+
+
+def test_a_run_that_was_stopped_is_continued(run, full_disk, tmp_path):
+    full_disk(6, lambda: run("out"))
+    report = run("out", resume=True)
+    assert report.header["resumed"] > 0
+    run("whole")
+    assert files_but_headers(tmp_path / "out") == files_but_headers(tmp_path / "whole")
+    full_disk(6, lambda: run("out"))
+    with pytest.raises(ConfigError) as caught:
+        run("out", [{"path": name, "reader": "records"} for name in READERS], resume=True)
+    assert {"reader 1: changed", "reader 2: changed"} < set(caught.value.problems)
+
+
+def test_conversations_of_slim_rows_are_read_again(run):
+    full, slim = run("full"), run("slim", rows="slim")
+    again = with_trajectories(slim, discover(), print)
+    kept = [row["trajectory"] for row in full.rows()]
+    assert any(kept)
+    assert [row["trajectory"] for row in rows_at(again, range(len(kept)))] == kept
+
+
+def test_a_path_without_a_reader_is_recognised(run):
+    """A text, or one whose reader has options alone; `reader` of the suite stands for those that have none."""
+    found = run("out", ["lines.jsonl", {"path": "chats.jsonl", "reader": {"ids": "$.no"}}, {"path": "*.csv"}])
+    kinds = [each["reader"]["kind"] for each in found.summary["config"]["target"]["paths"]]
+    assert kinds == ["jsonl", "openai", "records"]
+    paths = [{"path": "lines.jsonl"}, {"path": "table.csv", "reader": "records"}]
+    suite = {"target": {"paths": paths}, "reader": "jsonl", "graders": {"g": "exact_match"}}
+    assert load_suite(suite).reader.name == "jsonl + records"

@@ -12,7 +12,7 @@ from gradestack import Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
-from gradestack_plugins.readers.chat.conversation import Conversation, finish
+from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
 from gradestack_plugins.readers.chat.mapping import expected_of
 from gradestack_plugins.readers.chat.names import calls_of, decoded
@@ -20,6 +20,7 @@ from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
 
 _SCALARS: Final = (str, int, float)
+_MODEL: Final = "gradestack: model of the run"
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
 
 
@@ -132,7 +133,9 @@ class DeepEval(DocumentReader):
     Keys are in camel or in snake case; a file holds a document, a list of test cases, or one a line. A sample per test
     case: the id is ``name``, calls are ``toolsCalled``, executed where they have an ``output``; expected are
     ``expectedTools`` (one without parameters: its arguments are not compared) and ``expectedOutput``. ``success`` and
-    the scores of ``metricsData`` are recorded. Conversational test cases have their calls in ``turns``.
+    the scores of ``metricsData`` are recorded; a metric that failed is a remark. Conversational test cases have their
+    calls in ``turns``. Of a traced case without ``toolsCalled`` calls, model and usage are those of the trace's spans.
+    Else the model is that of the run's ``hyperparameters``.
     """
 
     marks = (
@@ -148,7 +151,10 @@ class DeepEval(DocumentReader):
         held = [each for listed in cases for each in as_list(listed)]
         looked_at = (each for each in held[: cls.sniffed] if isinstance(each, dict))
         known = at(found, "test_file", "test_passed") is not None or any(map(cls.is_record, looked_at))
-        return held if known and any(isinstance(each, list) for each in cases) else None
+        if not known or not any(isinstance(each, list) for each in cases):
+            return None
+        model = at(at(found, "hyperparameters"), "model")
+        return [{_MODEL: model, **each} if isinstance(each, dict) else each for each in held] if model else held
 
     @classmethod
     @override
@@ -161,22 +167,46 @@ class DeepEval(DocumentReader):
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
         talk = Conversation()
-        said = {"content": at(record, "actual_output"), "tools_called": at(record, "tools_called")}
+        trace = at(record, "trace")
+        called = at(record, "tools_called")
+        spans = as_list(at(trace, "tool_spans")) if called is None else []
+        said = {"content": at(record, "actual_output"), "tools_called": spans or called}
         turns = [{"role": "user", "content": at(record, "input")}, {"role": "assistant", **said}]
         for turn in as_list(record.get("turns")) or turns:
             _take(turn, talk)
-        metrics = [(each.get("name"), each.get("score")) for each in map(as_map, as_list(at(record, "metrics_data")))]
-        metrics.append(("success", record.get("success")))
+        measured = list(map(as_map, as_list(at(record, "metrics_data"))))
+        metrics = [*((each.get("name"), each.get("score")) for each in measured), ("success", record.get("success"))]
+        for _ in filter(None, (each.get("error") for each in measured)):
+            talk.remark("metric_error")
         scores = {name: score for name, score in metrics if isinstance(name, str) and score is not None}
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
+        facets |= {"tags": tags} if (tags := record.get("tags")) else {}
+        models, spent = _requests(trace)
         cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
-        usage = Usage(cost_usd=cost, seconds=seconds) if cost is not None or seconds is not None else None
+        told = {name: each for name, each in (("cost_usd", cost), ("seconds", seconds)) if each is not None}
+        usage = Usage(**{**spent, **told}) if spent or told else None
+        model = models.pop() if len(models) == 1 else record.get(_MODEL)
         tools = at(record, "expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
         expected = expected_of({**due, "text": at(record, "expected_output")})
         known = named(record.get("name"), made, facets=facets)
-        return [log_sample(known, talk, source, usage=usage, recorded=scores, expected=expected)]
+        model = model if isinstance(model, str) else None
+        return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
+
+
+def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
+    """Return the models that a traced test case asked, and what they used."""
+    asked = [each for each in as_list(at(trace, "llm_spans")) if isinstance(each, dict)]
+    spent = dict[str, Any](requests=len(asked)) if asked else {}
+    for side in ("input", "output"):
+        counts = [as_number(at(each, f"{side}_token_count")) for each in asked]
+        prices = [as_number(at(each, f"cost_per_{side}_token")) for each in asked]
+        spent |= {f"{side}_tokens": int(sum(count or 0 for count in counts))} if any(counts) else {}
+        if any(prices):
+            costs = sum((count or 0) * (price or 0) for count, price in zip(counts, prices, strict=True))
+            spent["cost_usd"] = spent.get("cost_usd", 0.0) + costs
+    return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
 
 
 def _take(turn: Any, talk: Conversation) -> None:
@@ -187,10 +217,11 @@ def _take(turn: Any, talk: Conversation) -> None:
         talk.text = None
         calls = []
         for each in tools:
-            call = talk.made("function", None, each.get("name"), parse_arguments(at(each, "input_parameters")))
-            if (output := each.get("output")) is not None:
+            call = talk.made("function", None, each.get("name"), parse_arguments(at(each, "input_parameters", "input")))
+            output, failed = each.get("output"), text_or_none(each.get("error"))
+            if output is not None or failed is not None:
                 problem = error_form(output)
-                finish(call, output, problem and problem.message, problem and problem.type)
+                finish(call, output, failed or (problem and problem.message), problem and problem.type)
             calls.append(call)
         talk.add(Message(role="assistant", tool_calls=tuple(calls)))
         talk.turns[-1] += [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]

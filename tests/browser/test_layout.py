@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
+from tests.core.outcomes import some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MIDDLES = """(found => found.map(one => one.getBoundingClientRect()).map(box => (box.left + box.right) / 2))(
@@ -47,7 +48,7 @@ def test_an_interval_keeps_to_its_column(tab, tmp_path, width):
     assert tab.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)") == []
 
 
-@pytest.mark.parametrize("width", [390, 1000, 1440])
+@pytest.mark.parametrize("width", some_of([390, 1000, 1440], 2))
 def test_long_names_widen_no_page(tab, tmp_path, width):
     made = [
         {
@@ -93,7 +94,7 @@ def test_the_overview_is_short(tab, pages, family):
     assert tab.messages() == []
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_of(FAMILIES, 3))
 def test_the_most_common_cause_is_a_click_away(tab, pages, family):
     """The first screen names it, and the click shows its samples: lost ones, whose first line is its first reason."""
     opened(tab, pages[family], 1440)

@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,11 +140,16 @@ def _run_python(block, place, environment):
         assert done.stdout.splitlines() == expected, block.text
 
 
+@cache
+def _validator(registry):
+    return jsonschema.Draft202012Validator(suite_schema(registry))
+
+
 def _check_suite(block, place, registry):
     path = place / "checked-suite.yaml"
     path.write_text(block.text, encoding="utf-8")
     gradestack.load_suite(path, registry=registry)
-    jsonschema.validate(yaml.safe_load(block.text), suite_schema(registry))
+    _validator(registry).validate(yaml.safe_load(block.text))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)

@@ -52,7 +52,7 @@ _NAMES = {
     "suites.recognition": "recognise",
     "suites.schema": "class_schema suite_schema",
     "suites.strict": "preset_version",
-    "suites.document": "yaml_data",
+    "suites.document": "read_yaml yaml_data",
     "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "estimates.grades": "Grades",
     "table": "Numbers",

@@ -133,6 +133,7 @@ from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.code import with_files as with_files
 from gradestack.suites.components import stack_for as stack_for
+from gradestack.suites.document import read_yaml as read_yaml
 from gradestack.suites.document import yaml_data as yaml_data
 from gradestack.suites.recognition import recognise as recognise
 from gradestack.suites.schema import class_schema as class_schema

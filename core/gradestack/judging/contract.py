@@ -119,13 +119,17 @@ def cost(price: Mapping[Any, float] | None, tokens_in: int, tokens_out: int) -> 
     return (tokens_in * price["input"] + tokens_out * price["output"]) / 1e6 if price else 0.0
 
 
+_Price = Annotated[float, Meta(ge=0, le=1e9)]
+_Number = Annotated[int, Meta(ge=0, le=100)] | Annotated[float, Meta(ge=0, le=100)]
+
+
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a grader's file would have its requests sent; counts only as far as the command line confirms it."""
 
     base_url: str | None = None
     api_key_env: str | None = None
     headers_env: dict[str, str] = {}
-    price: Annotated[dict[Literal["input", "output"], Annotated[float, Meta(ge=0)]], Meta(min_length=2)] | None = None
+    price: Annotated[dict[Literal["input", "output"], _Price], Meta(min_length=2)] | None = None
     """US dollars for a million tokens."""
 
     def __post_init__(self) -> None:
@@ -140,8 +144,8 @@ class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     model: Annotated[str, Meta(pattern=r"\S")]
     identity: str | None = None
-    temperature: int | float | None = 0
-    top_p: int | float | None = None
+    temperature: _Number | None = 0
+    top_p: _Number | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = 1024
     seed: int | None = None
     reasoning_effort: str | None = None

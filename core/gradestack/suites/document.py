@@ -153,11 +153,11 @@ def parse_yaml(text: str, origin: str) -> Document:
         line = f":{mark.line + 1}" if mark is not None else ""
         deep = isinstance(error, RecursionError)
         why = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{origin}{line}: not valid YAML: {why}") from error
+        raise ConfigError(f"{origin}{line}: not valid YAML: {why}") from None  # its lines may hold a key
     if data is None:
         raise ConfigError(f"{origin}: the file is empty")
     if not isinstance(data, dict):
-        what = "a list" if isinstance(data, list) else compact(data)[:60]
+        what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
         raise ConfigError(f"{origin}: expected a mapping at top level, got {what}")
     if problems:
         raise ConfigError(f"{origin}: {len(problems)} problem(s)", *problems)

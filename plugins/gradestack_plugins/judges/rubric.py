@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import yaml
 from msgspec import Meta
 
-from gradestack import JSON, USERINFO, ConfigError, JudgeModel, schema_of, suggest, visible, yaml_data
+from gradestack import JSON, USERINFO, ConfigError, JudgeModel, read_yaml, schema_of, suggest, visible
 from gradestack.jsonio import dumps
 
 _SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
+_SHOWN = Literal["input", "turns", "calls", "text", "label", "plan", "state"]
 _VERDICTS = Literal["pass", "fail", "unclear"]
 
 
@@ -58,7 +58,7 @@ class Rubric(
     """Key of the grader."""
     pass_mark: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """Score from which on a sample passes."""
-    show: tuple[Literal["input", "turns", "calls", "text", "label", "plan", "state"], ...] = ("input", "turns")
+    show: Annotated[tuple[_SHOWN, ...], Meta(min_length=1)] = ("input", "turns")
     """What the model sees of a run; of one without recorded turns its text, label, plan and calls in their place."""
     reference: bool = False
     """Whether it sees what was expected."""
@@ -98,18 +98,7 @@ class Rubric(
 
 def read_rubric(path: Path) -> Rubric:
     """Return the rubric of a file."""
-    try:
-        data = yaml_data(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)  # the lines themselves may hold a key
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise ConfigError(
-            f"{path}{line}: not YAML: {getattr(error, 'problem', None) or type(error).__name__}"
-        ) from None
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{path}: expected a mapping with criteria and judge")
+    data = read_yaml(path).data
     _refuse_secrets(path, data)
     for within, place, kind in ((data, "", Rubric), (data.get("judge"), "judge.", JudgeModel)):
         known = [field.encode_name for field in msgspec.structs.fields(kind)]
@@ -117,11 +106,10 @@ def read_rubric(path: Path) -> Rubric:
             if key not in known:
                 hint = suggest(key, known) or f"; known: {', '.join(known)}"
                 raise ConfigError(f"{path}: {place}{key!s:.80}: unknown key{hint}")
-    named = data.get("criteria")
-    if isinstance(named, Mapping):
-        named = {name: {"text": each} if isinstance(each, str) else each for name, each in named.items()}
+    if isinstance(of := data.get("criteria"), Mapping):
+        data["criteria"] = {name: {"text": each} if isinstance(each, str) else each for name, each in of.items()}
     try:
-        return msgspec.convert({**data, "criteria": named} if "criteria" in data else data, Rubric)
+        return msgspec.convert(data, Rubric)
     except ValueError as error:  # msgspec's own is one
         raise ConfigError(f"{path}: {str(error).replace('`$.', '`')[:300]}") from None
 

@@ -97,8 +97,7 @@ def judge(
     if not stages:
         raise ConfigError("no grader of this suite asks a model; one that does has `judgements: FILE`")
     judging = [_Judging(suite=resolved, stage=stage, again=again, say=say) for stage in stages]
-    short = [why for each in judging for why in each.run(ask, offline=offline, estimate=estimate)]
-    if short:
+    if short := [why for each in judging for why in each.run(ask, offline=offline, estimate=estimate)]:
         raise DataError("; ".join(short))
 
 
@@ -124,10 +123,8 @@ class _Judging(msgspec.Struct, frozen=True, kw_only=True):
         path, price, key = judged.judgements, judged.endpoint.price, self.stage.key
         part = path.with_name(f"{path.name}.part")
         known = recorded(path) | recorded(part, part=True)
-        number, tokens_in, tokens_out = 0, 0, 0
-        for request, _ in self.missing(known, self.say):
-            size, longest = most_tokens(request)
-            number, tokens_in, tokens_out = number + 1, tokens_in + size, tokens_out + longest
+        most = [(1, *most_tokens(request)) for request, _ in self.missing(known, self.say)]
+        number, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *most, strict=True))
         dollars = f", cost at most {cost(price, tokens_in, tokens_out):.4f} USD" if price else ""
         out = f"{tokens_out:,} out{dollars}" if tokens_out else "out as many as the model likes: no max_tokens"
         worst = f"; at most {tokens_in:,} tokens in, {out}" if number else ""

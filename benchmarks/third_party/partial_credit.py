@@ -1,4 +1,4 @@
-"""Partial credit for expected calls: a metric in one file, as docs/plugins.md shows one.
+"""Partial credit for expected calls: a metric in one file, as docs/tutorials/write-a-grader.md shows one.
 
 It does what ``tau_partial`` does for samples of any format, with nothing done for speed; ``authors.py`` measures both.
 """

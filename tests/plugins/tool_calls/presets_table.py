@@ -70,15 +70,18 @@ def shown(grade: Grade) -> str:
 
 
 def lines() -> Iterator[str]:
-    """Yield the lines of the table in Markdown: a row for each preset, a column for each case."""
+    """Yield the lines of the table in Markdown: a row for presets that say the same, a column for each case."""
     yield "; ".join(f"{number}: {name}" for number, name in enumerate(CASES, 1)) + "."
     yield ""
     yield f"| preset | {' | '.join(map(str, range(1, len(CASES) + 1)))} |"
     yield f"| --- |{' --- |' * len(CASES)}"
     samples = [sample_of(*case) for case in CASES.values()]
+    rows: dict[str, list[str]] = {}
     for name in (DOCUMENTED, *(each for each in PRESETS if each != DOCUMENTED)):
         grader = ToolCalls(preset=name)
-        yield f"| `{name}` | {' | '.join(shown(grader.grade(sample)) for sample in samples)} |"
+        rows.setdefault(" | ".join(shown(grader.grade(sample)) for sample in samples), []).append(f"`{name}`")
+    for cells, names in rows.items():
+        yield f"| {', '.join(names)} | {cells} |"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
-from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, keep_foreign_comparison
+from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, load_report
@@ -147,7 +148,9 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
             pages = [new / COMPARISON]
             pages[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
             for name in PAGES:
-                pages += registry.load("reporter", name)().comparison(comparison, new, registry)
+                reporter = registry.load("reporter", name)()
+                write = partial(reporter.comparison, comparison, new, registry)
+                pages += apart(f"reporter {name}", write, reporter, registry)
             return [out / page.relative_to(new) for page in pages]
     except OSError as error:
         raise (DataError if storage_failed(error) else ConfigError)(

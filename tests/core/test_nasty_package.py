@@ -80,3 +80,16 @@ def test_the_kit_finds_it(spawn, distribution, tmp_path, way):
     assert "Traceback" not in said
     assert done.code == 4, said
     assert any(way["kit"] in line for line in said.splitlines() if "FAILED: " in line or "error: " in line), said
+
+
+def test_report_and_compare_name_a_panel_that_ends_its_process(spawn, distribution, tmp_path):
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in RECORDS))
+    for out in ("one", "two"):
+        assert spawn("grade", "runs.jsonl", "-o", out, "--quiet").code == 0
+    site = installed(next(way for way in WAYS if way["name"] == "a panel that ends its process"), distribution)
+    for arguments in (["report", "one"], ["compare", "one", "two", "-o", "both"]):
+        done = spawn(*arguments, paths=[site])
+        assert done.code == 4
+        assert done.err.endswith(
+            "panel 'bad' of plugin nasty ended the process while pages were written (exit code 7)\n"
+        )

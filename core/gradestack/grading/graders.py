@@ -116,9 +116,7 @@ class Graders:
                 columns |= {key: column[: len(samples)] for key, column in columns.items()}
         return found
 
-    def _compare(
-        self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, fill: Callable[..., None]
-    ) -> None:
+    def _compare(self, stage: Stage, watch: Watch, samples: list[Sample], column: Column, fill: Any) -> None:
         """Have a watched grader grade its block once more."""
         if again := watch.again():
             other: Column = []

@@ -72,17 +72,21 @@ def _written(reporter: Reporter, report: Report, out: Path, name: str) -> list[P
     with filling(out, reporter.beside) as new:
 
         def write() -> Any:
-            with step(f"{name}: write"):
-                pages = [page.relative_to(new) for page in reporter.write(report, new)]
+            pages = [page.relative_to(new) for page in reporter.write(report, new)]
             return pages, report.told, IN_FORCE.get().ended
 
-        foreign = is_foreign(reporter) or any(
-            component.kind == "panel" and plugin.distribution != BUILT_IN
-            for component, plugin in (report.registry.components() if report.registry else ())
-        )
-        told = _in_a_child(write) if foreign and sys.platform == "linux" else write()
-        found, report.told[:], IN_FORCE.get().ended = told
+        found, report.told[:], IN_FORCE.get().ended = apart(name, write, reporter, report.registry)
         return list[Path](found)
+
+
+def apart(name: str, write: Callable[[], Any], reporter: Reporter, registry: Registry | None) -> Any:
+    """Return what a function of a reporter does; with code of others in it, done in a process that may end."""
+    foreign = is_foreign(reporter) or any(
+        component.kind == "panel" and plugin.distribution != BUILT_IN
+        for component, plugin in (registry.components() if registry else ())
+    )
+    named = step(f"{name}: write")(write)
+    return _in_a_child(named) if foreign and sys.platform == "linux" else named()
 
 
 def _in_a_child(write: Callable[[], Any]) -> Any:

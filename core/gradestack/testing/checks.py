@@ -160,13 +160,11 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
     """
     with tempfile.TemporaryDirectory() as place:
         (file := Path(place) / "component").write_bytes(pickle.dumps(component))
-        program = (
-            f"from gradestack.testing.checks import tell; tell({str(file)!r}, {str(path or '')!r}, {str(code or '')!r})"
-        )
+        given = (str(file), str(path or ""), str(code or ""))
         told = set()
         for seed in ("1", "2"):
             done = subprocess.run(  # noqa: S603 - our own interpreter on our own text
-                [sys.executable, "-c", program],
+                [sys.executable, "-c", f"from gradestack.testing.checks import tell; tell{given}"],
                 env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
                 capture_output=True,
                 check=False,
@@ -230,9 +228,7 @@ def _grades(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]
     table = Table(keys)
     for piece in pieces:
         columns = Columns(need)
-        columns.add(
-            [key for key, _ in piece], {each: [grade for _, grade in piece] for each in keys}, [True] * len(piece)
-        )
+        columns.add([key for key, _ in piece], {key: [each for _, each in piece] for key in keys}, [True] * len(piece))
         table.extend(columns.to_bytes())
     return grades_of(aggregator, table, "grader", metric.name)
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "forking_graders.yaml")
 
@@ -15,7 +15,7 @@ FORKS = DATA["forks"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("ending", ["return 0.0", "raise ValueError", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize("ending", some_of(["raise KeyboardInterrupt", "return 0.0", "raise ValueError"], 3))
 @pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
     """There is one child per time a sample is graded, not one more for each child; every grade is the parent's."""

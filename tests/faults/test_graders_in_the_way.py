@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import gradestack
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 
 DATA = data(__file__, "graders_in_the_way.yaml")
 
@@ -50,7 +50,7 @@ def grade(sample):
 PRINTS = DATA["prints"]
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", some_of(["", "1"], 2))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffered):
     """It goes to standard error, however it is printed; standard output is what it is without."""

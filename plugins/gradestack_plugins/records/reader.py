@@ -58,7 +58,7 @@ from gradestack_plugins.readers.chat.steps import STEPS, StepReader, put_togethe
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records import tables
 
-Form = Literal["csv", "parquet", "records", "document", "lists", "entries"]
+Form = Literal["csv", "parquet", "records", "document", "lists", "entries", "traces"]
 _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _LARGEST_SNIFFED: Final = 2 * 1024 * 1024
@@ -79,6 +79,8 @@ _DEEP: Final = 3
 """Levels of a JSON document at which its list of records is looked for."""
 _RECORDS: Final = 0.58
 """How sure it is of JSON records that say what an agent did: more than readers of questions and references are."""
+_TRACES: Final = 0.93
+"""How sure it is of traces of Langfuse with their observations."""
 
 
 def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
@@ -134,6 +136,8 @@ class Records(StepReader):
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
         if form_of(head) == "entries":
             records = [records]
+        if any(map(_observed, records)):
+            return _TRACES
         said = [each for each in records if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))]
         objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
         if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
@@ -233,7 +237,7 @@ class Records(StepReader):
             return
         elements = read_records(given, layout="lines" if form == "lists" else "either")
         values = (found.value for found in elements if found.problem is None)
-        yield from [list(values)] if form == "entries" else values
+        yield from [list(values)] if form == "entries" else (row for each in values for row in _unfolded(each, form))
 
     def _in_document(self, document: Any, given: Input) -> list[Any]:
         """Return the records of one JSON document.
@@ -312,11 +316,11 @@ class Records(StepReader):
         if form in {"document", "entries"}:
             rows = (tables.Row(1, each) for each in self._records(shard.input, form))
             return self._rows(rows, columns, stem, shown, table=False)
-        if form == "lists":
-            lines = read_records(shard.input, layout="lines")
+        if form in {"lists", "traces"}:
             rows = (
-                tables.Row(each.line, each.value if each.problem is None else None, each.problem or "")
-                for each in lines
+                tables.Row(each.line, value, each.problem or "")
+                for each in read_records(shard.input, layout="lines" if form == "lists" else "either")
+                for value in ([None] if each.problem is not None else _unfolded(each.value, form))
             )
             return self._rows(rows, columns, stem, shown, table=False)
         return self.samples(shard, partial(self._samples_of, mapped(columns), stem, table=False))
@@ -421,6 +425,17 @@ def _rows_of(document: Any) -> list[dict[str, Any]]:
     return []
 
 
+def _observed(trace: Any) -> list[dict[str, Any]]:
+    """Return the observations that an exported trace holds itself; none of any other record."""
+    held = trace.get("observations") if isinstance(trace, dict) else None
+    rows = [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []
+    return rows if any(map(observation, rows)) else []
+
+
+def _unfolded(record: Any, form: str) -> list[Any]:
+    return (_observed(record) if form == "traces" else []) or [record]
+
+
 def _are_objects(entries: list[Any]) -> bool:
     return bool(entries) and all(isinstance(each, dict) for each in entries)
 
@@ -498,6 +513,8 @@ def _form_of(path: Path, place: str | None) -> Form:
         if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
             return "csv"
         chat = form_of(head)
+        if place is None and any(_observed(each.value) for each, _ in first_records(head, 1) if each.problem is None):
+            return "traces"
         if chat in {"lists", "entries"}:
             return chat
         if text.startswith(b"["):

@@ -16,8 +16,8 @@ _NAMES = {
     "Inputs Profile Reader ResultT Shard",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
-    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut library "
-    "missing_library suggest",
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut first_of library "
+    "missing_library reading suggest",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "judging.contract": "USERINFO VARIABLE Endpoint JudgeModel Judged PartlyJudged Request schema_of cost delimited "
@@ -39,7 +39,7 @@ _NAMES = {
     "comparison.paired": "compared_rows",
     "python_compare": "compare",
     "python_api": "figures grade grade_files load_suite run stream",
-    "records": "RecordFile RecordReader read_records",
+    "records": "RecordFile RecordReader read_document read_records",
     "registry": "Registry discover",
     "report": "Report Reporter load_report",
     "run_files": "is_run",

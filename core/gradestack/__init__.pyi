@@ -27,8 +27,10 @@ from gradestack.errors import GradestackError as GradestackError
 from gradestack.errors import LostEngineError as LostEngineError
 from gradestack.errors import PluginError as PluginError
 from gradestack.errors import TimedOut as TimedOut
+from gradestack.errors import first_of as first_of
 from gradestack.errors import library as library
 from gradestack.errors import missing_library as missing_library
+from gradestack.errors import reading as reading
 from gradestack.errors import suggest as suggest
 from gradestack.estimates.grades import Grades as Grades
 from gradestack.estimates.interval import Estimate as Estimate
@@ -115,6 +117,7 @@ from gradestack.python_api import stream as stream
 from gradestack.python_compare import compare as compare
 from gradestack.records import RecordFile as RecordFile
 from gradestack.records import RecordReader as RecordReader
+from gradestack.records import read_document as read_document
 from gradestack.records import read_records as read_records
 from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover

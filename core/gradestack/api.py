@@ -38,6 +38,15 @@ class Input(msgspec.Struct, frozen=True, kw_only=True):
     shown: str
     """The path as the user wrote it, for messages and result rows; never made absolute."""
 
+    def below(self, relative: str) -> Input:
+        """Return a file in the directory it is, or beside the file it is; itself for "", an absolute path as it is."""
+        if not relative:
+            return self
+        is_folder = self.path.is_dir()
+        path = (self.path if is_folder else self.path.parent) / relative
+        shown = f"{self.shown.rstrip('/')}/" if is_folder else self.shown[: self.shown.rfind("/") + 1]
+        return Input(path=path, name=self.name, shown=relative if Path(relative).is_absolute() else shown + relative)
+
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     """All paths of one run, by role."""

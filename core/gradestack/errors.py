@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 _LONGEST, _MOST = 2_000, 100
@@ -75,6 +76,15 @@ class DataError(GradestackError):
     exit_code = 3
 
 
+@contextmanager
+def reading(shown: object) -> Iterator[None]:
+    """Raise DataError for whatever keeps a file, by the name it is shown with, from being read."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{shown}: cannot be read: {error.strerror or error}") from error
+
+
 class PluginError(GradestackError):
     """A plugin that is broken, missing or in conflict with another (exit code 4)."""
 
@@ -96,6 +106,11 @@ def storage_failed(error: BaseException) -> bool:
     """Return whether an error is the disk's: full, over its quota, broken or read-only."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
     return isinstance(error, OSError) and error.errno in codes
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return names for a message, and … where there are more."""
+    return ", ".join(names[:most]) + ", …" * (len(names) > most)
 
 
 def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:

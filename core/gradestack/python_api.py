@@ -56,7 +56,7 @@ def installed(registry: Registry | None) -> Registry:
 
 
 def run(
-    suite: str | Path | Mapping[str, Any],
+    suite: str | Path | Mapping[str, Any] | Report,
     *,
     output: str | Path | None = None,
     overrides: Iterable[str] = (),
@@ -76,7 +76,8 @@ def run(
     """Run a suite and return its report.
 
     Args:
-        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory).
+        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory);
+            or a report, of which the rows are graded again.
         output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
         overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
@@ -126,7 +127,7 @@ def run(
 
 
 def load_suite(
-    suite: str | Path | Mapping[str, Any],
+    suite: str | Path | Mapping[str, Any] | Report,
     *,
     overrides: Iterable[str] = (),
     cached: str | Path | None = None,
@@ -149,8 +150,23 @@ def load_suite(
     return read_suite(suite, options, cached)
 
 
-def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cached: str | Path | None = None) -> Suite:
-    """Return the suite of a YAML file or a mapping, ready to run."""
+_OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
+
+
+def _suite_of(report: Report) -> dict[str, Any]:
+    """Return the suite of a run without what it says of its input."""
+    config = {name: each for name, each in report.summary["config"].items() if name not in _OF_INPUT}
+    figures = {each["label"]: each["figure"] for each in report.summary["headline"]["figures"]}
+    outcome = report.summary.get("outcome") or {"grader": "none"}
+    return config | {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
+
+
+def read_suite(
+    suite: str | Path | Mapping[str, Any] | Report, options: RunOptions, cached: str | Path | None = None
+) -> Suite:
+    """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to run."""
+    if isinstance(suite, Report):
+        cached, suite = suite.path, _suite_of(suite)
     if isinstance(suite, Mapping):
         document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import attrs
 
 from gradestack.api import Input, Inputs, Reader, Shard
-from gradestack.errors import DataError, GradestackError
+from gradestack.errors import GradestackError, reading
+from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.lists import Element, Range
 from gradestack.jsonio.paths import path_steps, path_value
 from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
-from gradestack.jsonio.values import compact, dumps, json_data, loads
+from gradestack.jsonio.values import JsonProblem, compact, dumps, json_data, loads
 from gradestack.model import JSON, BadRecord, Sample, Source, replace
 from gradestack.plugin_errors import error_text
 
@@ -43,14 +44,6 @@ class RecordFile:
     """What each shard has as ``extra``."""
 
 
-@contextmanager
-def _readable(file: Input) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"{file.shown}: cannot be read: {error.strerror or error}") from error
-
-
 def read_records(
     file: Input, part: Range | None = None, layout: Layout = "either", decode: Callable[[bytes], Any] = loads
 ) -> Iterator[Element]:
@@ -59,8 +52,21 @@ def read_records(
     Raises:
         DataError: It cannot be read, or holds no list where the layout is ``list``.
     """
-    with _readable(file):
+    with reading(file.shown):
         yield from iter_records(file.path, part, layout, decode)
+
+
+def read_document(file: Input) -> Iterator[Element]:
+    """Yield the one document a file is.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        with reading(file.shown):
+            yield Element(0, 1, loads(read_regular(file.path)))
+    except JsonProblem as problem:
+        yield Element(0, 1, problem=str(problem))
 
 
 def _check_ids(_: Any, __: Any, place: str | None) -> None:
@@ -164,7 +170,7 @@ class RecordReader(Reader):
         ordinal = position = 0
         for each in self.files(inputs, index):
             file = each.file or each.input
-            with _readable(file):
+            with reading(file.shown):
                 size = file.path.stat().st_size
                 for part in record_ranges(file.path, self.layout) if each.ranges is None else each.ranges:
                     yield Shard(

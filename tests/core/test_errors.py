@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from gradestack import ConfigError, DataError, GradestackError, PluginError
+from gradestack import ConfigError, DataError, GradestackError, PluginError, first_of, reading
 
 
 @pytest.mark.parametrize(("kind", "code"), [(ConfigError, 2), (DataError, 3), (PluginError, 4)])
@@ -32,3 +32,11 @@ def test_a_message_has_a_limit():
 def test_errors_cross_process_borders():
     error = pickle.loads(pickle.dumps(DataError("head", "one", "two")))  # noqa: S301
     assert (type(error), str(error)) == (DataError, "head\n  - one\n  - two")
+
+
+def test_what_cannot_be_read_is_a_data_error_and_names_are_few(tmp_path):
+    with pytest.raises(DataError, match=r"^shown: cannot be read: No such file"), reading("shown"):
+        (tmp_path / "nowhere").read_bytes()
+    with pytest.raises(KeyError), reading("shown"):
+        raise KeyError
+    assert [first_of("abc", most) for most in (2, 3)] == ["a, b, …", "a, b, c"]

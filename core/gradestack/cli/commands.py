@@ -250,9 +250,6 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
     _execute(lambda options: files_suite(files, options, guess=True, **given), shared)
 
 
-_OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample_tags", "target", "tasks")
-
-
 @cli.command(epilog="Example: gradestack report out --format csv")
 @click.argument("run_dir")
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
@@ -287,14 +284,9 @@ def report(
     if chosen:
         from gradestack.python_api import run as run_again  # noqa: PLC0415
 
-        config = {name: each for name, each in found.summary["config"].items() if name not in _OF_INPUT}
-        figures = {each["label"]: each["figure"] for each in found.summary["headline"]["figures"]}
-        outcome = found.summary.get("outcome") or {"grader": "none"}
-        config |= {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
         chosen += [f"reports=[{', '.join(formats)}]"] if formats else []
-        given: dict[str, Any] = {"cached": run_dir, "allow_code": allow_code, "registry": registry}
         with forward_termination():
-            made = run_again(config, output=out, overrides=chosen, **given)
+            made = run_again(found, output=out, overrides=chosen, allow_code=allow_code, registry=registry)
         console.say(f"{console.results(made)}\n\n{console.files(made)}")
         return
     with forward_termination():

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 from gradestack.copies.addresses import protocol_of, shown_address
-from gradestack.errors import ConfigError, DataError, GradestackError
+from gradestack.errors import ConfigError, DataError, GradestackError, reading
 from gradestack.grading.inputs import FileState
 from gradestack.jsonio.files import open_regular
 
@@ -188,7 +188,7 @@ _made: dict[tuple[Any, ...], Path] = {}
 
 def readable(path: Path) -> Path:
     """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are."""
-    try:
+    with reading(path):
         if path.is_dir():
             return _directory(path)
         with open_regular(path) as file:
@@ -202,8 +202,6 @@ def readable(path: Path) -> Path:
                 _unpack(path, file, kind, copy)
                 _made[key] = copy
             return _note(_made[key], path, state)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _packed(file: BinaryIO) -> str | None:
@@ -283,14 +281,12 @@ def standard_input() -> Path:
     """Return a copy of standard input."""
     if sys.stdin is None:
         raise DataError(f"{STANDARD_INPUT}: there is no standard input")
-    try:
+    with reading(STANDARD_INPUT):
         if STANDARD_INPUT not in _read:
             copy = _note_address(_new_folder() / "stdin", STANDARD_INPUT)
             with copy.open("xb") as to:
                 shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
             _read[STANDARD_INPUT] = _note_address(readable(copy), STANDARD_INPUT)
-    except OSError as error:
-        raise DataError(f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}") from error
     return _read[STANDARD_INPUT]
 
 

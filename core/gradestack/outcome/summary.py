@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from gradestack.errors import ConfigError
+from gradestack.errors import ConfigError, first_of
 from gradestack.gates.lines import left_out, mark_uncalibrated
 from gradestack.gates.paths import NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
@@ -257,7 +257,7 @@ def _unmatched(suite: Suite, merged: Merged) -> list[str]:
         "id(s) of several rows, of which the last counts",
     )
     told = [
-        f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{', …' * (len(ids) > _NAMED)}"
+        f"{len(ids)} {what}: {first_of(ids, _NAMED)}"
         for ids, what in zip((*merged.unmatched, merged.contradicted), whose, strict=True)
         if ids
     ]

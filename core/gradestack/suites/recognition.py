@@ -15,7 +15,7 @@ import msgspec
 
 from gradestack.api import Input, Profile, Reader
 from gradestack.copies.files import original
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, reading
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import MIXED, Mixed
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
@@ -197,11 +197,8 @@ def _once(paths: Iterable[Path]) -> dict[Path, int]:
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
-    try:
-        with open_regular(path) as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open_regular(path) as file:
+        return file.read(_HEAD)
 
 
 def _readers(registry: Registry) -> dict[str, type[Reader]]:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
-from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, read_regular
+from gradestack import BadRecord, Inputs, RecordFile, RecordReader, Sample, Shard, Source, read_document, replace
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 
@@ -102,7 +102,7 @@ class DocumentReader(RecordReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         stem, whole = shard.extra
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for found in _document(shard.input) if whole else self.elements(shard.input, part):
+        for found in read_document(shard.input) if whole else self.elements(shard.input, part):
             source = Source(file=shard.input.shown, ordinal=found.ordinal, line=None if whole else found.line)
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
@@ -127,15 +127,6 @@ class DocumentReader(RecordReader):
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         return self.samples_of_record(record, source, made)
-
-
-def _document(file: Input) -> Iterator[Element]:
-    try:
-        yield Element(0, 1, loads(read_regular(file.path).removeprefix(_BOM)))
-    except JsonProblem as problem:
-        yield Element(0, 1, problem=str(problem))
-    except OSError as error:
-        raise DataError(f"{file.shown}: cannot be read: {error.strerror or error}") from error
 
 
 def named(value: Any, made: str, **more: Any) -> Identity:

@@ -10,7 +10,7 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, first_of
 from gradestack.jsonio import compact
 from gradestack_plugins.bfcl.records import question_sample, sample_of
 from gradestack_plugins.bfcl.side_files import (
@@ -115,21 +115,21 @@ class Bfcl(RecordReader):
             path = paths[given].path / name
             ids = ids_of(path)
             answered |= {base_id(each) for each in ids} | set(ids)
-            yield from _unmatched(_below(paths[given], name).shown, ids, index.side, str(path))
+            yield from _unmatched(paths[given].below(name).shown, ids, index.side, str(path))
         yield from index.side.unusable
         left = [each for each in index.side.questions if each not in answered]
         if left:
-            yield f"{len(left)} question(s) without a result: {_some(left)}"
+            yield f"{len(left)} question(s) without a result: {first_of(left, _NAMED)}"
 
     def files(self, inputs: Inputs, index: Index) -> Iterator[RecordFile]:
         """Yield the files samples are made of."""
         for given in inputs.data:
             for name in index.files[given.name]:
-                yield RecordFile(input=given, file=_below(given, name), extra=name)
+                yield RecordFile(input=given, file=given.below(name), extra=name)
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
-        file = _below(shard.input, shard.extra)
+        file = shard.input.below(shard.extra)
         category = category_of(file.path)
         model = self.model or model_of(file.path)
 
@@ -188,26 +188,16 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
     """Yield what of a result file has no question, and whether its score file is of other entries."""
     lost = [each for each in ids if side.questions and find(side.questions, each) is None]
     if lost:
-        yield f"{file}: {len(lost)} result(s) without a question: {_some(lost)}"
+        yield f"{file}: {len(lost)} result(s) without a question: {first_of(lost, _NAMED)}"
     scores = side.scores.get(scored)
     if scores is None:
         return
     strange = sorted(scores.failures.keys() - set(ids))
     if strange:
-        yield f"{file}: {len(strange)} failure(s) of its score file are of no result: {_some(strange)}"
+        yield f"{file}: {len(strange)} failure(s) of its score file are of no result: {first_of(strange, _NAMED)}"
     if not scores.complete:
         of = "an unknown number" if scores.total is None else scores.total
         yield f"{file}: {len(ids)} result(s), but its score file is of {of}; only failures are taken from it"
-
-
-def _below(given: Input, name: str) -> Input:
-    if Path(name).is_absolute():
-        return replace(given, path=Path(name), shown=name)
-    return replace(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 _VERDICTS = {"valid": {"kind": "bfcl_valid"}}

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from gradestack import DataError
+from gradestack import DataError, reading
 from gradestack.jsonio import JsonProblem, TooLong, exceeds_limit, loads, open_regular
 
 _ZSTD: Final = 93
@@ -31,10 +31,8 @@ class Archive:
     """
 
     def __init__(self, path: Path, shown: str) -> None:
-        try:
+        with reading(shown):
             self._file = open_regular(path)
-        except OSError as error:
-            raise DataError(f"{shown}: cannot be read: {error.strerror or error}") from error
         try:
             with zipfile.ZipFile(self._file) as archive:
                 self.members = {each.filename: each for each in archive.infolist()}

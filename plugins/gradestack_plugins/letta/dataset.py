@@ -22,6 +22,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    reading,
     replace,
 )
 from gradestack.jsonio import JsonProblem, Layout, Range, compact, loads, whole_line
@@ -189,15 +190,13 @@ class LettaDataset(RecordReader):
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         for given in inputs.data:
-            try:
+            with reading(given.path):
                 if given.path.is_dir():
                     raise DataError(f"{given.path}: is a directory; a dataset file is expected")
                 if not given.path.stat().st_size:
                     raise DataError(f"{given.path}: the dataset is empty")
                 if _is_csv(given.path):
                     _check_columns(given.path)
-            except OSError as error:
-                raise DataError(f"{given.path}: cannot be read: {error.strerror or error}") from error
             yield RecordFile(input=given, ranges=(Range(),))
 
     @override

@@ -101,13 +101,6 @@ def check_rows(path: Path) -> None:
         deque(report.lines(), maxlen=0)  # which counts them
 
 
-def place_of(given: Input, relative: str) -> Input:
-    """Return a file of an input, by its path below the directory given."""
-    if not relative:
-        return given
-    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")
-
-
 def _by_run(file: ResultFile) -> tuple[int, str]:
     return (file.run or 0, file.relative)
 
@@ -207,7 +200,7 @@ def _order(folder: Path) -> list[str]:
 
 
 def _results(given: Input, files: Iterable[ResultFile]) -> Iterator[Mapping[str, Any]]:
-    records = chain.from_iterable(read_records(place_of(given, file.relative), layout="lines") for file in files)
+    records = chain.from_iterable(read_records(given.below(file.relative), layout="lines") for file in files)
     found = (unwrapped(each.value) for each in islice(records, _FIRST))
     return (result for result in found if isinstance(result, Mapping))
 
@@ -409,7 +402,7 @@ def _models_in(given: Input, files: tuple[ResultFile, ...], stamps: tuple[tuple[
     named: dict[str, None] = {}
     unnamed, first = 0, ""
     for file in files:
-        place = place_of(given, file.relative)
+        place = given.below(file.relative)
         for each in read_records(place, layout="lines", decode=_brief):
             model = None if each.problem is not None else _model(each.value)
             if model == "":
@@ -582,7 +575,7 @@ class Letta(RecordReader):
             own: set[int] = set()
             for file in _files(given):
                 context = Context(run=file.run, model=file.model, unnamed=models[given.name])
-                for found in read_records(place_of(given, file.relative), layout=self.layout):
+                for found in read_records(given.below(file.relative), layout=self.layout):
                     result = unwrapped(found.value)
                     if identity(result) is not None:
                         own.add(hash((str(identity(result)), model_of(result, context), run_of(result, context))))
@@ -596,7 +589,7 @@ class Letta(RecordReader):
         for given in inputs.data:
             for file in _files(given):
                 extra = {"relative": file.relative, "run": file.run, "model": file.model}
-                yield RecordFile(input=given, file=place_of(given, file.relative), extra=extra)
+                yield RecordFile(input=given, file=given.below(file.relative), extra=extra)
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
@@ -615,7 +608,7 @@ class Letta(RecordReader):
             if result is not ABSENT:
                 yield sample_of(result, source, context)
 
-        return self.samples(shard, samples_of, place_of(given, extra["relative"]))
+        return self.samples(shard, samples_of, given.below(extra["relative"]))
 
 
 def _files(given: Input) -> list[ResultFile]:

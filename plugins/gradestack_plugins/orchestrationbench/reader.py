@@ -196,16 +196,7 @@ def _plans(history: Any) -> dict[str, JSON]:
 
 def whole_file(entry: Input, relative: str) -> RecordFile:
     """Return a file, of a directory or the input itself, as one shard."""
-    path = entry.path / relative if relative else entry.path
-    return RecordFile(
-        input=entry, file=Input(path=path, name=entry.name, shown=str(path)), ranges=(Range(),), most=2, extra=relative
-    )
-
-
-def place_of(shard: Shard) -> tuple[Path, str]:
-    """Return the path of a shard's file, as it is and as it is shown."""
-    entry, relative = shard.input, str(shard.extra or "")
-    return (entry.path / relative, f"{entry.shown.rstrip('/')}/{relative}") if relative else (entry.path, entry.shown)
+    return RecordFile(input=entry, file=entry.below(relative), ranges=(Range(),), most=2, extra=relative)
 
 
 _SUFFIX = "_out.json"
@@ -294,7 +285,8 @@ class OrchestrationBenchReader(RecordReader):
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         relative = str(shard.extra or "")
-        path, shown = place_of(shard)
+        file = shard.input.below(relative)
+        path, shown = file.path, file.shown
         model = shard.input.name if relative else None
         data, problem = self._load(path)
         scenario, history = _scenario(data, path), as_map(data).get("history")
@@ -489,8 +481,8 @@ class ScenarioReader(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        path, shown = place_of(shard)
-        source = Source(file=shown)
+        file = shard.input.below(str(shard.extra or ""))
+        path, source = file.path, Source(file=file.shown)
         try:
             data = yaml_data(path.read_text(encoding="utf-8"))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)

@@ -24,6 +24,7 @@ from gradestack import (
     Sample,
     Shard,
     Source,
+    first_of,
     read_records,
     replace,
     suggest,
@@ -463,7 +464,7 @@ def _first_rows(rows: Callable[[Input], Iterator[tables.Row]], path: Path) -> li
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
+    return first_of(names, _SHOWN) or "none"
 
 
 def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:

@@ -12,7 +12,20 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source, replace
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    first_of,
+    read_document,
+    reading,
+)
 from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
@@ -24,7 +37,6 @@ from gradestack.jsonio import (
     iter_members,
     loads,
     open_regular,
-    read_regular,
 )
 from gradestack_plugins.tau2_bench.records import Setting, sample_of, setting_of
 
@@ -136,17 +148,15 @@ class Tau2(RecordReader):
         given = {each.path.resolve() for each in inputs.data}
         found = {}
         for each in inputs.data:
-            try:
+            with reading(each.path):
                 found[each.name] = _recording(each, given)
-            except OSError as error:
-                raise DataError(f"{each.path}: cannot be read: {error.strerror or error}") from error
         return found
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield what is odd about the inputs as a whole."""
         for given, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
             if recording.extra:
-                number, names = len(recording.extra), _some(recording.extra)
+                number, names = len(recording.extra), first_of(recording.extra, _NAMED)
                 yield f"{given.shown}: {number} simulation(s) not in simulation_index, read all the same: {names}"
 
     def files(self, inputs: Inputs, index: dict[str, Recording]) -> Iterator[RecordFile]:
@@ -156,7 +166,7 @@ class Tau2(RecordReader):
             if recording.ranges is not None:
                 yield RecordFile(input=given, ranges=recording.ranges)
             for relative in recording.files:
-                yield RecordFile(input=given, file=_below(given, relative), ranges=(Range(),), extra=relative)
+                yield RecordFile(input=given, file=given.below(relative), ranges=(Range(),), extra=relative)
             if recording.missing:
                 yield RecordFile(input=given, file=_results(given), ranges=(Range(),), extra=list(recording.missing))
 
@@ -169,21 +179,13 @@ class Tau2(RecordReader):
                 reason = f"simulation_index names {identifier}, but there is no {SIMULATIONS}/{identifier}.json"
                 yield BadRecord(source=Source(file=_results(given).shown, ordinal=place), reason=reason)
             return
-        file = given if shard.extra is None else _below(given, shard.extra)
+        file = given.below(shard.extra or "")
         yield from self.samples(shard, lambda record, source: (_checked(record, source, setting),), file)
 
     @override
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the simulations of a range; one whole file is one simulation."""
-        if part.start:
-            yield from super().elements(file, part)
-            return
-        try:
-            yield Element(0, 1, loads(read_regular(file.path)))
-        except JsonProblem as problem:
-            yield Element(0, 1, problem=str(problem))
-        except OSError as error:
-            raise DataError(f"{file.path}: cannot be read: {error.strerror or error}") from error
+        return super().elements(file, part) if part.start else read_document(file)
 
 
 def _checked(record: Any, source: Source, setting: Setting) -> Sample:
@@ -252,17 +254,4 @@ def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
 
 
 def _results(given: Input) -> Input:
-    return _below(given, RESULTS) if given.path.is_dir() else given
-
-
-def _below(given: Input, relative: str) -> Input:
-    if not relative:
-        return given
-    if given.path.is_dir():
-        return replace(given, path=given.path / relative, shown=f"{given.shown.rstrip('/')}/{relative}")
-    folder, slash, _ = given.shown.rpartition("/")
-    return replace(given, path=given.path.parent / relative, shown=f"{folder}{slash}{relative}")
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+    return given.below(RESULTS) if given.path.is_dir() else given

@@ -28,6 +28,7 @@ from gradestack import (
     Status,
     ToolSpec,
     read_records,
+    reading,
 )
 from gradestack.jsonio import Element, JsonProblem, Range, as_map, compact, iter_lines, loads
 from gradestack_plugins.readers.chat import tool_call, tool_spec
@@ -97,11 +98,7 @@ def best_index(scores: Any) -> int | None:
         return None
     if any(isinstance(score, bool) or not isinstance(score, int | float) for score in scores):
         return None
-    best = 0
-    for position, score in enumerate(scores):
-        if score > scores[best]:
-            best = position
-    return best
+    return max(range(len(scores)), key=scores.__getitem__)
 
 
 def hopeless(scores: Any) -> bool:
@@ -662,7 +659,7 @@ def read_events(path: Path | None, *, stop_at_broken_line: bool = False) -> list
     events: list[Mapping[str, Any]] = []
     if path is None:
         return events
-    try:
+    with reading(path):
         for line in iter_lines(path):
             try:
                 event = loads(line.data)
@@ -672,6 +669,4 @@ def read_events(path: Path | None, *, stop_at_broken_line: bool = False) -> list
                 continue
             if isinstance(event, Mapping):
                 events.append(event)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     return events

@@ -347,27 +347,20 @@ def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("named", "relative", "path", "shown"),
-    [
-        ("runs", "", "runs", "x/runs/"),
-        ("runs", "a/b.json", "runs/a/b.json", "x/runs/a/b.json"),
-        ("runs/c.json", "../b.json", "runs/../b.json", "x/runs/../b.json"),
-        ("runs", "/etc/b.json", "/etc/b.json", "/etc/b.json"),
-    ],
+    ("name", "relative", "shown"),
+    [("runs/", "", "runs/"), ("runs/", "a/b", "runs/a/b"), ("runs/c", "d", "runs/d"), ("runs", "/etc/b", "/etc/b")],
 )
-def test_files_below_or_beside_an_input(tmp_path, named, relative, path, shown):
+def test_files_below_or_beside_an_input(tmp_path, name, relative, shown):
     (tmp_path / "runs").mkdir()
-    given = Input(path=tmp_path / named, name="n", shown=f"x/{named}" + "/" * (named == "runs"))
-    assert given.below(relative) == Input(path=tmp_path / path, name="n", shown=shown)
+    found = Input(path=tmp_path / name, name="n", shown=name).below(relative)
+    assert (found.path, found.name, found.shown) == (tmp_path / shown, "n", shown)
 
 
-def test_a_document_is_one_record(tmp_path):
-    file = Input(path=tmp_path / "a.json", name="a", shown="a.json")
-    for text, value, problem in (("\ufeff[1]\n", [1], None), ("{", None, "not JSON")):
-        file.path.write_text(text)
-        (found,) = read_document(file)
-        assert (found.ordinal, found.line, found.value) == (0, 1, value)
-        assert (found.problem or "").startswith(problem or "")
+@pytest.mark.parametrize(("text", "value", "problem"), [("\ufeff[1]\n", [1], None), ("{", None, "not JSON")])
+def test_a_document_is_one_record(tmp_path, text, value, problem):
+    (tmp_path / "a.json").write_text(text)
+    (found,) = read_document(Input(path=tmp_path / "a.json", name="a", shown="a.json"))
+    assert (found.ordinal, found.line, found.value, (found.problem or "")[:8] or None) == (0, 1, value, problem)
 
 
 def test_a_format_that_says_nothing_of_its_records_is_refused(write):

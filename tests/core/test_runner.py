@@ -4,8 +4,10 @@ import pytest
 
 import gradestack
 from gradestack import DataError, is_run
-from tests.core.outcomes import ids, read
+from tests.core.outcomes import data, ids, read
 from tests.core.toy_components import DO_RAISE, DO_SKIP, Count
+
+HEADER = data(__file__, "runner.yaml")
 
 
 def test_a_run_directory(run_lines, record, toys):
@@ -35,11 +37,7 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
         "states": {"quality": {"graded": 3, "skipped": 1, "failed": 1, "missing": 0}},
         "aggregates": {
             "quality": {
-                "toy_count": {
-                    "outcomes": {"failed": 1, "graded": 3, "skipped": 1},
-                    "sum": 1.5,
-                    "ids": ["a", "b", "c", "d", "e"],
-                }
+                "toy_count": {"outcomes": {"failed": 1, "graded": 3, "skipped": 1}, "sum": 1.5, "ids": [*"abcde"]}
             }
         },
     }
@@ -133,17 +131,7 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
     )
     assert header["timestamp"].endswith("+00:00")
     (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
-    assert grader == {
-        "kind": "grader",
-        "key": "q",
-        "name": "toy",
-        "label": "q",
-        "better": "higher",
-        "unit": "score",
-        "version": "7",
-        "distribution": "local 0",
-        "options": {"factor": 2, "names": ["x"], "profile": "documented"},
-    }
+    assert grader == HEADER["grader"]
     (given,) = header["inputs"]
     import hashlib
 

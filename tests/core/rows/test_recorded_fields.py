@@ -25,12 +25,7 @@ def test_a_row_without_anything_new_has_the_keys_it_always_had():
     keys = "agent_id agent_usage error expected facets grade grades model_name passed predicted recorded run sample "
     keys += "source state status submission submissions tools trajectory"
     assert set(row) == set(keys.split())
-    assert row["expected"] == {
-        "calls": [{"name": "f", "arguments": {"x": 1}}],
-        "label": None,
-        "plan": None,
-        "text": None,
-    }
+    assert row["expected"] == DATA["a_row_without_anything_new_has_the_keys_it_always_had"]
     assert row["predicted"]["calls"] == [{"name": "f", "arguments": {"x": 1}}]
     assert set(row["predicted"]) == {"calls", "label", "plan", "text"}
     assert row["trajectory"] == [[{"role": "user", "content": None}]]

@@ -46,11 +46,7 @@ def test_a_result_is_joined_with_everything_beside_it(bfcl):
 
 def test_types_are_put_into_json_schema(bfcl):
     """BFCL's words are mapped at every depth; what is no type of JSON Schema says nothing."""
-    assert one(bfcl, "Hello.").tools[0].parameters == {
-        "type": "object",
-        "properties": {"to": {"type": "string"}, "price": {"type": "number"}, "stops": {"type": "array", "items": {}}},
-        "required": ["to"],
-    }
+    assert one(bfcl, "Hello.").tools[0].parameters == DATA["types_are_put_into_json_schema"]
 
 
 def test_arguments_of_java_are_texts(bfcl):
@@ -129,13 +125,7 @@ def test_forms_of_answers(bfcl, answer, names):
 
 def test_turns_keep_calls_results_and_ground_truth_apart(bfcl):
     identifier = "multi_turn_base_0"
-    log = [
-        {
-            "begin_of_turn_query": [],
-            "step_0": [{"role": "tool", "content": "ok"}, {"role": "tool", "content": '{"error": "no"}'}],
-        },
-        {"begin_of_turn_query": [], "step_0": []},
-    ]
+    log = DATA["log_of_turns_keep_calls_results_and_ground_truth_apart"]
     answer = [[[{"a": "{}"}, {"b": "{}"}], "Done."], ["Nothing to do."]]
     counts = {"input_token_count": [[1, 2], [3]], "output_token_count": [[1, 1], [1]], "latency": [[1.0, 1.0], [0.5]]}
     bfcl.questions(bfcl.question(identifier, "First.", "Second."), category="multi_turn_base")

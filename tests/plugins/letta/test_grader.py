@@ -16,6 +16,8 @@ from gradestack_plugins.letta.records import grade_fault, read_trajectory
 from gradestack_plugins.text_graders.texts import BUILT_IN
 from tests.core.outcomes import at, data
 
+DATA = data(__file__, "grader.yaml")
+
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
@@ -63,11 +65,7 @@ def test_scores_that_are_no_number(score, profile):
 
 
 def test_grades_per_turn_become_items(letta):
-    turns = [
-        {"turn": 0, "score": 1.0, "rationale": "ok", "submission": "a", "ground_truth": "a"},
-        {"turn": 1, "score": None},
-        "odd",
-    ]
+    turns = DATA["turns"]
     grade = taken(letta.grade(0.5) | {"per_turn_grades": turns})
     assert [(item.id, item.outcome, item.score) for item in grade.items] == [
         ("turn 1", "graded", 1.0),
@@ -131,13 +129,7 @@ def test_a_failed_run_keeps_its_reason(letta, tmp_path, profile):
         0.0, "Error during grading: Connection timeout", error="timed out", error_type="ConnectionError"
     )
     row, page = graded(letta, tmp_path, letta.failure(0, grade=broken), profile)
-    reason = {
-        "category": "grading",
-        "code": "recorded_error",
-        "component": "",
-        "message": "Connection timeout (timed out)",
-        "type": "ConnectionError",
-    }
+    reason = DATA["reason"]
     assert (row["status"], row["error"], row["grade"]["fault"]) == ("failed", reason, reason)
     assert row["grade"]["rationale"] == "Error during grading: Connection timeout"
     assert row["grade"]["metadata"] == {"error": "timed out", "error_type": "ConnectionError"}
@@ -291,14 +283,7 @@ def test_example_scores(tmp_path):
         {key: grade["score"] for key, grade in row["grades"].items() if grade["state"] == "graded"}
         for row in report.rows()
     ]
-    assert scores == [
-        {"exact": 0.0, "mentions": 1.0, "quality": 0.9},
-        {"exact": 1.0, "mentions": 1.0, "shelf_mark": 1.0, "lookup": 1.0, "quality": 1.0},
-        {"exact": 0.0, "mentions": 1.0, "shelf_mark": 1.0, "lookup": 1.0, "quality": 0.8},
-        {"exact": 1.0, "mentions": 1.0, "quality": 0.9},
-        {},
-        {"exact": 0.0, "mentions": 0.5, "quality": 0.4},
-    ]
+    assert scores == DATA["example_scores"]
     assert report.passed
     assert by_metric(report)["mentions"] == (0.9, 0.75, 4, 1)
 

@@ -37,6 +37,8 @@ from gradestack.table import Table
 Say = Callable[[str], None]
 Columns = Mapping[str, str] | Sequence[str] | None
 """Field -> column; or texts such as ``id=task``."""
+AnySuite = str | Path | Mapping[str, Any] | Report
+"""The path of a YAML file, its content, or a finished run, of which the rows are graded again."""
 resolve = named_as_given()(resolve_document)
 
 
@@ -56,7 +58,7 @@ def installed(registry: Registry | None) -> Registry:
 
 
 def run(
-    suite: str | Path | Mapping[str, Any] | Report,
+    suite: AnySuite,
     *,
     output: str | Path | None = None,
     overrides: Iterable[str] = (),
@@ -127,7 +129,7 @@ def run(
 
 
 def load_suite(
-    suite: str | Path | Mapping[str, Any] | Report,
+    suite: AnySuite,
     *,
     overrides: Iterable[str] = (),
     cached: str | Path | None = None,
@@ -161,9 +163,7 @@ def _suite_of(report: Report) -> dict[str, Any]:
     return config | {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
 
 
-def read_suite(
-    suite: str | Path | Mapping[str, Any] | Report, options: RunOptions, cached: str | Path | None = None
-) -> Suite:
+def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None = None) -> Suite:
     """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to run."""
     if isinstance(suite, Report):
         cached, suite = suite.path, _suite_of(suite)

@@ -94,7 +94,8 @@ def compare(
 
     def take(place: int, report: Report) -> None:
         metrics = aggregators.metrics(report, names[place], paths)
-        read[place] = [*paths], sides_of(report, names[place], _model(runs[place]), match, metrics, by, reasons=True)
+        model = None if isinstance(run := runs[place], Report) else _place(run)[1]
+        read[place] = [*paths], sides_of(report, names[place], model, match, metrics, by, reasons=True)
 
     # all that can be refused is, before files are graded
     for finished in (True, False):
@@ -171,10 +172,6 @@ def _names(runs: Sequence[str | Path | Report]) -> list[str]:
     whole = [f"{name} {at + 1}" if held[at] else name for at, name in enumerate(whole)]
     short = {each: Path(each).resolve().name for each in whole}
     return [short[each] for each in whole] if len({*short.values()}) == len(short) else whole
-
-
-def _model(run: str | Path | Report) -> str | None:
-    return None if isinstance(run, Report) else _place(run)[1]
 
 
 def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:

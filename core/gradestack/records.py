@@ -56,22 +56,18 @@ def read_records(
         yield from iter_records(file.path, part, layout, decode)
 
 
-def read_document(file: Input) -> Iterator[Element]:
-    """Yield the one document a file is.
+def _check_ids(_: Any, __: Any, place: str | None) -> None:
+    if place is not None:
+        check_place(place)
 
-    Raises:
-        DataError: It cannot be read.
-    """
+
+def read_document(file: Input) -> Iterator[Element]:
+    """Yield the one document a file is, or what is wrong with it; DataError where it cannot be read."""
     try:
         with reading(file.shown):
             yield Element(0, 1, loads(read_regular(file.path)))
     except JsonProblem as problem:
         yield Element(0, 1, problem=str(problem))
-
-
-def _check_ids(_: Any, __: Any, place: str | None) -> None:
-    if place is not None:
-        check_place(place)
 
 
 @attrs.frozen(kw_only=True)
@@ -162,11 +158,7 @@ class RecordReader(Reader):
         return (RecordFile(input=given) for given in inputs.data)
 
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Cut the files into ranges of whole records.
-
-        Raises:
-            DataError: A file cannot be used.
-        """
+        """Cut the files into ranges of whole records."""
         ordinal = position = 0
         for each in self.files(inputs, index):
             file = each.file or each.input

@@ -92,8 +92,7 @@ def damage(path: Path) -> str | None:
 def _unreadable(path: Path, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{path}: no such file, which every finished run has; grade the files again"
-    reason = error.strerror if isinstance(error, OSError) else None
-    return f"{path}: cannot be read: {reason or error}"
+    return f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
 @attrs.frozen(kw_only=True, repr=False)

@@ -144,12 +144,11 @@ class Columns:
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
-        parts = map(_columns, (self._keys, self._verdicts, self._numbers))
+        parts = [
+            [(_packed(name), _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
+            for columns in (self._keys, self._verdicts, self._numbers)
+        ]
         return _pack([bytes(self._ran), *parts, _packed(self._wanted.parts)])
-
-
-def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
-    return [(_packed(name), _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
 
 
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")

@@ -76,12 +76,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
-    """Return the comparison of sides, the first being the baseline.
-
-    Raises:
-        ConfigError: There are too many sides.
-        DataError: They cannot be compared.
-    """
+    """Return the comparison of sides, the first being the baseline."""
     if pairs is None and len(sides) > _SIDES:
         pairs_of = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs"
         raise ConfigError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
+from gradestack.estimates.interval import Cell, Interval, interval, jackknife
 from gradestack.table import Numbers
 
 WholeCell = tuple[int, ...]
@@ -202,12 +202,8 @@ def ratio_interval(
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
-    estimated = jackknife(_ratio, parts, 2)["ratio"]
+    estimated = jackknife(lambda below, above: {"ratio": ratio(above, below)}, parts, 2)["ratio"]
     return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least, most=most)
-
-
-def _ratio(below: float, above: float) -> Figures:
-    return {"ratio": ratio(above, below)}
 
 
 def ratio(above: float, below: float) -> float | None:

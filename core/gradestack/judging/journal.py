@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from gradestack.errors import ConfigError, DataError
+from gradestack.errors import ConfigError, DataError, reading
 from gradestack.jsonio.values import dumps
 
 try:
@@ -77,19 +77,16 @@ _reply = msgspec.json.Decoder(Reply)
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                try:
-                    line = _line.decode(raw)
-                except ValueError as error:
-                    if part or not raw.strip():
-                        continue
-                    why = f"not a judgement ({error}); remove the line and ask again"
-                    raise DataError(f"{path}:{number}: {why}") from error
-                yield f"{path}:{number}", line, raw
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            try:
+                line = _line.decode(raw)
+            except ValueError as error:
+                if part or not raw.strip():
+                    continue
+                why = f"not a judgement ({error}); remove the line and ask again"
+                raise DataError(f"{path}:{number}: {why}") from error
+            yield f"{path}:{number}", line, raw
 
 
 class Journal:
@@ -107,12 +104,9 @@ class Journal:
     def data(self) -> mmap.mmap | bytes:
         """The file, mapped when it is first read."""
         if self._data is None:
-            try:
-                with self.path.open("rb") as file:
-                    empty = not os.fstat(file.fileno()).st_size
-                    self._data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            except OSError as error:
-                raise DataError(f"{self.shown}: cannot be read: {error.strerror or error}") from error
+            with reading(self.shown), self.path.open("rb") as file:
+                empty = not os.fstat(file.fileno()).st_size
+                self._data = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return self._data
 
     def check(self) -> None:

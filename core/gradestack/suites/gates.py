@@ -239,7 +239,7 @@ class Verdicts:
             if key is None:
                 declared_there = (each.outcome for each in applying if each.outcome is not None)
                 key = next(declared_there, next(iter(judging), NONE))
-            elif key not in graders and key != NONE:
+            elif key not in {*graders, *spec.graders, NONE}:
                 hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
                 self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
             success = Success(key, better=graders[key].component.better) if key in graders else None

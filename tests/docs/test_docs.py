@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -380,3 +381,18 @@ def test_index_links_to_every_page():
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     others = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md") if page.name != "index.md"]
     assert [name for name in others if f"]({name})" not in text] == []
+
+
+@pytest.mark.proof
+def test_examples_of_plugins_are_typed(tmp_path):
+    """But for ``broken.py``, which is meant to be."""
+    for page in ("plugins.md", "tutorials/write-a-grader.md"):
+        for block in _blocks(DOCS / page):
+            if block.language == "python" and block.file and block.file != "broken.py":
+                (tmp_path / block.file).parent.mkdir(exist_ok=True)
+                (tmp_path / block.file).write_text(block.text)
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    for checker in (["mypy", "--strict", "."], ["pyright", "--pythonpath", sys.executable]):
+        command = [sys.executable, "-m", *checker]
+        done = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout

@@ -419,7 +419,7 @@
       event.preventDefault();
       clear();
       find.value = link.dataset.cause ? "cause:" + JSON.stringify(link.dataset.cause) : link.dataset.q || "";
-      if (link.dataset.only) { boxes().forEach(function (box) { box.checked = box.value === link.dataset.only; }); }
+      if (link.dataset.only) { boxes().forEach(function (box) { box.checked = link.dataset.only.indexOf(box.value) >= 0; }); }
       gradestackViews.show("samples");
       split.classList.remove("reading");
       changed();

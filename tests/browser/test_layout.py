@@ -105,6 +105,9 @@ def test_the_most_common_cause_is_a_click_away(tab, pages, family):
     assert tab.run(shown).split(" ")[0] == str(told) != "0"
     tab.wait("document.querySelector('#one .inside') !== null")
     assert name in tab.run("document.getElementById('one').textContent")
+    if ungraded := tab.run("document.querySelector('.finding .pick')?.closest('p').textContent.match(/\\d+/)[0]"):
+        tab.run("document.querySelector('.finding .pick').click()")
+        assert tab.run(shown).split(" ")[0] == ungraded
 
 
 def test_figures_are_searched(tab, pages):

@@ -59,6 +59,8 @@ class Finding(msgspec.Struct, frozen=True):
     more: str = ""
     link: str = ""
     """Id on the page that has the details."""
+    ungraded: int = 0
+    """Failed and missing samples it is about."""
 
 
 class GraderView(msgspec.Struct, frozen=True):
@@ -301,9 +303,8 @@ def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
     if every and (failed + missing) / every > _UNGRADED:
         kinds = " and ".join(f"{number(n)} {name}" for name, n in (("failed", failed), ("missing", missing)) if n)
         head = Part(f"{number(failed + missing)} of {counted(every, 'samples')} have no grade", "b")
-        yield Finding(
-            (head, Part(f" by {brief(main, 60)} ({kinds}) and are left out of the averages.")), link="samples"
-        )
+        rest = Part(f" by {brief(main, 60)} ({kinds}) and are left out of the averages.")
+        yield Finding((head, rest), ungraded=failed + missing)
 
 
 def _unrelated(
@@ -323,7 +324,7 @@ def _unrelated(
             told = ", ".join(f"{word} {mean:.2f} ({counted(n, noun)})" for word, mean, n in means)
             head = Part(f"{name} does not separate “{words['passed']}” from “{words['lost']}”.", "b")
             chart = opposed(index, key, words, name)
-            yield Finding((head, Part(f" Mean: {told}.")), chart, _quiet(index, words, noun), "samples")
+            yield Finding((head, Part(f" Mean: {told}.")), chart, _quiet(index, words, noun))
 
 
 def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:

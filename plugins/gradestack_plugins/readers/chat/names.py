@@ -148,9 +148,11 @@ def usual_record(record: Any) -> Any:
     """Return a span whose keys are paths as objects, a list as the messages it is; anything else as it is."""
     if isinstance(record, list):
         return {"messages": record}
-    if isinstance(record, dict) and "context.trace_id" in record:
-        return nested(record)
-    return record
+    if not isinstance(record, dict):
+        return record
+    held = record.get("attributes") if "span_kind" in record and "context" in record else None
+    paths = isinstance(held, dict) and any("." in str(key) for key in held)
+    return nested(record) if paths or "context.trace_id" in record else record
 
 
 def talk_of(value: Any) -> Any:

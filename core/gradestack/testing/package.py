@@ -168,8 +168,9 @@ def _made(component: Component, plugin: Plugin, examples: Sequence[Any] | None) 
     try:
         return [structure({}, Registry.loaded(component, plugin))]
     except Problems as problems:
-        told = "; ".join(text for _, text in problems.found)
-        raise ConfigError(f"{component.kind} {component.name} needs an example: {told}") from problems
+        told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
+        why = f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)"
+        raise ConfigError(f"{component.kind} {component.name} needs an example: {why}") from problems
     except (Exception, SystemExit):  # noqa: BLE001 - said by the check of the component
         return []
 

@@ -74,7 +74,7 @@ BUDGETS = {
     "core/gradestack/rows": 1_194,
     "core/gradestack/rundir": 1_273,
     "core/gradestack/suites": 3_041,
-    "core/gradestack/testing": 903,
+    "core/gradestack/testing": 904,
     "plugins/gradestack_plugins": 10,
     "plugins/gradestack_plugins/anthropic_logs": 121,
     "plugins/gradestack_plugins/archives": 1_237,
@@ -101,7 +101,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_471,
     "plugins/gradestack_plugins/trajectory": 2_006,
     "plugins/gradestack_plugins/when2call": 1_307,
-    "core": 21_649,
+    "core": 21_650,
     "plugins": 42_142,
     "tests": 48_609,
 }

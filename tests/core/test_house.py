@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_650,
     "plugins": 42_142,
-    "tests": 48_609,
+    "tests": 48_607,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -11,7 +11,7 @@ import msgspec
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
-from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_foreign_comparison
@@ -141,8 +141,9 @@ def _check_output(out: Path) -> None:
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
-    """Write ``comparison.json`` and the pages of the reporters that have one; return the paths."""
+    """Write ``comparison.json`` and its pages, return the paths; a PluginError of a page is raised after all else."""
     _check_output(out)
+    broken: list[PluginError] = []
     try:
         out.mkdir(parents=True, exist_ok=True)
         with filling(out, (COMPARISON_PARTS,)) as new:
@@ -151,12 +152,17 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
             for name in PAGES:
                 reporter = registry.load("reporter", name)()
                 write = partial(reporter.comparison, comparison, new, registry)
-                pages += apart(f"reporter {name}", write, reporter, registry)
-            return [out / page.relative_to(new) for page in pages]
+                try:
+                    pages += apart(f"reporter {name}", write, reporter, registry)
+                except PluginError as error:  # costs its page, not the comparison
+                    broken.append(error)
     except OSError as error:
         raise (DataError if storage_failed(error) else ConfigError)(
             f"{error.filename or out}: cannot be written: {error.strerror or error}"
         ) from error
+    if broken:
+        raise broken[0]
+    return [out / page.relative_to(new) for page in pages]
 
 
 def _place(run: str | Path) -> tuple[str, str | None]:

@@ -366,16 +366,19 @@ def _entry_points() -> list[list[str]]:
             found = [line.split("\t") for line in file.read().split("\n")]
             if all(len(each) == _FIELDS for each in found):
                 return found
-    from importlib.metadata import entry_points  # noqa: PLC0415 - where something was installed since
+    from importlib.metadata import distributions  # noqa: PLC0415 - where something was installed since
 
-    entries = list(entry_points(group=NAME))
-    dists = {entry.dist for entry in entries}
-    of: dict[Any, Any] = {}
-    for each in filter(None, dists):
+    offers: dict[tuple[str, str], list[str]] = {}  # the first on the path is the one that is imported
+    for each in distributions():
+        entries: Iterable[Any] = ()
+        whose = "unknown", "0", ""
         with contextlib.suppress(ValueError):  # what is no text is of nobody
-            of[each] = each.metadata["Name"], each.metadata["Version"], _requires(each.requires or ())
-    rows = [(entry, list(map(str, of.get(entry.dist, ("unknown", "0", ""))))) for entry in entries]
-    found = sorted([entry.name, *whose[:2], entry.value, whose[2]] for entry, whose in rows)
+            entries = each.entry_points.select(group=NAME)
+            if entries:
+                whose = str(each.metadata["Name"]), str(each.metadata["Version"]), _requires(each.requires or ())
+        for entry in entries:
+            offers.setdefault((whose[0].lower(), entry.name), [entry.name, *whose[:2], entry.value, whose[2]])
+    found = sorted(offers.values())
     _keep(kept, state + "\n".join(map("\t".join, found)))
     return found
 

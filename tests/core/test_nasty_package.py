@@ -93,3 +93,4 @@ def test_report_and_compare_name_a_panel_that_ends_its_process(spawn, distributi
         assert done.err.endswith(
             "panel 'bad' of plugin nasty ended the process while pages were written (exit code 7)\n"
         )
+    assert (tmp_path / "both" / "comparison.json").exists()  # it costs its page, no more

@@ -309,6 +309,9 @@ def test_what_is_installed_or_removed_since_is_noticed(kept_list, distribution):
     listed, _, site = kept_list
     (points,) = site.glob("*.dist-info/entry_points.txt")
     points.write_text(points.read_text() + "more = acme_two\n")
+    broken = distribution("gamma", {"gamma": "acme_one"}, {}) / "gamma-1.0.dist-info"
+    (broken / "entry_points.txt").write_bytes(b"[gradestack]\n\xff = acme_one\n")
+    broken.rename(site / broken.name)
     assert {"shiny", "dull"} <= set(listed().split())
     other = distribution("beta", {"beta": "no_such_module"}, {})
     (other / "beta-1.0.dist-info").rename(site / "beta-1.0.dist-info")

@@ -442,6 +442,10 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
     runs = {len(side.tasks[task]) for task in a.tasks.keys() & b.tasks.keys() for side in (a, b)}
     trials = f", {counted(runs.pop(), 'trial')} each" if len(runs) == 1 else ""
     tasks, only, reason = f"{counted(row['tasks'], 'task')}{trials}", _unmatched(a, b, row), row["interval"]["reason"]
+    if only and gap:  # each side's own figure is of other tasks, too
+        tasks = (
+            f"{_value(row['a'], row)} to {_value(row['b'], row)} in the {counted(row['tasks'], 'task')} of both{trials}"
+        )
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if not only and all(each["verdict"] == "same" for each in all_rows(pair)):
@@ -479,6 +483,10 @@ def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
     if row["share"]:
         return f"{100 * value:{sign}.1f} points"
     return with_unit(f"{value:{sign}.3f}", row["unit"])
+
+
+def _value(value: float, row: Mapping[str, Any]) -> str:
+    return f"{100 * value:.1f}%" if row["share"] else with_unit(f"{value:.3f}", row["unit"])
 
 
 def _between(low: float, high: float, row: Mapping[str, Any]) -> str:

@@ -120,6 +120,7 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     widest = _widest(pairs)
     return {
         "data": data,
+        "unmatched": any(row.get(f"only_{side}_count") for row in data["metrics"].values() for side in "ab"),
         "sentence": brief(capital(data["sentence"]), 6 * _LONGEST),
         "directions": ("worse", "better") if upward else ("lower", "higher"),
         "drawn": [(pair, differences(pair, widest)) for pair in pairs],

@@ -248,8 +248,10 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     total = as_count(as_map(summary.get("metrics")).get("total"))
     if reliable.trials is not None and reliable.trials > 1 and reliable.tasks * reliable.trials == total:
         each, left = divmod(reliable.tasks, reliable.models)
+        if left:  # the sides have other tasks
+            return counted(total, "samples")
         side = side_of(summary)
-        sides = f" × {reliable.models} {side}s" if reliable.models > 1 and not left else ""
+        sides = f" × {reliable.models} {side}s" if reliable.models > 1 else ""
         tasks = each if sides else reliable.tasks
         noun = "samples" if side == "run" else reliable.noun
         return f"{counted(tasks, 'tasks')}{sides} × {reliable.trials} trials = {number(total)} {noun}"

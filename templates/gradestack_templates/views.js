@@ -4,6 +4,7 @@ var gradestackViews = (function () {
   "use strict";
   var views = Array.from(document.querySelectorAll(".view")), now = "overview";
   var links = Array.from(document.querySelectorAll(".bar nav a[href^='#']"));
+  document.querySelectorAll(".skip[href='#samples']").forEach(function (link) { link.hash = "#list"; });
   function show(name) {
     if (!views.some(function (view) { return view.dataset.view === name; })) { name = "overview"; }
     now = name;
@@ -20,7 +21,7 @@ var gradestackViews = (function () {
     else if (view) {
       show(view.dataset.view);
       if (target === view || target.parentNode === view && target.id === now) { scrollTo(0, 0); } else { target.scrollIntoView(); }
-      if (event) { target.tabIndex = -1; target.focus({ preventScroll: true }); }
+      if (event) { if (target.tabIndex < 0) { target.tabIndex = -1; } target.focus({ preventScroll: true }); }
     } else if (!hash) { show("overview"); }
   }
   window.addEventListener("hashchange", follow);

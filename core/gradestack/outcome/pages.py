@@ -50,8 +50,9 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     """Let every reporter write into the run directory ``out``; a failure costs its page, never the results."""
     pages = Pages()
     for stage in stages:
+        name = f"reporter {stage.name} ({stage.distribution})"
         try:
-            pages.written += _written(stage.component, report, out, f"reporter {stage.name} ({stage.distribution})")
+            pages.written += _written(stage.component, report, out, name)
         except KeyboardInterrupt:
             pages.interrupted = True
             break
@@ -60,7 +61,7 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
-            text = error.line if isinstance(error, PluginError) else error_text(error)
+            text = error.line.removeprefix(f"{name} raised ") if isinstance(error, PluginError) else error_text(error)
             pages.broken[f"reporter {stage.name}"] = text.replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
     pages.ended = {name: text for name, text in IN_FORCE.get().ended.items() if name.startswith("panel")}
@@ -85,7 +86,7 @@ def apart(name: str, write: Callable[[], Any], reporter: Reporter, registry: Reg
         component.kind == "panel" and plugin.distribution != BUILT_IN
         for component, plugin in (registry.components() if registry else ())
     )
-    named = step(f"{name}: write")(write)
+    named = guarded(name)(step(f"{name}: write")(write))
     return _in_a_child(named) if foreign and sys.platform == "linux" else named()
 
 
@@ -105,7 +106,8 @@ def _in_a_child(write: Callable[[], Any]) -> Any:
             try:
                 found: Any = write()
             except BaseException as error:  # noqa: BLE001 - all of them are told
-                found = error if isinstance(error, GradestackError | OSError) else PluginError(error_text(error))
+                ours = isinstance(error, GradestackError | OSError | KeyboardInterrupt)
+                found = error if ours else PluginError(error_text(error))
             with suppress(BaseException):
                 replace(pickle.dumps(found))
                 sys.stdout.flush()

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def test_fragments_come_to_a_section():
         section = path.name.split(".")[1].capitalize()
         after = draft.partition(f"### {section} ")[2].partition(" ### ")[0]
         assert f"- {' '.join(path.read_text(encoding='utf-8').split())}" in after
+
+
+def test_make_test_installs_what_its_tests_import():
+    """A test that is skipped for a library not installed would be skipped on every fresh machine."""
+    files = [path for path in (ROOT / "tests").rglob("*.py") if "oracles" not in path.parts]
+    asked = {name for path in files for name in re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8"))}
+    lacking = {name for name in asked if find_spec(name) is None}
+    assert lacking <= {"compression"}, "tests would be skipped; the extra 'dev' installs what they import"
 
 
 def test_the_changelog_has_a_place_for_them():

@@ -253,13 +253,14 @@ def _sample(record: Any, source: Source) -> Sample:
     said = {} if talk is None else talk.said(("calls", "text") if "predicted" in record else ())
     predicted |= {name: said[name] for name in ("calls", "text") if name in said}
     answer = predicted.get("text")
+    asked = _field(record, "input", str | tuple[str, ...] | None, "text or a list of texts")
     identifier, place = _identified(record["id"], source)
     sample = Sample(
         id=identifier,
         cluster=_field(record, "cluster"),
         model=_field(record, "model"),
         run=_field(record, "run", int | str | None, "a whole number or text"),
-        input=_field(record, "input", str | tuple[str, ...] | None, "text or a list of texts") or said.get("input"),
+        input=said.get("input") if asked is None else asked,
         turns=said.get("turns", ()),
         calls=predicted.get("calls"),
         label=predicted.get("label"),

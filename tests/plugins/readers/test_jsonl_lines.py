@@ -5,7 +5,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gradestack import BadRecord, Input, Sample, Shard, Source, Status, ToolCall, ToolSpec, Usage, discover, replace
@@ -242,6 +242,7 @@ def encoded(record, *, escaped=True):
 
 @settings(max_examples=examples(150), deadline=None)
 @given(records=st.lists(RECORDS, min_size=1, max_size=3), escaped=st.booleans())
+@example(records=[{"id": "t", "input": "", "messages": [{"role": "user", "content": "Hi"}]}], escaped=False)
 def test_both_ways_give_one_result(place, records, escaped):
     """The same sample, or the same words on what is wrong; so again when schemas are known."""
     agrees(place, *[encoded(record, escaped=escaped) for record in records])

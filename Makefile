@@ -96,10 +96,11 @@ proofs: $(VENV)/.installed-dev
 faults: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto -m faults
 
+# Without the extra `remote`: inspect_ai asks for an older fsspec than that takes.
 oracles:
 	$(PYTHON) -m venv $(ORACLES)
-	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff 'inspect_ai>=0.3.285' langchain-core \
-		openai openai-agents anthropic opentelemetry-proto google-adk atif
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dask,networkx,tables,query,paths,judge]' hypothesis pandas pytest \
+		scipy statsmodels scikit-learn krippendorff 'inspect_ai>=0.3.285' langchain-core openai openai-agents anthropic opentelemetry-proto google-adk atif
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet langchain-openai openinference-instrumentation-langchain \
 		openinference-instrumentation-openai opentelemetry-exporter-otlp-proto-common opentelemetry-instrumentation-langchain \
 		opentelemetry-instrumentation-openai opentelemetry-instrumentation-openai-v2==2.4b0 opentelemetry-util-genai==0.4b0

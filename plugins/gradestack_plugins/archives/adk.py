@@ -76,10 +76,8 @@ def _are_legacy(turns: Any) -> bool:
 def _invocation(turn: Any) -> Any:
     if not isinstance(turn, dict) or "query" not in turn:
         return turn
-    uses = [
-        {"name": at(each, "tool_name"), "args": at(each, "tool_input")}
-        for each in as_list(at(turn, "expected_tool_use"))
-    ]
+    due = as_list(at(turn, "expected_tool_use"))
+    uses = [{"name": at(each, "tool_name"), "args": at(each, "tool_input")} for each in due]
     return {
         "user_content": {"parts": [{"text": turn["query"]}]},
         "final_response": {"parts": [{"text": turn["reference"]}]} if turn.get("reference") else None,
@@ -164,13 +162,8 @@ def _result(record: dict[str, Any], source: Source, made: str) -> Sample:
 
 
 def _tools(invocations: Iterable[Any]) -> tuple[ToolSpec, ...] | None:
-    agents = [
-        agent
-        for each in invocations
-        for agent in as_map(at(at(each, "app_details"), "agent_details")).values()
-        if isinstance(agent, dict)
-    ]
-    groups = [group for agent in agents for group in as_list(at(agent, "tool_declarations"))]
+    details = [as_map(at(at(each, "app_details"), "agent_details")) for each in invocations]
+    groups = [each for held in details for agent in held.values() for each in as_list(at(agent, "tool_declarations"))]
     raws = [raw for group in groups for raw in as_list(at(group, "function_declarations")) if isinstance(raw, dict)]
     schemas = ({**raw, "parameters": at(raw, "parameters_json_schema", "parameters")} for raw in raws)
     found = {spec.name: spec for spec in map(tool_spec, schemas) if spec is not None}

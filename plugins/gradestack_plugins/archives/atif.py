@@ -14,7 +14,7 @@ from msgspec.structs import force_setattr
 from typing_extensions import override
 
 from gradestack import BadRecord, Inputs, Message, RecordFile, Sample, Source, ToolCall, Usage, replace
-from gradestack.jsonio import as_list, as_map, as_number, loads, read_regular
+from gradestack.jsonio import as_list, as_map, as_number, compact, loads, read_regular
 from gradestack_plugins.archives.documents import DocumentReader, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, text_or_none
@@ -34,7 +34,7 @@ class Atif(DocumentReader):
     The id is ``trajectory_id``, else ``session_id``. A user step begins a turn; results are handed to their calls by
     ``source_call_id``, others are messages that belong to no call. Steps of copied context are messages whose calls,
     questions and tokens do not count. Usage is ``final_metrics``, else the sum over steps; where both are recorded and
-    differ, that is counted. Embedded sub-agents are samples of their own, children of the first and of its cluster.
+    differ, that is counted. Sub-agents are samples, children of the first, in its cluster, with ids below its own.
     Continuations and sub-agents in files below the folder of a document are read with it, and not by themselves; other
     references are counted. Of a trial of Harbor the id is the task's, the run its name, rewards are recorded.
     """
@@ -63,7 +63,8 @@ class Atif(DocumentReader):
         if not isinstance(value, dict) or not self.is_record(value):
             return value
         found, trial = _joined(value, path.parent, {path.resolve()}), _trial(path)
-        return {**found, "extra": {**as_map(found.get("extra")), "gradestack": {**trial, **_own(found)}}}
+        own = as_map(found.get("extra")).get("gradestack")
+        return {**found, "extra": {"gradestack": {**trial, **own} if isinstance(own, dict) else own or trial}}
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterator[Sample]:
@@ -131,7 +132,7 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
         talk.remark("continued_trajectory_ref")
     held = [dict(each) for each in as_list(record.get("subagent_trajectories")) if isinstance(each, dict)]
     for number, each in enumerate(held):
-        each["trajectory_id"] = each.get("trajectory_id") or f"{known.id}/{number}"
+        each["trajectory_id"] = f"{known.id}/{text_or_none(each.get('trajectory_id')) or number}"
     offered, model = agent.get("tool_definitions"), agent.get("model_name")
     sample = log_sample(
         known,
@@ -151,7 +152,10 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
 
 def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place for."""
-    return as_map(as_map(holder.get("extra")).get("gradestack"))
+    own = as_map(holder.get("extra")).get("gradestack")
+    if not isinstance(own, dict | None):
+        raise ValueError(f"extra.gradestack: expected an object, got {compact(own)[:60]}")  # noqa: TRY004 - a bad record
+    return own or {}
 
 
 def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
@@ -167,7 +171,10 @@ def _completed(sample: Sample, own: Mapping[str, Any]) -> Sample:
 
 
 def _complete(call: ToolCall, own: Mapping[str, Any]) -> None:
-    found = msgspec.convert({"name": call.name, **own}, ToolCall)
+    try:
+        found = msgspec.convert({"name": call.name, **own}, ToolCall)
+    except ValueError as problem:
+        raise ValueError(f"extra.gradestack of the call {call.name}: {problem}") from None
     for name in own.keys() & set(ToolCall.__struct_fields__):
         force_setattr(call, name, getattr(found, name))
 

@@ -116,12 +116,8 @@ def _answer(output: Any) -> list[Any]:
 def _call(block: Any) -> dict[str, Any] | None:
     function = at(block, "function")
     if isinstance(function, dict):
-        return {
-            "type": "tool_use",
-            "id": at(block, "id"),
-            "name": at(function, "name"),
-            "input": at(function, "arguments"),
-        }
+        what = {"id": at(block, "id"), "name": at(function, "name"), "input": at(function, "arguments")}
+        return {"type": "tool_use", **what}
     return block if type_of(block) in ("tool_use", "function_call") else None
 
 
@@ -193,12 +189,11 @@ class DeepEval(DocumentReader):
         cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
         told = {name: each for name, each in (("cost_usd", cost), ("seconds", seconds)) if each is not None}
         usage = Usage(**{**spent, **told}) if spent or told else None
-        model = models.pop() if len(models) == 1 else record.get(_MODEL)
+        model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
         tools = at(record, "expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
         expected = expected_of({**due, "text": at(record, "expected_output")})
         known = named(record.get("name"), made, facets=facets)
-        model = model if isinstance(model, str) else None
         return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
 
 

@@ -371,6 +371,7 @@ class Records(StepReader):
 _LONG: Final = 500
 """Characters from which on a text of several lines is taken for a conversation."""
 _CONVERT: Final = "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
+_COMPARED: Final = "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
 _ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
 """How columns are mapped in Python."""
 
@@ -471,16 +472,17 @@ def _advice(rows: Sequence[Mapping[str, Any]], path: Path) -> tuple[str, str]:
     """Return which fields rows have, and what to type: question, answer and what was expected as they usually stand.
 
     Of records that hold lists, objects or whole conversations no column is an answer: they are to be converted.
+    A command is proposed only where it would compare something.
     """
-    found = guess(rows, reader_of)
-    if not all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
-        return f"fields: {_listed(found.names)}", _CONVERT
-    used = set(found.columns.values())
-    left = [name for name in found.names if name not in used and any(isinstance(row.get(name), str) for row in rows)]
-    fields = [each for each in ("input", "text", "expected.text") if each not in found.columns]
-    fields = fields if len(left) > 1 or len(fields) == 1 else ["text"]
-    mapping = [f"--map={field}={name}" for field, name in zip(fields, left or found.names, strict=False)]
-    return f"fields: {_listed(found.names)}", f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
+    found, advice = guess(rows, reader_of), _CONVERT
+    if all(map(_is_plain, chain.from_iterable(row.values() for row in rows))):
+        known, texts = found.columns.values(), {name for row in rows for name in row if isinstance(row[name], str)}
+        left = [name for name in found.names if name not in known and name in texts]
+        fields = [each for each in ("input", "text", "expected.text")[len(left) == 1 :] if each not in found.columns]
+        mapping = [f"--map={field}={name}" for field, name in zip(fields, left, strict=False)]
+        whole = f"try: {shlex.join(['gradestack', 'grade', str(path), *mapping])}"
+        advice = whole if len(mapping) == len(fields) else _COMPARED
+    return f"fields: {_listed(found.names)}", advice
 
 
 def _is_plain(value: Any) -> bool:

@@ -49,7 +49,7 @@ UNKNOWN = {
     "blanks": (b"\n \n", "it has blank lines only; a record is"),
     "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a"),
     "a piece": (b'{"a": [1,\n', "it is not valid JSON ("),
-    "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - try: "),
+    "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - to grade answers, map "),
     "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); name"),
     "nesting": (b"[" * 10_000, "it is "),

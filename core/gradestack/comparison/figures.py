@@ -161,7 +161,7 @@ class Aggregators(msgspec.Struct, frozen=True):
 def with_labels(metric: Metric, made: Mapping[str, Any]) -> Metric:
     """Return a metric whose classes are those that a run had: a class without a task stays a class."""
     stage, labels = metric.stage, as_map(made.get(metric.stage.key)).get("labels")
-    if not isinstance(labels, list) or getattr(stage.component, "labels", labels) is not None:
+    if not (isinstance(labels, list) and labels) or getattr(stage.component, "labels", labels) is not None:
         return metric
     component = attrs.evolve(stage.component, labels=tuple(labels))
     return Metric(of=metric.of, stage=msgspec.structs.replace(stage, component=component))

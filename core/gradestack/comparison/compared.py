@@ -443,9 +443,8 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
     trials = f", {counted(runs.pop(), 'trial')} each" if len(runs) == 1 else ""
     tasks, only, reason = f"{counted(row['tasks'], 'task')}{trials}", _unmatched(a, b, row), row["interval"]["reason"]
     if only and gap:  # each side's own figure is of other tasks, too
-        tasks = (
-            f"{_value(row['a'], row)} to {_value(row['b'], row)} in the {counted(row['tasks'], 'task')} of both{trials}"
-        )
+        shared = counted(row["tasks"], "shared task")
+        tasks = f"{_value(row['a'], row)} to {_value(row['b'], row)} over {shared}{trials}"
     if gap is None:
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if not only and all(each["verdict"] == "same" for each in all_rows(pair)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -187,9 +186,10 @@ def _value(node: ast.expr, text: str, facets: set[str]) -> Value:
 
 def _comparison(node: ast.Compare, inner: Callable[[ast.expr], Value]) -> Value:
     values = [inner(each) for each in (node.left, *node.comparators)]
-    for kind, right in zip(node.ops, map(ast.unparse, node.comparators), strict=True):
-        if isinstance(kind, ast.In | ast.NotIn) and re.match(r"[-\d]|(none|null|true|false)$", right, re.IGNORECASE):
-            raise ConfigError(f"filter: 'in' looks in a text or a list, got {right}")
+    for kind, right in zip(node.ops, node.comparators, strict=True):
+        single = isinstance(right, ast.UnaryOp) or not isinstance(getattr(right, "value", ""), str | ast.expr)
+        if isinstance(kind, ast.In | ast.NotIn) and (single or getattr(right, "id", "") in _WORDS):
+            raise ConfigError(f"filter: 'in' looks in a text or a list, got {ast.unparse(right)}")
     steps = [*zip(values, node.ops, values[1:], strict=False)]
     return lambda of: all(_holds(kind, left(of), right(of)) for left, kind, right in steps)
 

@@ -317,9 +317,8 @@ def test_runs_in_memory_have_a_number():
 def test_one_is_singular(made, command, tmp_path):
     a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
     said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
-    assert said.startswith(
-        "Exact match: b -100.0 points against a, without a test: one task (100.0% to 0.0% in the 1 task "
-    )
+    assert said.startswith("Exact match: b -100.0 points against a, without a test: one task (100.0% to 0.0% over ")
+    assert "over 1 shared task, 1 trial each)" in said
     pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
     found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
     assert "; 1 task only in c; 1 task only in d" in found.sentence

@@ -254,11 +254,12 @@ def _sample(record: Any, source: Source) -> Sample:
     predicted |= {name: said[name] for name in ("calls", "text") if name in said}
     answer = predicted.get("text")
     asked = _field(record, "input", str | tuple[str, ...] | None, "text or a list of texts")
+    model, usage = _field(record, "model"), record.get("usage")
     identifier, place = _identified(record["id"], source)
     sample = Sample(
         id=identifier,
         cluster=_field(record, "cluster"),
-        model=_field(record, "model"),
+        model=said.get("model") if model is None else model,
         run=_field(record, "run", int | str | None, "a whole number or text"),
         input=said.get("input") if asked is None else asked,
         turns=said.get("turns", ()),
@@ -276,8 +277,8 @@ def _sample(record: Any, source: Source) -> Sample:
         trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts") or {},
         children=_field(record, "children", tuple[str, ...] | None, "a list of texts") or (),
         agent_id=_field(record, "agent_id"),
-        usage=jsonl_lines.usage_of(record.get("usage")),
-        agent_usage=record.get("usage"),
+        usage=said.get("usage") if usage is None else jsonl_lines.usage_of(usage),
+        agent_usage=said.get("agent_usage") if usage is None else usage,
         facets=_mapping(record, "facets"),
         source=place,
     )

@@ -237,7 +237,7 @@ def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectat
 
 
 def _set_turns(line: Any) -> None:
-    """Set the conversation, and without a prediction the calls made in it and its last answer."""
+    """Set the conversation, what else the line does not say, and without a prediction its calls and last answer."""
     given = None if line.turns is None or line.turns == () else line.turns
     if given is None and line.messages is None:
         _set(line, "turns", ())
@@ -246,9 +246,9 @@ def _set_turns(line: Any) -> None:
 
     talk = conversation_of(line.messages, turns=given)
     said = talk.said(() if line.predicted is UNSET else ("calls", "text"))
-    if line.input is not None:
-        del said["input"]
-    for name, value in (*said.items(), ("remarks", talk.remarks)):
+    known = {name for name in ("input", "model", "agent_usage") if getattr(line, name) is not None}
+    known |= {"usage"} if "agent_usage" in known else set()
+    for name, value in (*(each for each in said.items() if each[0] not in known), ("remarks", talk.remarks)):
         _set(line, name, value)
 
 
@@ -315,6 +315,9 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
         raise Unusual
     if line.predicted is not UNSET:
         _set_predicted(line, line.predicted)
+    if line.usage is not None:
+        _set(line, "agent_usage", line.usage)
+        _set(line, "usage", usage_of(line.usage))
     if line.turns != () or line.messages is not None:
         _set_turns(line)
     if type(identifier := line.id) is int:
@@ -322,9 +325,6 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
         _set(line, "source", Source(file=file, ordinal=number - 1, line=number, id=identifier))
     else:
         _set(line, "source", Source(file=file, ordinal=number - 1, line=number))
-    if line.usage is not None:
-        _set(line, "agent_usage", line.usage)
-        _set(line, "usage", usage_of(line.usage))
     if line.recorded is None or line.facets is None or line.trace is None or line.children is None:
         for name, nothing in (("recorded", {}), ("facets", {}), ("trace", {}), ("children", ())):
             _set(line, name, getattr(line, name) or nothing)

@@ -4,9 +4,15 @@ import json
 
 import pytest
 
+import gradestack
 from gradestack.cli.commands import main
+from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
+from gradestack_plugins.openai_logs.reader import OpenAILogs
 from gradestack_plugins.readers.chat.conversation import conversation_of
+from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.records.reader import Records
 from tests.core.outcomes import data
+from tests.plugins.described_samples import read
 
 DIALECTS = data(__file__, "dialects.yaml")
 MISREAD = data(__file__, "misread.yaml")
@@ -38,6 +44,31 @@ def test_every_dialect_gives_the_same(tmp_path, name, form):
     assert "taken" in calls[1]["error"]
     assert row["sample"]["input"] == "Move A1."
     assert row["passed"] is (form in {"jsonl", "expected_calls"})
+
+
+USED = {
+    "langchain": lambda tokens: {"usage_metadata": tokens, "response_metadata": {"model_name": "m"}},
+    "anthropic": lambda tokens: {"usage": tokens, "model": "m"},
+    "openai": lambda tokens: {"usage": tokens, "model": "m"},
+}
+
+
+@pytest.mark.parametrize("name", USED)
+def test_every_reader_gives_the_same(tmp_path, name):
+    """Model and usage of the answers, too; ``jsonl`` in both its ways."""
+    said = [each for each in DIALECTS[name] if each.get("role", each.get("type")) in {"assistant", "ai"}]
+    used = {id(each): USED[name]({"input_tokens": 5, "output_tokens": number}) for number, each in enumerate(said)}
+    record = {"id": "a", "messages": [each | used.get(id(each), {}) for each in DIALECTS[name]]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(record))
+    log = AnthropicLogs() if name == "anthropic" else OpenAILogs()
+    samples = [each for reader in (JsonLines(), Records(), log) for each in read(reader, tmp_path / "runs.jsonl")]
+    samples.append(JsonLines().record(record, file="runs.jsonl", ordinal=0))
+    fields = ("id", "input", "turns", "calls", "text", "model", "usage", "agent_usage")
+    seen = [[getattr(sample, field) for field in fields] for sample in samples]
+    assert seen == [seen[0]] * 4
+    assert (seen[0][5], seen[0][6].requests, seen[0][6].input_tokens, seen[0][6].output_tokens) == ("m", 3, 15, 3)
+    (row,) = gradestack.grade([record], ["usage"]).rows()
+    assert (row["model_name"], row["agent_usage"]) == ("m", seen[0][7])
 
 
 @pytest.mark.parametrize("name", MISREAD)

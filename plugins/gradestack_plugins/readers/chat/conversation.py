@@ -16,6 +16,7 @@ from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
 from gradestack_plugins.readers.chat.names import call_of
 from gradestack_plugins.readers.chat.results import error_form, error_text, plain
+from gradestack_plugins.readers.chat.usage import said_usage
 
 _WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
 
@@ -248,6 +249,8 @@ class Conversation:
         found, given = self.finished(), set(predicted)
         if found["calls"] is None and not given and any(self.turns):
             self.remark("question_without_answer")
+        found |= {"model": self.model} if self.model is not None else {}
+        found |= said_usage(self.usages) if self.usages else {}
         return {name: value for name, value in found.items() if name not in given}
 
     def read(self, entries: Iterable[Any]) -> None:

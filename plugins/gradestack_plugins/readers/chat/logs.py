@@ -490,7 +490,7 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
         talk.remark("question_without_answer")
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
     if more.get("agent_usage") is None and talk.usages:
-        more |= said_usage(talk)
+        more |= said_usage(talk.usages)
     sample = Sample(
         id=known.id,
         model=more.pop("model", None) or talk.model,

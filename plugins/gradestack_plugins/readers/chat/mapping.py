@@ -13,7 +13,7 @@ from gradestack import BadRecord, Expectation, Sample, Source, Usage, replace, s
 from gradestack.jsonio import JsonProblem, Query, compact, loads, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat.conversation import conversation_of, kind_of
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
-from gradestack_plugins.readers.chat.usage import said_usage, usage_of
+from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.jsonl_expected import expectation
 
@@ -337,10 +337,6 @@ def sample_of(
         told = talk.said(predicted if isinstance(predicted, dict) else ("calls", "text"))
         changes |= {name: each for name, each in told.items() if not getattr(sample, name)}
         remarks |= talk.remarks
-        if sample.agent_usage is None and talk.usages:
-            changes |= said_usage(talk)
-        if sample.model is None and talk.model is not None:
-            changes["model"] = talk.model
     if isinstance(sample.agent_usage, dict) and sample.agent_usage and sample.usage is None:
         changes["usage"] = usage_of(sample.agent_usage)
         remarks |= {"usage:other": 1} if changes["usage"] is None else {}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from gradestack import Usage
-from gradestack_plugins.readers.chat.conversation import Conversation
 
 _INPUT: Final = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count", "prompt", "input")
 _OUTPUT: Final = (
@@ -86,7 +85,6 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
     return Usage(**sums)
 
 
-def said_usage(talk: Conversation) -> dict[str, Any]:
+def said_usage(given: Sequence[Any]) -> dict[str, Any]:
     """Return the fields of a sample that hold what the answers of a conversation say of their usage."""
-    given = talk.usages
     return {"usage": added(map(usage_of, given)), "agent_usage": given[0] if len(given) == 1 else given}

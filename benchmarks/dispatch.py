@@ -24,8 +24,8 @@ import jobs
 from frame import Options, Runs, Table, cell, child, failures, main, one_core, ratio, reached, take_turns
 
 from gradestack import Grade, Grader, Sample
-from gradestack.grading.block import LARGEST_BLOCK
 from gradestack.grading.graders import Graders
+from gradestack.grading.worker import LARGEST_BLOCK
 from gradestack.suites.components import made_stage
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.readers.jsonl import JsonLines

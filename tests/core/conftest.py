@@ -16,7 +16,7 @@ import pytest
 import gradestack
 from gradestack import DataError, Registry, load_suite
 from gradestack.cli import commands
-from gradestack.grading import block
+from gradestack.grading import worker
 from gradestack.rundir.place import RowsFile
 from tests.core import toy_components
 from tests.core.code_samples import SHAPES
@@ -137,8 +137,8 @@ def load(tmp_path, write_lines, record, registry):
 @pytest.fixture
 def quick(monkeypatch):
     """Let blocks grow whatever they take, up to a size that can be changed."""
-    monkeypatch.setattr(block, "QUICK_BLOCK", 1e9)
-    return lambda size: monkeypatch.setattr(block, "LARGEST_BLOCK", size)
+    monkeypatch.setattr(worker, "QUICK_BLOCK", 1e9)
+    return lambda size: monkeypatch.setattr(worker, "LARGEST_BLOCK", size)
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from gradestack import grade_files
-from gradestack.grading.block import ShardGrader
-from gradestack.grading.result import ShardResult
+from gradestack.grading.merging import ShardResult
+from gradestack.grading.worker import ShardGrader
 from gradestack.interpreter import for_a_shard
 
 

@@ -31,7 +31,7 @@ from gradestack.gates.rules import (
     compared,
     over_total,
 )
-from gradestack.grading.counts import Count, counted, in_all
+from gradestack.grading.metrics import Count, counted, in_all
 from gradestack.grading.plan import SampleRule
 from gradestack.jsonio.values import as_map, as_text, compact
 from gradestack.model import JSON, Grade, Outcome

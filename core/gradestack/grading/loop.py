@@ -10,15 +10,13 @@ from typing import Any, Protocol
 from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, PluginError
 from gradestack.grading.dataset import joined, read_dataset, unanswered, unmatched
-from gradestack.grading.duplicates import places_in_input
 from gradestack.grading.inputs import InputFiles
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.merging import Merged, Merging
+from gradestack.grading.merging import LISTED, Merged, Merging, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import Separated, separated, shards_of
 from gradestack.grading.recording import Recorder
-from gradestack.grading.result import LISTED, ShardResult
-from gradestack.grading.selection import Selection, first_ids, last_ones
+from gradestack.grading.selection import Selection, first_ids, last_ones, places_in_input
 from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import limited

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gradestack.api import Shard
-from gradestack.grading.duplicates import Span
-from gradestack.grading.result import ShardResult
+from gradestack.grading.merging import ShardResult
+from gradestack.grading.selection import Span
 from gradestack.model import Grade, Sample
 
 Grades = Mapping[str, Grade]

@@ -1,32 +1,65 @@
-"""What happens to one shard: samples in; rows, native chunks, aggregator states and counts out.
+"""One shard, anywhere: samples in; a row each, columns of the table, native chunks and counts out.
 
-A worker is picklable, so that any engine can run it anywhere. Samples never cross a process border.
+A worker is picklable, so that any engine can run it anywhere. Nothing here keeps a sample, none crosses processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
-from typing import Any
+import json
+import threading
+from array import array
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import Any, Self
 
 import attrs
 
-from gradestack.api import Shard
-from gradestack.grading.block import Assignment, ShardGrader
-from gradestack.grading.guarded import TRACEBACKS
+from gradestack.api import Exporter, Shard
+from gradestack.errors import DataError, PluginError, StepTimedOutError, storage_failed
+from gradestack.grading.dataset import joined
+from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.interruption import Interruption
+from gradestack.grading.merging import LISTED, ShardResult
+from gradestack.grading.metrics import itemized, wanted
+from gradestack.grading.plan import Plan, named_graders
 from gradestack.grading.reading import blocks_of
-from gradestack.grading.result import ShardResult
-from gradestack.interpreter import for_a_shard
-from gradestack.model import BadRecord, Fault, Sample, replace
+from gradestack.grading.recording import Grades, Pieces
+from gradestack.grading.selection import Selection, digests
+from gradestack.grading.watch import watched_of
+from gradestack.interpreter import TOLD, for_a_shard, step, under_way
+from gradestack.model import BadRecord, Fault, Sample, Status, failed, replace
+from gradestack.plugin_errors import error_text
+from gradestack.table import Columns
 
+LARGEST_BLOCK = 64
+"""Samples graded together at most: with their grades they fit into a core's second cache."""
+QUICK_BLOCK = 0.01
+"""Seconds a block may take, with its reading, for the next one to be larger."""
+_OK, _MISSING, _ALL = Status.OK, Status.MISSING, 1 << 62
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
 
 
 @attrs.frozen(kw_only=True)
-class Worker(Assignment):
-    """Turns shards into results; see the module's docstring."""
+class Worker:
+    """Turns shards into results; it knows all that is needed to grade one."""
 
+    plan: Plan
+    index: Any
+    """What the reader made of side files."""
+    pieces: Pieces
+    strict: bool = False
+    """Raise at the first bad record or broken component."""
+    dataset: Mapping[str, Sample] | None = None
+    """Dataset rows by id, to be joined."""
+    selection: Selection | None = None
+    noting: bool = False
+    """Note the position of every record before it is graded, so that the one that kills the process can be named."""
+    poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
+    """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""
+    spared: Mapping[tuple[int, int], Mapping[str, Fault]] = attrs.field(factory=dict)
+    """The same where a grader ends it, by grader key: the others grade the record."""
     progress: Callable[[int], None] | None = attrs.field(default=None, eq=False)
     """Called with the number of samples done since the last call; dropped when the worker is pickled."""
 
@@ -93,3 +126,223 @@ class Worker(Assignment):
         if progress is not None:
             progress(result.samples - reported)
         return result
+
+
+class ShardGrader:
+    """One shard being graded, in small blocks: its piece, counts and columns. Use it as a context manager.
+
+    A block is graded grader by grader. It starts with one sample and grows while blocks take little time, so that slow
+    graders are not far from being interrupted. What is interrupted keeps the samples every grader has judged; counting
+    them and writing their rows is not interrupted.
+
+    Attributes:
+        position: How many samples of the shard were met, left out ones included.
+        torn: Whether a block is being counted, or was not counted to its end: rows and figures do not agree.
+    """
+
+    def __init__(
+        self, worker: Worker, shard: Shard, result: ShardResult, interruption: Interruption | None = None
+    ) -> None:
+        begin_grading()
+        self.worker, self.shard, self.result = worker, shard, result
+        self._interruption = interruption or Interruption()
+        self.torn = False
+        self.position = self._at = 0
+        plan = self._plan = worker.plan
+        plain = worker.dataset is None and worker.selection is None
+        self._usual = plain and not worker.poison and not worker.spared
+        self._rows, self._strict = worker.pieces.rows, worker.strict
+        self._broken = partial(_broken, result, worker.strict)
+        keys = [stage.key for stage in plan.graders]
+        needs = wanted(keys, plan.metrics, plan.facets)
+        self._itemized = itemized(plan.graders, needs)
+        explain = keys if self._rows or plan.exporters else self._itemized
+        watched = _ALL if worker.strict else watched_of(shard)
+        self._graders = Graders(plan.graders, explain, needs.parts, watched=watched, strict=worker.strict)
+        self._columns = Columns(needs, self._broken) if plan.table else None
+        self._piece = worker.pieces.open(shard)
+        self._pending: list[Sample] = []
+        self._size = 1
+        self._begun = perf_counter()
+
+    def __enter__(self) -> Self:
+        if self.worker.noting:
+            TOLD[threading.get_ident()] = self._note
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        TOLD.pop(threading.get_ident(), None)
+        self.result.parts = self._piece.close()
+
+    def finish(self) -> None:
+        """Grade what is left and put counts and columns into the result."""
+        result = self.result
+        try:
+            self.grade()
+        except KeyboardInterrupt:
+            if self.torn:
+                raise
+            result.interrupted = True
+        result.table = b"" if self._columns is None else self._columns.to_bytes()
+        result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
+        for watch in self._graders.watches.values():
+            result.breaches |= watch.breaches
+
+    def take(self, records: list[Sample | BadRecord]) -> None:
+        """Take records; they are graded with their block."""
+        if self._usual and not self._strict and not self.worker.noting and BadRecord not in map(type, records):
+            self.position += len(records)
+            self._pending += records  # type: ignore[arg-type]
+        else:
+            for record in records:
+                if self._interruption.requested:
+                    return
+                self._take(record)
+        if len(self._pending) >= self._size:
+            self.grade()
+
+    def _note(self, at_work: str) -> None:
+        self.worker.pieces.note(self.shard, self._at, at_work)
+
+    def _take(self, record: Sample | BadRecord) -> None:
+        if self.worker.noting:
+            self._at = self.position
+            self._note("")
+        if isinstance(record, BadRecord):
+            self.grade()
+            self._bad(record)
+            return
+        if self._strict and record.status is Status.FAILED and record.error and record.error.category == "data":
+            raise DataError(f"{record.source or record.id}: {record.error.message or record.error.code}")
+        place = (self.shard.ordinal, self.position)
+        self.position += 1
+        if (fault := self.worker.poison.get(place)) is not None:
+            self.grade()
+            self._leave_ungraded(self._joined(record), fault)
+            return
+        record = self._joined(record)  # first: tags may stand in the dataset
+        if self._takes(record, place):
+            self._pending.append(record)
+            if self.worker.noting:
+                self._graders.note = self._note
+                self._graders.spared = self.worker.spared.get(place, {})
+            if self.worker.noting or self._strict:
+                self.grade()
+
+    def _takes(self, sample: Sample, place: tuple[int, int]) -> bool:
+        selection = self.worker.selection
+        if selection is None:
+            return True
+        if selection.subset.filter:
+            self.result.facets.update(sample.facets)
+        if selection.takes(sample, place):
+            return True
+        if selection.superseded(sample, place):
+            self.result.superseded.append(f"{sample.source or sample.id}")
+        else:
+            self.result.left_out += 1
+        return False
+
+    def _joined(self, sample: Sample) -> Sample:
+        if self.worker.dataset is None:
+            return sample
+        sample = joined(sample, self.worker.dataset, same_inputs=self._plan.same_inputs)
+        run = json.dumps(sample.run) if self._plan.num_runs is not None else ""
+        self.result.seen.add((sample.model or "", sample.id, run))
+        return sample
+
+    def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
+        recorded = self._piece.recorded([sample]) if self._rows else None
+        grades: dict[str, Column] = {stage.key: [failed(fault)] for stage in self._plan.graders}
+        self._count([sample], recorded, Graded(grades, grades, {}, {}))
+        self._graders.timed_out += fault.code == "timed_out"
+
+    def grade(self) -> None:
+        """Grade and count the samples taken since the last block."""
+        pending, self._pending, done = self._pending, [], 0
+        while done < len(pending) and not (self._interruption.requested and len(pending) - done > self._size):
+            block = pending[done : done + self._size]
+            done += len(block)
+            self._grade(block)
+            now = perf_counter()
+            quick, self._begun = now - self._begun < QUICK_BLOCK, now
+            self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
+
+    def _grade(self, block: list[Sample]) -> None:
+        recorded = self._piece.recorded(block) if self._rows else None
+        graded = self._graders.grade(block)
+        if self._graders.interrupted:
+            block = block[: min(map(len, graded.columns.values()))]
+        if block:
+            self._count(block, recorded, graded)
+        if self._graders.interrupted:
+            raise KeyboardInterrupt
+
+    def _count(self, block: list[Sample], recorded: Any, graded: Graded) -> None:
+        columns, explained = graded.columns, graded.explained
+        with self._interruption.held():
+            self.torn = True
+            kept: Sequence[Sample] = block
+            if self._rows:
+                kept, mended = self._piece.add_rows(block, recorded, explained, graded.texts)
+                for (key, place), grade in mended.items():
+                    columns[key][place] = explained[key][place] = grade
+                    graded.verdicts.pop(key, None)
+            if self._columns is not None:
+                given = {**columns, **{key: explained[key] for key in self._itemized}}
+                with under_way([]):  # who keeps the time of grades keeps that of numbers, too
+                    self._columns.add(kept, given, [sample.status is _OK for sample in block], graded.verdicts)
+            if self._plan.exporters:
+                for number, sample in enumerate(block):
+                    self._export(sample, {key: grades[number] for key, grades in explained.items()})
+            result = self.result
+            result.samples += len(block)
+            for each in [sample for sample in block if sample.remarks]:
+                for kind, times in each.remarks.items():
+                    result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
+            for kind, grader in self._plan.unused.items():
+                lost = [each for each in block if getattr(each.expected, kind) is not None]
+                if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
+                    what = f"expected {kind}, to compare: --grader {grader}"
+                    result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
+            for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not _MISSING]:
+                form = "number" if each.source and each.source.id is not None else "text"
+                if form not in result.ids:
+                    result.ids[form] = f"{each.source or each.id}"
+            result.keys += array("Q", digests([each for each in block if each.status is not _MISSING])).tobytes()
+            self.torn = False
+
+    def _bad(self, record: BadRecord) -> None:
+        source, result = record.source, self.result
+        if self.worker.strict:
+            raise DataError(f"{source}: {record.reason}")
+        result.bad += 1
+        if len(result.bad_listed) < LISTED:
+            place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+            result.bad_listed.append({**place, "reason": record.reason})
+        self._export(record, {})
+
+    def _export(self, record: Sample | BadRecord, grades: Grades) -> None:
+        for stage in self._plan.exporters:
+            exporter: Exporter = stage.component
+            if stage.name in self.result.broken:
+                continue
+            try:
+                graders = named_graders(exporter, self._plan.graders) if grades else {}
+                named = {name: grades[stage.key] for name, stage in graders.items()}
+                with step(f"exporter {stage.name} ({stage.distribution}): row"):
+                    for artefact, text in exporter.row(record, named, self.shard):
+                        self._piece.native(f"{stage.name}/{artefact}", text, exporter.separator)
+            except (Exception, SystemExit) as error:  # a native file is a convenience
+                if storage_failed(error):
+                    raise
+                self._broken(stage.name, error)
+
+
+def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) -> None:
+    """Note what raised; no method, which would keep a shard and all that is noted of it in a circle."""
+    if isinstance(error, StepTimedOutError) and "/" in what:  # a metric: without its figures there is no result
+        raise error
+    if strict:
+        raise PluginError(f"{what} raised {error_text(error)}") from error
+    result.broken.setdefault(what, error_text(error))

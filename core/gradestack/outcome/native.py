@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
-from gradestack.grading.counts import in_all
 from gradestack.grading.merging import Merging
+from gradestack.grading.metrics import in_all
 from gradestack.grading.plan import named_graders
 from gradestack.interpreter import step
 from gradestack.plugin_errors import error_text

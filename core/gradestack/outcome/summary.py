@@ -13,8 +13,8 @@ from gradestack.gates.lines import left_out, mark_uncalibrated
 from gradestack.gates.paths import NoFigure, figure_at
 from gradestack.gates.rules import BaselineGate
 from gradestack.gates.verdicts import Scores, grader_figures, limit_verdict, rule_text, successes, verdict, verdict_text
-from gradestack.grading.counts import Count, in_all
 from gradestack.grading.merging import Merged, Merging
+from gradestack.grading.metrics import Count, in_all
 from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source

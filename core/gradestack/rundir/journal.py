@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.result import ShardResult
+from gradestack.grading.merging import ShardResult
 from gradestack.jsonio.files import open_regular
 from gradestack.run_files import ROWS, header_of
 from gradestack.rundir.header import differences, range_mark

@@ -11,14 +11,13 @@ from typing import IO, Any, Self
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.block import ShardGrader
 from gradestack.grading.dataset import unanswered
-from gradestack.grading.duplicates import Span, picked
 from gradestack.grading.loop import Loop
+from gradestack.grading.merging import ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, WrittenBlock
-from gradestack.grading.result import ShardResult
-from gradestack.grading.worker import Worker
+from gradestack.grading.selection import Span, picked
+from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status

@@ -4,7 +4,7 @@ import pytest
 
 from gradestack.gates.rules import as_limit
 from gradestack.gates.verdicts import limit_verdict
-from gradestack.grading.counts import Count
+from gradestack.grading.metrics import Count
 from tests.core.outcomes import data
 
 DATA = data(__file__, "limit.yaml")

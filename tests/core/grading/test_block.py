@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
-from gradestack.grading import block
+from gradestack.grading import worker as workers
 from gradestack.grading.selection import Selection, digests
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
@@ -71,7 +71,7 @@ def test_every_grader_sees_every_sample_in_order_and_once_when_it_is_not_watched
     def reading():
         for number in range(500):
             read.append(number)
-            assert len(read) - len(seen) <= block.LARGEST_BLOCK
+            assert len(read) - len(seen) <= workers.LARGEST_BLOCK
             yield Sample(id=str(number), recorded={"score": 1.0})
 
     worker = make_worker(graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=())
@@ -132,15 +132,15 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
     """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading it ``reading``."""
     now, sizes = [0.0], []
-    grade = block.Graders.grade
+    grade = workers.Graders.grade
 
     def timed(self, samples):
         now[0] += sum(seconds(int(each.id)) for each in samples)
         sizes.append(len(samples))
         return grade(self, samples)
 
-    monkeypatch.setattr(block, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(block.Graders, "grade", timed)
+    monkeypatch.setattr(workers, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(workers.Graders, "grade", timed)
 
     def samples():
         for number in range(count):

@@ -4,7 +4,7 @@ import pytest
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
 from gradestack.gates.verdicts import grader_figures
-from gradestack.grading.counts import counted, in_all
+from gradestack.grading.metrics import counted, in_all
 from gradestack.table import Table, Wanted
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))

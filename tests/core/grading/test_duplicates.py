@@ -7,9 +7,8 @@ import attrs
 import pytest
 
 from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
-from gradestack.grading import duplicates
-from gradestack.grading.duplicates import Identities, places_in_input
-from gradestack.grading.selection import Selection
+from gradestack.grading import selection
+from gradestack.grading.selection import Identities, Selection, places_in_input
 from gradestack.jsonio import dumps
 from gradestack.rundir.recorder import places_in_rows
 
@@ -29,7 +28,7 @@ def naive(numbers):
 
 @pytest.fixture(params=[1 << 20, 0], ids=["in one piece", "in 256 pieces"])
 def pieces(request, monkeypatch):
-    monkeypatch.setattr(duplicates, "_WHOLE", request.param)
+    monkeypatch.setattr(selection, "_WHOLE", request.param)
 
 
 def filled(numbers, size=7):

@@ -19,8 +19,7 @@ from gradestack import (
     Source,
     Status,
 )
-from gradestack.grading.guarded import check_grades
-from gradestack.grading.turns import grade_sample
+from gradestack.grading.graders import check_grades, grade_sample
 from tests.core.workers import grader_stage
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
-from gradestack.grading.result import ShardResult
+from gradestack.grading.merging import ShardResult
 from gradestack.outcome.pages import Pages
 from gradestack.run_files import GENERATOR, HEADER
 from gradestack.rundir import journal, place, recorder

@@ -15,7 +15,7 @@ import pytest
 
 import gradestack
 from gradestack import UNDER_WAY, Grade, Grader, Sample, TimedOut
-from gradestack.grading import block
+from gradestack.grading import worker
 from gradestack.interpreter import LOOKS, Limits, time_limit
 from gradestack_plugins.engines import time_limit as module
 from gradestack_plugins.engines.processes import alone
@@ -87,7 +87,7 @@ def test_a_grade_that_takes_too_long_fails(how):
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_only_the_grader_that_takes_too_long_fails(place, monkeypatch):
-    monkeypatch.setattr(block, "QUICK_BLOCK", 1e9)
+    monkeypatch.setattr(worker, "QUICK_BLOCK", 1e9)
 
     def quick(sample):
         return 0.5

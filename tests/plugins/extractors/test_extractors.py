@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gradestack import Message, Sample, ToolCall, testing
-from gradestack.grading.turns import grade_sample
+from gradestack.grading.graders import grade_sample
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.extractors.extractors import (
     AfterMarker,

@@ -82,7 +82,7 @@ test: lint
 # mkdocs needs nothing of gradestack's: the reference is made of the source.
 docs: $(VENV)/.installed-dev
 	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1,<2' 'nbconvert>=7,<8'
+	$(SITE)/bin/python -m pip --disable-pip-version-check install --quiet --editable . 'mkdocs-material>=9.7,<10' 'mkdocstrings[python]>=1,<2' 'nbconvert>=7,<8'
 	$(SITE)/bin/mkdocs build --quiet
 	$(BIN)/pytest --numprocesses auto tests/docs tests/plugins/pages/test_notebook.py
 	@echo "Open the site: $(CURDIR)/build/site/index.html"

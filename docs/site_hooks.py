@@ -1,12 +1,17 @@
-"""Hooks of mkdocs.yml: navigation of docs/index.md, reference pages of names and components, the notebook as a page."""
+"""Hooks of mkdocs.yml: navigation of docs/index.md, the notebook as a page, and what is made of the program."""
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
+import click
 from mkdocs.structure.files import File, Files
 from nbconvert import MarkdownExporter
+
+from gradestack import discover
+from gradestack.cli.commands import CONTEXT, cli
 
 HEADING = re.compile(r"^## (.+)$")
 LINK = re.compile(r"^\| *\[([^\]]+)\]\(([\w/-]+)\.(?:md|ipynb)\)")
@@ -17,6 +22,8 @@ NAMES = Path(__file__).parents[1] / "core/gradestack/__init__.pyi"
 NAME = re.compile(r"^from (gradestack\S+) import (\w+) as \2$", re.MULTILINE)
 EVERY_NAME = "\n::: gradestack\n"
 EVERY_COMPONENT = "\n::: gradestack_plugins\n"
+EVERY_COMMAND = "\n::: gradestack.cli\n"
+COMBINATIONS, PRESETS = "tests/docs/combinations.py", "tests/plugins/tool_calls/presets_table.py"
 FAMILIES = Path(__file__).parents[1] / "plugins/gradestack_plugins"
 OFFERED = re.compile(r"^(reader|grader|aggregator|exporter|extractor|engine|reporter) (\w+) (\S+):(\w+) ", re.MULTILINE)
 PACKAGE = re.compile(r"Component\.table\((\S+), (\w+)\)")
@@ -51,7 +58,25 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     markdown = markdown.replace(EVERY_NAME, "".join(f"\n::: {module}.{name}\n" for module, name in names))
     markdown = markdown.replace(f"{NOTEBOOK})", f"{NOTEBOOK.replace('.ipynb', '.md')})")
     markdown = markdown.replace(EVERY_COMPONENT, _components())
+    if EVERY_COMMAND in markdown:
+        top = click.Context(cli, info_name="gradestack", **CONTEXT)
+        markdown = markdown.replace(EVERY_COMMAND, "".join(_help(top)))
+    if f"::: {COMBINATIONS}" in markdown:
+        markdown = markdown.replace(f"::: {COMBINATIONS}", run_path(COMBINATIONS)["tables"](discover(limit="")))
+    if f"::: {PRESETS}" in markdown:
+        markdown = markdown.replace(f"::: {PRESETS}", "\n".join(run_path(PRESETS)["lines"]()))
     return FENCE.sub(_titled, markdown).replace("\n```jsonl", "\n```json")
+
+
+def _help(context: click.Context) -> Iterator[str]:
+    """Yield a heading and the help of each command."""
+    group: Any = context.command
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        within = click.Context(command, parent=context, info_name=name, max_content_width=100, terminal_width=100)
+        yield f"\n### `{within.command_path}`\n\n```text\n{command.get_help(within)}\n```\n"
+        if isinstance(command, click.Group):
+            yield from _help(within)
 
 
 def _components() -> str:

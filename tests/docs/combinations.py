@@ -1,12 +1,5 @@
-"""The tables of docs/combinations.md, made of what readers and graders declare.
+"""The tables of docs/combinations.md, made of what readers and graders declare when the site is built."""
 
-Run as a script it writes them into the page.
-"""
-
-from pathlib import Path
-
-PAGE = Path(__file__).parents[2] / "docs/combinations.md"
-BEGIN, END = "<!-- made by tests/docs/combinations.py -->\n", "<!-- end -->\n"
 FIELDS = ["calls", "tools", "turns", "text", "label", "plan", "expected", "recorded", "state", "usage", "model", "run"]
 """Of a sample, those that graders are about."""
 ALWAYS = {"id", "status", "error", "native"}
@@ -54,20 +47,3 @@ def tables(registry):
             _table(["grader", *(f"`{name}`" for name in readers)], pairs),
         ]
     )
-
-
-def parts(text):
-    before, _, rest = text.partition(BEGIN)
-    within, _, after = rest.partition(END)
-    return before, within.strip("\n") + "\n", after
-
-
-def main():
-    from gradestack import discover
-
-    before, _, after = parts(PAGE.read_text(encoding="utf-8"))
-    PAGE.write_text(f"{before}{BEGIN}\n{tables(discover(limit=''))}\n{END}{after}", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""What goes with what: the page's tables, and every reader with every grader."""
+"""What goes with what: every reader with every grader."""
 
 import json
 import sys
@@ -96,12 +96,6 @@ def files(tmp_path):
         found[name].write_text(json.dumps(record) + "\n")
     (tmp_path / "count.py").write_text("def count(sample, submission):\n    return 1.0\n")
     return found
-
-
-def test_the_page_is_up_to_date(registry):
-    """Its tables are made of what is installed; `python tests/docs/combinations.py` makes them anew."""
-    _, within, _ = combinations.parts(combinations.PAGE.read_text(encoding="utf-8"))
-    assert within == combinations.tables(registry)
 
 
 def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, registry):

@@ -1,20 +1,14 @@
-"""The table of docs/tool-calls.md: what every preset says of fourteen small runs.
-
-Run as a script it writes it into the page.
-"""
+"""The table of docs/tool-calls.md: what every preset says of fourteen small runs; made when the site is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from gradestack import Expectation, ExpectedCall, Grade, Outcome, Sample, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, PRESETS
 
-PAGE = Path(__file__).parents[3] / "docs/tool-calls.md"
-MARK = "<!-- made by tests/plugins/tool_calls/presets_table.py -->"
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
 _F: Calls = (("f", {"x": 1}),)
 _FG: Calls = (("f", {"x": 1}), ("g", {"y": 2}))
@@ -82,8 +76,3 @@ def lines() -> Iterator[str]:
         rows.setdefault(" | ".join(shown(grader.grade(sample)) for sample in samples), []).append(f"`{name}`")
     for cells, names in rows.items():
         yield f"| {', '.join(names)} | {cells} |"
-
-
-if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text("\n".join([text.partition(MARK)[0] + MARK, "", *lines(), ""]), encoding="utf-8")

@@ -16,7 +16,6 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
 from gradestack_plugins.trajectory import tool_policy, tool_schema
 from tests.core.outcomes import data
-from tests.plugins.tool_calls.presets_table import MARK, PAGE, lines
 
 CASES = data(__file__, "presets.yaml")
 
@@ -184,11 +183,6 @@ def test_graders_travel_to_workers():
     for preset in (None, *PRESETS):
         there = pickle.loads(pickle.dumps(ToolCalls(preset=preset)))  # noqa: S301 - our own
         assert there.grade(sample(ONE, ONE)) == ToolCalls(preset=preset).grade(sample(ONE, ONE))
-
-
-def test_the_table_of_the_page_is_the_programs():
-    page = PAGE.read_text(encoding="utf-8")
-    assert page.partition(f"{MARK}\n\n")[2] == "\n".join(lines()) + "\n"
 
 
 @pytest.mark.parametrize(("options", "told"), CASES["terms_that_compare_nothing_are_refused"])

@@ -103,7 +103,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_588,
     "plugins": 42_141,
-    "tests": 48_647,
+    "tests": 48_564,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

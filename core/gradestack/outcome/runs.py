@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from gradestack.api import Profile
 from gradestack.errors import DataError
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
@@ -74,30 +73,23 @@ def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
     return list(rows.values())
 
 
-def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
-    """Return mean, sample standard deviation, min and max; runs without a figure are left out.
-
-    One run has no deviation; ``upstream`` calls it 0.0.
-    """
+def _block(values: list[float | None]) -> dict[str, Any]:
+    """Return mean, sample standard deviation, min and max; runs without a figure are left out, one has no deviation."""
     known = [value for value in values if value is not None]
     if not known:
         return dict.fromkeys(("mean", "std", "min", "max"))
-    alone = 0.0 if profile == "upstream" else None
-    spread = stdev(known) if len(known) > 1 else alone
-    return {"mean": mean(known), "std": spread, "min": min(known), "max": max(known)}
+    return {"mean": mean(known), "std": stdev(known) if len(known) > 1 else None, "min": min(known), "max": max(known)}
 
 
-def statistics(
-    metrics: list[Mapping[str, Any]], passed: list[bool | None], profile: Profile = "documented"
-) -> dict[str, Any]:
+def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
     """Return aggregate_stats.json: nested blocks as the document has them, flat fields as the program writes them."""
     runs_passed = sum(verdict is True for verdict in passed)
     keys = list(metrics[0]["by_metric"])
     averages = ("avg_score_attempted", "avg_score_total")
-    blocks = {name: _block([each[name] for each in metrics], profile) for name in averages}
+    blocks = {name: _block([each[name] for each in metrics]) for name in averages}
     per_metric: dict[str, dict[str, Any]] = {key: {} for key in keys}
     for key, name in itertools.product(keys, (*averages, "pass_rate")):
-        per_metric[key][name] = _block([each["by_metric"][key][name] for each in metrics], profile)
+        per_metric[key][name] = _block([each["by_metric"][key][name] for each in metrics])
     return {
         "num_runs": len(metrics),
         "runs_passed": runs_passed,
@@ -151,7 +143,7 @@ def write_runs(
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
         verdicts.append(content["gates_passed"])
         figures.append(content["metrics"])
-    stats = statistics(figures, verdicts, suite.profile)
+    stats = statistics(figures, verdicts)
     outcome: dict[str, Any] = {
         "rule": suite.runs_must_pass,
         "runs": [None if each is None else str(each) for each in runs],

@@ -445,13 +445,12 @@ def test_the_console_block(recorded, capsys):
     assert said[at + 1].startswith("  actual: 0.83, ")
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-def test_the_console_block_of_several_models(recorded, capsys, profile):
+def test_the_console_block_of_several_models(recorded, capsys):
     """The guide's lines: 0.85 and 80 % of five of one model, 0.92 and all of the other."""
     scores = {"gpt-4o-mini": [1, 1, 0.8, 0.75, 0.7], "claude-3-5-sonnet": [1, 1, 0.9, 0.9, 0.8]}
     lines = [_line(at, score, 1.0, model) for model, each in scores.items() for at, score in enumerate(each)]
     recorded({"recorded": lines})
-    assert _main("run", "suite.yaml", "--output", "results", "--profile", profile) == 0
+    assert _main("run", "suite.yaml", "--output", "results") == 0
     said = capsys.readouterr().out.splitlines()
     at = said.index("Results by model:")
     assert said[at + 1 : at + 3] == [

@@ -204,11 +204,6 @@ def test_every_grader_must_have_failed(run_lines, record, outcome, code):
     assert (report.all_failed is None, report.exit_code) == (code == 0, code)
 
 
-def test_upstream_has_no_such_rule(run_lines, record):
-    report = run_lines([record("a", **RAISE)], profile="upstream", gate={"op": "lte", "value": 1})
-    assert (report.all_failed, report.exit_code) == (None, 0)
-
-
 @pytest.mark.parametrize("rows", ["full", "slim", "none"])
 def test_the_reason_is_known_however_little_is_kept(run_lines, record, rows):
     report = run_lines([record("a", **RAISE)], rows=rows)

@@ -100,15 +100,6 @@ def test_runs_without_a_figure_are_left_out_of_the_mean():
     assert nothing["avg_score_attempted"] == {"mean": None, "std": None, "min": None, "max": None}
 
 
-@pytest.mark.parametrize(("profile", "spread"), [("documented", None), ("upstream", 0.0)])
-def test_one_figure_has_no_spread(profile, spread):
-    """Unknown, not 0; the program of letta-evals calls it 0.0."""
-    metrics = [{"avg_score_attempted": value, "avg_score_total": value, "by_metric": {}} for value in (None, 0.5)]
-    stats = statistics(metrics, [None, None], profile)
-    assert stats["avg_score_attempted"] == {"mean": 0.5, "std": spread, "min": 0.5, "max": 0.5}
-    assert stats["std_avg_score_total"] == spread
-
-
 @pytest.mark.parametrize(
     ("trials", "asked", "words"),
     [

@@ -20,8 +20,7 @@ _NAMES = {
     "missing_library reading suggest",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
-    "judging.contract": "USERINFO VARIABLE Endpoint JudgeModel Judged PartlyJudged Request schema_of cost delimited "
-    "fault_of most_tokens nonce_of reply_text visible",
+    "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked reply_text schema_of visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",

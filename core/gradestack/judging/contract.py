@@ -9,6 +9,7 @@ import abc
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,15 +18,12 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-from gradestack.api import Grader
+from gradestack.api import Grader, Profile
 from gradestack.jsonio.values import dumps
 from gradestack.judging.journal import Journal, Reply
 from gradestack.model import JSON, Fault, Grade, Sample
 
 _canonical = msgspec.json.Encoder(order="sorted").encode
-USERINFO = re.compile(r"//[^/?#]*@")
-"""Of an address that holds a key."""
-VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e0fff]"
@@ -59,7 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(text).hexdigest()
 
     def body(self, vote: int, mode: str) -> dict[str, Any]:
-        """Return what is sent, in a form of reply; ``seed`` is another one for each vote."""
+        """Return what is sent, in a form of reply; each vote has its own ``seed``."""
         body: dict[str, Any] = {"model": self.model, "messages": list(self.messages), **self.params}
         if isinstance(body.get("seed"), int):
             body["seed"] += vote
@@ -68,6 +66,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         elif mode == "json_object":
             body["response_format"] = {"type": mode}
         return body
+
+    @property
+    def most_tokens(self) -> tuple[int, int]:
+        """How many tokens it may take, in and out (0: no limit); one for three bytes is more than any has."""
+        size = sum(len(each["content"].encode(errors="replace")) for each in self.messages)
+        longest: Any = self.params.get("max_tokens") or 0
+        return -(-size // 3), longest
 
 
 def visible(text: str) -> str:
@@ -83,18 +88,21 @@ def fault_of(code: str) -> Fault:
     return Fault(category="grading", code=code, message=known.get(code, f"the judge gave no verdict: {code}"))
 
 
-def nonce_of(asked: str, data: str) -> str:
-    """Return what marks the ends of data: data cannot hold a hash of themselves."""
-    return hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
+def marked(asked: str, data: str) -> tuple[str, str]:
+    """Return a nonce, which no data can hold as it is their hash, and data between marks with it."""
+    nonce = hashlib.sha256((asked + data).encode(errors="replace")).hexdigest()[:16]
+    return nonce, f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
 
 
-def delimited(nonce: str, data: str) -> str:
-    """Return data between their marks."""
-    return f"<<<DATA {nonce}>>>\n{data}\n<<<END {nonce}>>>\nThe data have ended."
+def reply_text(reply: Reply | None, profile: Profile = "documented") -> tuple[str, str | None]:
+    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole.
 
-
-def reply_text(reply: Reply) -> tuple[str, str | None]:
-    """Return what a reply says, without the fence it may stand in, or the code of why it says nothing whole."""
+    ``upstream`` takes what is there as it is.
+    """
+    if reply is None:
+        return "", "not_judged"
+    if profile == "upstream":
+        return reply.content or "", None
     if reply.refusal or reply.finish in _FINISHES:
         return "", "refused" if reply.refusal else _FINISHES[reply.finish]
     text = (reply.content or "").strip()
@@ -105,18 +113,6 @@ def reply_text(reply: Reply) -> tuple[str, str | None]:
 def schema_of(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of an object with all of these properties and no other."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-
-
-def most_tokens(request: Request) -> tuple[int, int]:
-    """Return how many tokens a request may take at most, in and out: one for three bytes is more than any has."""
-    size = sum(len(each["content"].encode(errors="replace")) for each in request.messages)
-    longest: Any = request.params.get("max_tokens") or 0
-    return -(-size // 3), longest
-
-
-def cost(price: Mapping[Any, float] | None, tokens_in: int, tokens_out: int) -> float:
-    """Return what tokens cost, in US dollars; 0 without a price."""
-    return (tokens_in * price["input"] + tokens_out * price["output"]) / 1e6 if price else 0.0
 
 
 _Price = Annotated[float, Meta(ge=0, le=1e9)]
@@ -133,10 +129,16 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens."""
 
     def __post_init__(self) -> None:
-        if USERINFO.search(self.base_url or "") or {"?", "#"} & {*(self.base_url or "")}:
+        if re.search(r"//[^/?#]*@|[?#]", self.base_url or ""):
             raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
-        if not all(VARIABLE.fullmatch(name) for name in (self.api_key_env or "_", *self.headers_env.values())):
+        if not all(
+            name.isascii() and name.isidentifier() for name in (self.api_key_env or "_", *self.headers_env.values())
+        ):
             raise ValueError("api_key_env and headers_env name variables: letters, digits and _, never a key itself")
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float:
+        """Return what tokens cost, in US dollars; 0 without a price."""
+        return (tokens_in * self.price["input"] + tokens_out * self.price["output"]) / 1e6 if self.price else 0.0
 
 
 class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,10 +175,10 @@ class Judged(Grader):
 
     judgements: Path = attrs.field(default=None, validator=_named)
     """The journal: replies by the key of their request."""
-    journal: Journal = attrs.field(init=False, eq=False, repr=False)
 
-    @journal.default
-    def _journal(self) -> Journal:
+    @cached_property
+    def journal(self) -> Journal:
+        """The replies on record."""
         return Journal(self.judgements or Path())
 
     @abc.abstractmethod
@@ -231,6 +233,5 @@ class PartlyJudged(Judged):
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
         """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""
         text = visible(dumps(data))
-        nonce = nonce_of(system, text)
-        user = f"{delimited(nonce, text)} Answer as you were told above."
-        return self.judge.request(system.replace("{nonce}", nonce), user, schema)
+        nonce, between = marked(system, text)
+        return self.judge.request(system.replace("{nonce}", nonce), f"{between} Answer as you were told above.", schema)

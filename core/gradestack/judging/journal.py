@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gradestack.errors import ConfigError, DataError, reading
 from gradestack.jsonio.values import dumps
@@ -27,7 +29,6 @@ except ImportError:  # not on every system
 _KEY = b',"key":"'
 """Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are escaped."""
 _KEY_SIZE = 64
-_GUESSES = 9  # of where a key stands, more than a journal of hashes needs
 Place = tuple[str, int]  # key of a request, and vote
 
 
@@ -58,7 +59,7 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
     v: Literal[1] = 1
     mode: str = "plain"
     """Form in which it was asked for: ``json_schema``, ``json_object`` or ``plain``."""
-    rejected: list[dict[str, str | None]] = []
+    rejected: list[dict[str, str | None]] | UnsetType = UNSET
     """Replies before it that were asked again: ``code``, ``content``, ``mode``."""
 
     @property
@@ -68,12 +69,10 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
     def encode(self) -> bytes:
         """Return its canonical form, with the end of the line."""
-        data: dict[str, Any] = msgspec.to_builtins(self)
-        return dumps({k: v for k, v in data.items() if k != "rejected" or v}).encode() + b"\n"
+        return dumps(msgspec.to_builtins(self)).encode() + b"\n"
 
 
 _line = msgspec.json.Decoder(Line)
-_reply = msgspec.json.Decoder(Reply)
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
@@ -87,6 +86,14 @@ def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes
                 why = f"not a judgement ({error}); remove the line and ask again"
                 raise DataError(f"{path}:{number}: {why}") from error
             yield f"{path}:{number}", line, raw
+
+
+def numbered(keys: Iterable[str]) -> Iterator[Place]:
+    """Yield keys of requests, each with its vote: how often it came up before."""
+    votes: Counter[str] = Counter()
+    for key in keys:
+        yield key, votes[key]
+        votes[key] += 1
 
 
 class Journal:
@@ -120,67 +127,34 @@ class Journal:
         for at, line, raw in _lines(self.shown):
             if line.place == before and raw != last:
                 raise DataError(f"{at}: contradicts the line before it, which has the same key and vote")
-            key = raw[raw.find(_KEY) + len(_KEY) :][:_KEY_SIZE]
-            if line.place < before or key != line.key.encode() or raw[-1:] != b"\n":
+            if line.place < before or _key_of(raw) != line.key.encode() or raw[-1:] != b"\n":
                 how = f"`gradestack judgements merge {self.shown} -o {self.shown}` writes it anew"
                 raise DataError(f"{at}: lines are not sorted or not in canonical form; {how}")
             before, last = line.place, raw
 
     def replies(self, keys: Sequence[str]) -> list[Reply | None]:
         """Return the reply to each of several requests; the n-th time a key comes up it is vote n."""
-        known: dict[str, list[Reply | None]] = {}
-        found = []
-        for key in keys:
-            if key not in known:
-                known[key] = self._votes(key)
-            votes = known[key]
-            found.append(votes.pop(0) if votes else None)
-        return found
+        known = {key: self._votes(key.encode()) for key in dict.fromkeys(keys)}
+        return [known[key].get(vote) for key, vote in numbered(keys)]
 
-    def _votes(self, key: str) -> list[Reply | None]:
-        """Return all replies to a request by vote; None for a vote that is not on record."""
-        data, wanted = self.data, key.encode()
-        found: list[Reply | None] = []
+    def _votes(self, key: bytes) -> dict[int, Reply]:
+        """Return all replies to a request by vote: those of the first line with its key, and of the next ones."""
+        data, found = self.data, dict[int, Reply]()
         try:
-            low = self._place(wanted)
-            while low < len(data):
-                end = data.find(b"\n", low)
-                line = data[low : end if end >= 0 else len(data)]
-                at = line.find(_KEY) + len(_KEY)
-                if line[at : at + _KEY_SIZE] != wanted:
-                    break
-                vote = int(line[line.rindex(b":") + 1 : -1])
-                found += [None] * (vote + 1 - len(found))
-                found[vote] = _reply.decode(line)
-                low += len(line) + 1
+            at = bisect_left(range(len(data)), key, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1))
+            while at < len(data) and _key_of(data, at) == key:
+                end = data.find(b"\n", at) + 1 or len(data)
+                line = _line.decode(data[at:end])
+                found[line.vote], at = line, end
         except ValueError as error:
             raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
         return found
 
-    def _place(self, wanted: bytes) -> int:
-        """Return where the first line begins whose key is not below a key.
 
-        Keys are hashes, evenly spread: looked at is where it should stand, then the line before; at last the middle.
-        """
-        data, share, steps = self.data, _share(wanted), 0
-        low, high, least, most = 0, len(data), 0.0, 1.0
-        probe = int(high * share)
-        while low < high:
-            start = data.rfind(b"\n", low, probe) + 1 or low
-            at = data.find(_KEY, start) + len(_KEY)
-            if (key := data[at : at + _KEY_SIZE]) < wanted:
-                low, least = data.find(b"\n", at) + 1 or len(data), _share(key)
-            else:
-                high, most = start, _share(key)
-            steps += 1
-            part = (share - least) / (most - least) if least < share < most and steps < _GUESSES else 0.5
-            probe = high - 1 if key == wanted else low + int((high - low) * part)
-        return low
-
-
-def _share(key: bytes) -> float:
-    """Return where a key stands among all there may be, 0 to 1."""
-    return int(key[:13], 16) / 16**13
+def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:
+    """Return the key of the line that begins at a place."""
+    at = data.find(_KEY, start) + len(_KEY)
+    return data[at : at + _KEY_SIZE]
 
 
 def recorded(path: Path, *, part: bool = False) -> dict[Place, bytes]:
@@ -197,19 +171,22 @@ def recorded(path: Path, *, part: bool = False) -> dict[Place, bytes]:
     return found
 
 
-def write_journal(path: Path, lines: Mapping[Place, bytes]) -> None:
+def _cannot_write(path: Path, why: OSError | str, more: str = "") -> DataError:
+    return DataError(f"{path}: cannot be written: {getattr(why, 'strerror', None) or why}{more}")
+
+
+def _write(path: Path, lines: Mapping[Place, bytes]) -> None:
     """Write a journal whole: sorted, on disk before it takes the place of an earlier one."""
     staged = path.with_name(f"{path.name}.tmp")
     try:
         with staged.open("wb") as file:
-            for place in sorted(lines):
-                file.write(lines[place])
+            file.writelines(lines[place] for place in sorted(lines))
             file.flush()
             os.fsync(file.fileno())
         staged.replace(path)
     except OSError as error:
         staged.unlink(missing_ok=True)
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise _cannot_write(path, error) from error
 
 
 def merge_judgements(paths: Iterable[Path], output: Path) -> int:
@@ -222,12 +199,16 @@ def merge_judgements(paths: Iterable[Path], output: Path) -> int:
     for path in paths:
         if not path.is_file():
             raise DataError(f"{path}: there is no such file")
-        for place, line in recorded(path).items():
-            if found.setdefault(place, line) != line:
-                key, vote = place
+        for (key, vote), line in recorded(path).items():
+            if found.setdefault((key, vote), line) != line:
                 raise DataError(f"{path}: has another reply to {key[:12]}… (vote {vote}) than a journal before it")
-    write_journal(output, found)
+    _write(output, found)
     return len(found)
+
+
+def part_of(path: Path) -> Path:
+    """Return where a journal is written until it is whole."""
+    return path.with_name(f"{path.name}.part")
 
 
 @contextlib.contextmanager
@@ -236,53 +217,41 @@ def recording(path: Path) -> Generator[tuple[dict[Place, bytes], Callable[[Line]
 
     At the end, also after a failure or Ctrl-C, what was added is joined with it.
     """
-    part = path.with_name(f"{path.name}.part")
-    descriptor = _locked(path, part)
+    part = part_of(path)
     try:
+        file = part.open("ab", buffering=0)
+    except OSError as error:
+        raise _cannot_write(part, error) from error
+    with file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mine = os.path.samestat(os.fstat(file.fileno()), part.stat())  # not joined and removed before the lock
+        except OSError:
+            mine = False
+        if not mine:
+            raise ConfigError(f"{path}: another `gradestack judge` is writing it")
         settled, fresh = recorded(path), recorded(part, part=True)
 
         def write(text: bytes) -> None:
-            why = "no space is left"
+            why: OSError | str = "no space is left"
             try:
-                written = os.write(descriptor, text)
+                if file.write(text) == len(text):
+                    return
             except OSError as error:
-                written, why = 0, error.strerror or str(error)
-            if written < len(text):
-                raise DataError(
-                    f"{part}: cannot be written: {why}; what is on record is kept: the same command goes on"
-                )
+                why = error
+            raise _cannot_write(part, why, "; what is on record is kept: the same command goes on")
 
         def add(line: Line) -> None:
             text = line.encode()
             write(text)
             fresh[line.place] = text
 
-        if os.fstat(descriptor).st_size:
+        if file.tell():
             write(b"\n")  # ends a line that is torn
         try:
             yield settled | fresh, add
         finally:
             if fresh:
-                write_journal(path, settled | fresh)
+                _write(path, settled | fresh)
             part.unlink(missing_ok=True)
-    finally:
-        os.close(descriptor)
-
-
-def _locked(path: Path, part: Path) -> int:
-    """Return the descriptor of a journal's part, which nobody else writes."""
-    while True:
-        try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise DataError(f"{part}: cannot be written: {error.strerror or error}") from error
-        try:
-            if fcntl is not None:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            raise ConfigError(f"{path}: another `gradestack judge` is writing it") from error
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), part.stat()):
-                return descriptor
-        os.close(descriptor)  # joined and removed between opening and locking

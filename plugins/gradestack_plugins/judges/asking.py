@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import ipaddress
+import os
 import random
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+import attrs
 import msgspec
 
-from gradestack import (
-    REPLY_CODES,
-    ConfigError,
-    Endpoint,
-    GradestackError,
-    Judged,
-    Recorder,
-    Reply,
-    Request,
-    Tokens,
-    cost,
-    most_tokens,
-)
+from gradestack import REPLY_CODES, ConfigError, Endpoint, GradestackError, Judged, Recorder, Reply, Request, Tokens
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
-from gradestack_plugins.judges.connection import Connection
 
 MODES = ("json_schema", "json_object", "plain")
 """Forms of reply, each for servers that do not know the one before."""
@@ -41,12 +32,99 @@ _LARGEST = 1 << 24  # bytes of a reply
 _GIVEN_UP = 3  # before any was answered: no more are sent
 _SHOWN_EVERY = 10.0
 _FORM = re.compile("response_format|json_schema|json_object")
-_REFUSALS = {401: "the key is refused", 403: "the key may not do this", 404: "no such address or model"}
+_REFUSED = {401: "the key is refused", 403: "the key may not do this", 404: "no such address or model"}
 
 
-class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to ask; see `gradestack judge --help`."""
+class Connection(msgspec.Struct, frozen=True):
+    """Where requests go, as the caller has confirmed it."""
 
+    url: str
+    headers: Mapping[str, str]
+    secrets: re.Pattern[str]
+    """Never shown and never written."""
+    local: bool
+    """Whether it is this machine's: no proxy stands before it."""
+
+
+def connection_to(
+    endpoint: Endpoint, base_url: str | None, api_key_env: str | None, headers: tuple[str, ...]
+) -> Connection:
+    """Return where to send a grader's requests, as the command line says.
+
+    What only the rubric names does not count: it is a file from somebody, who might have keys sent to himself.
+    """
+    variables = {header: variable for header, _, variable in (each.partition("=") for each in headers)}
+    if not all([*variables, *variables.values()]):
+        raise ConfigError("--header-env: expected HEADER=NAME, the name of a variable")
+    if base_url is None and endpoint.base_url is None:
+        raise ConfigError("no address to ask at: name it with --base-url URL")
+    _confirmed("the address", "--base-url", endpoint.base_url, base_url)
+    try:
+        Endpoint(api_key_env=api_key_env, headers_env=variables)
+    except ValueError as error:
+        raise ConfigError(str(error).replace("api_key_env and headers_env", "--api-key-env and --header-env")) from None
+    _confirmed("the variable", "--api-key-env", endpoint.api_key_env, api_key_env)
+    for header, name in endpoint.headers_env.items():
+        what = f"the header {header} from the variable"
+        _confirmed(what, "--header-env", f"{header}={name}", variables.get(header))
+    url, local = _checked_url(base_url or "")
+    values = dict[str, str]()
+    for header, name in {**variables, **({} if api_key_env is None else {"Authorization": api_key_env})}.items():
+        values[header] = value = os.environ.get(name, "")
+        if not value:
+            raise ConfigError(f"the variable {name} is not set; it is to hold the key")
+        if not value.isascii() or not value.isprintable() or not re.fullmatch(r"[A-Za-z0-9-]+", header):
+            raise ConfigError(f"the variable {name} holds characters that no header may have")
+    longest_first = sorted(values.values(), key=len, reverse=True)
+    secrets = re.compile("|".join(map(_in_any_form, longest_first)) or "(?!)")
+    if api_key_env is not None:
+        values["Authorization"] = f"Bearer {values['Authorization']}"
+    return Connection(url, values, secrets, local)
+
+
+def _confirmed(what: str, option: str, written: str | None, given: str | None) -> None:
+    if written is not None and given is None:
+        raise ConfigError(f"the rubric names {what} {written[:200]!r}; if you trust it, pass {option} {written[:200]}")
+
+
+def _checked_url(base: str) -> tuple[str, bool]:
+    """Return the address of chat completions, and whether it is this machine's."""
+    try:
+        parts = urlsplit(base)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ConfigError("--base-url: not an address") from error
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError("--base-url holds a name or password; name a variable with --api-key-env instead")
+    if parts.query or parts.fragment or not host or parts.scheme not in ("http", "https"):
+        raise ConfigError("--base-url: expected an address such as https://api.openai.com/v1")
+    local = host == "localhost"
+    with suppress(ValueError):
+        local = local or ipaddress.ip_address(host).is_loopback
+    if parts.scheme == "http" and not local:
+        raise ConfigError(f"--base-url: {host} is not this machine; keys and data are sent over https only")
+    return f"{base.rstrip('/')}/chat/completions", local
+
+
+def _in_any_form(secret: str) -> str:
+    """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than once."""
+    return "".join(rf"\\*(?:{re.escape(each)}|(?i:u{ord(each):04x}))" for each in secret)
+
+
+class _GivenUp(Exception):
+    """A request was tried as often as it may be, or no budget is left for it."""
+
+
+@attrs.define(kw_only=True, slots=False)
+class Asker:
+    """Sends requests, so many at a time, and gives every reply to ``record`` as soon as it is there.
+
+    Options are those of `gradestack judge`. ``counts`` are requests, what was judged or given up, and codes of replies;
+    ``full`` is the budget that is used up.
+    """
+
+    connect: Callable[[Endpoint], Connection]
+    say: Callable[[str], None]
     max_cost: float | None = None
     max_requests: int | None = None
     concurrency: int = 16
@@ -55,24 +133,11 @@ class AskOptions(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 6
     backoff: float = 1.0
     repairs: int = 1
+    counts: Counter[str] = attrs.Factory(Counter)
+    full: str = ""
+    last: str = ""
 
-
-class _GivenUp(Exception):
-    """A request was tried as often as it may be, or no budget is left for it."""
-
-
-class Asker:
-    """Sends requests, so many at a time, and gives every reply to ``record`` as soon as it is there.
-
-    It counts requests, what was judged or given up, and codes of replies; ``full`` is the budget that is used up.
-    """
-
-    def __init__(
-        self, options: AskOptions, connect: Callable[[Endpoint], Connection], say: Callable[[str], None]
-    ) -> None:
-        self._options, self._connect, self._say = options, connect, say
-        self.counts: Counter[str] = Counter()
-        self.full, self.last = "", ""
+    def __attrs_post_init__(self) -> None:
         self._spent, self._held, self._mode = 0.0, 0.0, 0
         self._open_at, self._slot, self._shown = 0.0, 0.0, time.monotonic()
         self._stop: GradestackError | None = None
@@ -80,15 +145,14 @@ class Asker:
     @property
     def spent_text(self) -> str:
         """What was spent, as far as prices are known."""
-        return f", cost {self._spent:.4f} USD" if self._price else ""
+        return f", cost {self._spent:.4f} USD" if self._endpoint.price else ""
 
     def __call__(self, judged: Judged, todo: Iterator[tuple[Request, int]], record: Recorder) -> str:
         """Ask for a judge's requests; return why some have no reply."""
-        self._judged, self._record, self._price = judged, record, judged.endpoint.price
-        if self._options.max_cost is not None and not self._price:
+        self._judged, self._record, self._endpoint = judged, record, judged.endpoint
+        if self.max_cost is not None and not self._endpoint.price:
             raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
-        self._connection = self._connect(judged.endpoint)
-        self._secret = re.compile("|".join(map(_in_any_form, self._connection.secrets)) or "(?!)")
+        self._connection = self.connect(self._endpoint)
         if importlib.util.find_spec("httpx") is None:
             raise ConfigError("httpx is not installed: pip install httpx (extra 'judge')")
         before = self.counts.copy()
@@ -98,7 +162,7 @@ class Asker:
         done = self.counts - before  # those before are another judge's
         codes = [f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES]
         found = f" ({', '.join(codes)})" if codes else ""
-        self._say(f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}")
+        self.say(f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}")
         last = f", the last for {self.last}" if self.last else ""
         return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
 
@@ -106,17 +170,19 @@ class Asker:
         import httpx  # noqa: PLC0415 - an extra
 
         self._httpx: Any = httpx
-        number, timeout = self._options.concurrency, httpx.Timeout(self._options.timeout, pool=None)
-        settings: dict[str, Any] = {"limits": httpx.Limits(max_connections=number), "timeout": timeout}
-        headers = {**self._connection.headers, "Content-Type": "application/json"}
-        async with httpx.AsyncClient(**settings, headers=headers, trust_env=not self._connection.local) as self._client:
+        async with httpx.AsyncClient(
+            headers={**self._connection.headers, "Content-Type": "application/json"},
+            limits=httpx.Limits(max_connections=self.concurrency),
+            timeout=httpx.Timeout(self.timeout, pool=None),
+            trust_env=not self._connection.local,
+        ) as self._client:
             for request, vote in todo:  # alone: a wrong key or form costs one request
                 await self._ask(request, vote)
                 if self.counts["judged"] or self._over:
                     break
                 if self.counts["given up"] >= _GIVEN_UP:
                     return
-            await asyncio.gather(*(self._work(todo) for _ in range(number)))
+            await asyncio.gather(*(self._work(todo) for _ in range(self.concurrency)))
 
     @property
     def _over(self) -> bool:
@@ -134,7 +200,7 @@ class Asker:
             while True:
                 reply, mode = await self._reply(request, vote, mode)
                 code = self._judged.problem(request, reply)
-                if code not in REPAIRED or len(rejected) >= self._options.repairs:
+                if code not in REPAIRED or len(rejected) >= self.repairs:
                     break
                 rejected.append({"code": code, "content": reply.content, "mode": MODES[mode]})
                 mode = min(mode + 1, len(MODES) - 1)
@@ -147,17 +213,23 @@ class Asker:
             self._stop = self._stop or error
         if time.monotonic() - self._shown > _SHOWN_EVERY:
             self._shown = time.monotonic()
-            self._say(f"{self.counts['judged']:,} judged{self.spent_text}")
+            self.say(f"{self.counts['judged']:,} judged{self.spent_text}")
 
     async def _reply(self, request: Request, vote: int, mode: int) -> tuple[Reply, int]:
         """Return a reply and the form it was asked for in: a lower one where the server does not know it."""
         tried, why = 0, ""
-        while tried <= self._options.retries:
-            async with self._budgeted(request) as charge:
+        while tried <= self.retries:
+            worst = await self._room_for(request)
+            self._held, spent = self._held + worst, 0.0
+            try:
                 status, body, wait = await self._send(request.body(vote, MODES[mode]))
                 fine = 200 <= status < 300
                 reply = self._read(body) if fine else None
-                charge(reply.usage if reply is not None else None if fine or not status else Tokens(0, 0))
+                tokens = reply.usage if reply is not None else Tokens() if fine or not status else Tokens(0, 0)
+                known = tokens.input is not None and tokens.output is not None
+                spent = self._endpoint.cost(tokens.input or 0, tokens.output or 0) if known else worst
+            finally:
+                self._held, self._spent = self._held - worst, self._spent + spent
             if reply is not None:
                 return reply, mode
             text = self._clean(body.decode(errors="replace"))
@@ -168,26 +240,22 @@ class Asker:
                 continue
             if 300 <= status < 500 and status not in _RETRIED:
                 refusal = "it redirects, which is not followed" if status < 400 else "it refuses the request"
-                raise ConfigError(f"the judge's server says HTTP {status}: {_REFUSALS.get(status, refusal)}{said}")
+                raise ConfigError(f"the judge's server says HTTP {status}: {_REFUSED.get(status, refusal)}{said}")
             why = f"a reply that is no chat completion{said}" if fine else f"HTTP {status}{said}" if status else text
-            pause = min(_LONGEST_BACKOFF, self._options.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
+            pause = min(_LONGEST_BACKOFF, self.backoff * 2**tried) * random.uniform(0.5, 1)  # noqa: S311
             if (asked := _seconds(wait or "")) is not None and asked <= _LONGEST_WAIT:
                 pause = asked
             tried += 1
             if status == 429:
                 self._open_at = max(self._open_at, time.monotonic() + pause)  # for all
-            elif tried <= self._options.retries:
+            elif tried <= self.retries:
                 await asyncio.sleep(pause)
         raise _GivenUp(why)
 
-    @asynccontextmanager
-    async def _budgeted(self, request: Request) -> AsyncIterator[Callable[[Tokens | None], None]]:
-        """Wait until the budget has room for the worst case of a request; yield what is told how much it took.
-
-        None is not known: what may have been charged counts as the worst case.
-        """
-        worst, most, charged = cost(self._price, *most_tokens(request)), self._options.max_cost, [0.0]
-        if most is not None and not most_tokens(request)[1]:
+    async def _room_for(self, request: Request) -> float:
+        """Return what a request may cost at most, when the budget has room for that; what was not said counts as it."""
+        worst, most = self._endpoint.cost(*request.most_tokens), self.max_cost
+        if most is not None and not request.most_tokens[1]:
             raise ConfigError("--max-cost needs the rubric's judge.max_tokens: without it a reply may cost anything")
         while most is not None and self._spent + self._held + worst > most:
             if self._held < worst / 1e6:  # nothing is in flight
@@ -195,35 +263,24 @@ class Asker:
             if self._over:
                 raise _GivenUp
             await asyncio.sleep(0.02)  # until it is known what those in flight took
-
-        def charge(tokens: Tokens | None) -> None:
-            known = tokens is not None and tokens.input is not None and tokens.output is not None
-            charged[0] = cost(self._price, tokens.input or 0, tokens.output or 0) if known and tokens else worst
-
-        self._held += worst
-        try:
-            yield charge
-        finally:
-            self._held -= worst
-            self._spent += charged[0]
+        return worst
 
     async def _send(self, body: Mapping[str, Any]) -> tuple[int, bytes, str | None]:
         """Return status, body and Retry-After; 0 and in words what went wrong on the way."""
         httpx = self._httpx
         while (pause := self._open_at - time.monotonic()) > 0:  # noqa: ASYNC110 - others move it on
             await asyncio.sleep(pause)
-        if self._options.rpm:
-            self._slot = max(self._slot, time.monotonic()) + 60 / self._options.rpm
-            await asyncio.sleep(self._slot - 60 / self._options.rpm - time.monotonic())
-        if self.counts["requests"] == self._options.max_requests:
-            self.full = f"--max-requests {self._options.max_requests}"
+        if self.rpm:
+            self._slot = max(self._slot, time.monotonic()) + 60 / self.rpm
+            await asyncio.sleep(self._slot - 60 / self.rpm - time.monotonic())
+        if self.counts["requests"] == self.max_requests:
+            self.full = f"--max-requests {self.max_requests}"
         if self._over:
             raise _GivenUp
         self.counts["requests"] += 1
-        found, latest = bytearray(), time.monotonic() + self._options.timeout
-        sent: dict[str, Any] = {"content": dumps(body).encode(), "follow_redirects": False}
+        found, latest = bytearray(), time.monotonic() + self.timeout
         try:
-            async with self._client.stream("POST", self._connection.url, **sent) as answer:
+            async with self._client.stream("POST", self._connection.url, content=dumps(body).encode()) as answer:
                 async for piece in answer.aiter_bytes():  # each within the time-out; cancelling would lose connections
                     found += piece
                     if time.monotonic() > latest or len(found) > _LARGEST:
@@ -262,7 +319,7 @@ class Asker:
 
     def _clean(self, text: str) -> str:
         """Return a text of the server's without the secrets it may repeat, nor halves of characters."""
-        return self._secret.sub("***", text.encode(errors="replace").decode())
+        return self._connection.secrets.sub("***", text.encode(errors="replace").decode())
 
 
 def _seconds(retry_after: str) -> float | None:
@@ -273,8 +330,3 @@ def _seconds(retry_after: str) -> float | None:
         left = (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
         return left if left > 0 else None
     return None
-
-
-def _in_any_form(secret: str) -> str:
-    """Return a pattern of a secret, whose characters may be escaped as in JSON, also more than once."""
-    return "".join(rf"\\*(?:{re.escape(each)}|(?i:u{ord(each):04x}))" for each in secret)

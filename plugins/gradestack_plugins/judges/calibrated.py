@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -20,14 +21,17 @@ from gradestack import (
     Grade,
     Grades,
     Outcome,
+    Sample,
     interval,
     jackknife,
     ratio,
     valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
-from gradestack_plugins.judges.labels import Labels, read_verdicts
-from gradestack_plugins.statistics.agreement import ac1, kappa, percent_agreement
+from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, percent_agreement
+
+Labels = Mapping[tuple[str, str | None, str | None, str | None], str]
+"""By id, model, run and criterion; None is any model and run, and the whole sample."""
 
 CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")
 """Of the table of judge and people: who passes."""
@@ -38,9 +42,31 @@ _NOISE = "sqrt(sum c (k - c) / (k (k - 1))) / N"
 _ONE_CLASS = "people passed no labelled sample, or failed none"
 
 
-def _by_people(known: Mapping[str, int]) -> tuple[int, int]:
-    """Return how many samples people pass, and fail."""
-    return known["both_pass"] + known["people_alone"], known["judge_alone"] + known["both_fail"]
+def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) -> Labels:
+    """Return the labels of a file, none of none; refused is any other word, and a criterion that is not known."""
+    found = {}
+    for line, row in label_rows(path) if path is not None else ():
+        at, criterion = f"{path.name}:{line}" if path else "", row.get("criterion") or None
+        if row["label"] not in ("pass", "fail"):
+            raise ConfigError(f"{at}: a label is pass or fail, found {row['label'][:60]!r}")
+        if criteria is not None and criterion is not None and criterion not in criteria:
+            raise ConfigError(f"{at}: the rubric has no criterion {criterion[:60]!r}; it has {', '.join(criteria)}")
+        place = row["id"], row.get("model") or None, row.get("run") or None, criterion
+        if place in found:
+            raise ConfigError(f"{at}: the id {place[0][:80]!r} has a label already")
+        found[place] = row["label"]
+    if path is not None and not found:
+        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
+    return found
+
+
+def verdict_of_people(labels: Labels, sample: Sample, criterion: str | None = None) -> str | None:
+    """Return the label of a sample, or of a criterion of it; the one that names model and run before any other."""
+    if not labels:
+        return None
+    run = None if sample.run is None else str(sample.run)
+    places = product((sample.model, None), (run, None))
+    return next((found for place in places if (found := labels.get((sample.id, *place, criterion)))), None)
 
 
 @attrs.frozen(kw_only=True)
@@ -52,17 +78,15 @@ class Floor:
     youden: float = 0.3
 
 
-def table_figures(known: Mapping[str, float]) -> dict[str, float | None]:
+def table_figures(both: float, judge: float, people: float, none: float) -> dict[str, float | None]:
     """Return sensitivity, specificity, youden, agreement, kappa and AC1 of a table."""
-    both, judge, people, none = (known[name] for name in CELLS)
     pairs = {("pass", "pass"): both, ("pass", "fail"): judge, ("fail", "pass"): people, ("fail", "fail"): none}
     table: Any = {pair: number for pair, number in pairs.items() if number}
     sensitivity, specificity = ratio(both, both + people), ratio(none, none + judge)
-    known_both = sensitivity is not None and specificity is not None
     return {
         "sensitivity": sensitivity,
         "specificity": specificity,
-        "youden": (sensitivity or 0.0) + (specificity or 0.0) - 1 if known_both else None,
+        "youden": None if sensitivity is None or specificity is None else sensitivity + specificity - 1,
         "percent_agreement": percent_agreement(table),
         "kappa": kappa(table),
         "ac1": ac1(table),
@@ -115,9 +139,13 @@ class Calibrated(Aggregator):
     people: Labels = attrs.field(init=False, eq=False, repr=False)
     other: Mapping[str, Any] = attrs.field(init=False, eq=False, repr=False)
 
-    def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "people", read_verdicts(self.labels))
-        object.__setattr__(self, "other", read_calibration(self.calibration))
+    @people.default
+    def _people(self) -> Labels:
+        return read_verdicts(self.labels)
+
+    @other.default
+    def _other(self) -> Mapping[str, Any]:
+        return read_calibration(self.calibration)
 
     @override
     def numbers(self, grade: Grade) -> Mapping[str, float] | None:
@@ -137,36 +165,36 @@ class Calibrated(Aggregator):
 
     @override
     def estimate(self, **sums: float) -> Mapping[str, Any]:
-        known = {name: sums.get(name, 0) for name in (*CELLS, "judged", "passed", "repeated", "agreeing", "unlike")}
-        p = ratio(known["passed"], known["judged"])
-        both, judge, people, none = (known[name] for name in CELLS)
+        cells = [sums.get(name, 0) for name in CELLS]
+        both, judge, people, none = cells
+        p = ratio(sums.get("passed", 0), sums.get("judged", 0))
         above, below = ratio(both, both + judge), ratio(people, people + none)
-        corrected = None if None in (p, above, below) else (p or 0) * (above or 0) + (1 - (p or 0)) * (below or 0)
-        repeated = known["repeated"]
+        repeated, unlike = sums.get("repeated", 0), max(0.0, sums.get("unlike", 0))
         return {
-            "rate": corrected,
+            "rate": None if p is None or above is None or below is None else p * above + (1 - p) * below,
             "raw": p,
-            **table_figures(known),
-            "self_consistency": ratio(known["agreeing"], repeated),
-            "noise": math.sqrt(max(0.0, known["unlike"])) / repeated if repeated else None,
+            **table_figures(*cells),
+            "self_consistency": ratio(sums.get("agreeing", 0), repeated),
+            "noise": math.sqrt(unlike) / repeated if repeated else None,
         }
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        tasks, labelled, totals = 0, Counter[tuple[float, ...]](), [0] * (2 + len(CELLS))
-        for cell, times in grades.sums("judged", "passed", *CELLS).rounded[0].items():
-            totals = [total + int(number) * times for total, number in zip(totals, cell, strict=True)]
-            tasks += times * bool(cell[0])
+        sums = grades.sums("judged", "passed", *CELLS).rounded[0]  # of a task -> how many tasks
+        n, passed, *cells = (sum(int(cell[at]) * times for cell, times in sums.items()) for at in range(2 + len(CELLS)))
+        labelled = Counter[tuple[float, ...]]()
+        for cell, times in sums.items():
             labelled[cell[2:]] += times * any(cell[2:])
-        known: Mapping[str, int] = dict(zip(CELLS, totals[2:], strict=True))
         youden, other = self._youden(+labelled), dict[str, Any]()
-        if self.other and not labelled.total():
-            known, youden = self.other["table"], as_map(self.other.get("youden_interval"))
-            other = {"labels_of": "another run", **table_figures(known)}
-        found: dict[str, JSON] = {"labels": sum(known.values()), "table": dict(known), "youden_interval": {**youden}}
-        found |= {**other, **self._rogan_gladen(totals[1], totals[0], known, tasks)}
+        if self.other and not any(cells):
+            cells, youden = [self.other["table"][name] for name in CELLS], as_map(self.other.get("youden_interval"))
+            other = {"labels_of": "another run", **table_figures(*cells)}
+        table: dict[str, JSON] = dict(zip(CELLS, cells, strict=True))
+        found: dict[str, JSON] = {"labels": sum(cells), "table": table, "youden_interval": {**youden}, **other}
+        tasks = sum(times for cell, times in sums.items() if cell[0])
+        found["rogan_gladen"], found["rogan_gladen_interval"] = rogan_gladen(passed, n, tasks, cells, self.confidence)
         warnings = list[str]()
-        if why := self._below_the_floor(known, youden):
+        if why := self._below_the_floor(cells, youden):
             found["uncalibrated"] = why
             warnings.append(f"uncalibrated: {why}")
         unknown = sorted({place[0] for place in self.people} - {key.id for key, _ in grades}) if self.people else []
@@ -178,57 +206,54 @@ class Calibrated(Aggregator):
     def _youden(self, tasks: Counter[tuple[float, ...]]) -> Mapping[str, Any]:
         """Return the interval of youden: that of (youden + 1) / 2, which is a share."""
 
-        def scaled(*counts: float) -> dict[str, float | None]:
-            youden = table_figures(dict(zip(CELLS, counts, strict=True)))["youden"]
+        def scaled(*cells: float) -> dict[str, float | None]:
+            youden = table_figures(*cells)["youden"]
             return {"share": None if youden is None else (youden + 1) / 2}
 
         n = sum(int(sum(cell)) * times for cell, times in tasks.items())
         share = interval(jackknife(scaled, tasks, len(CELLS))["share"], n, confidence=self.confidence)
         if "reason" in share:
             return {"reason": _ONE_CLASS if share["reason"] == "undefined" else share["reason"]}
-        ends = {end: 2 * share[end] - 1 for end in ("low", "high")}
-        return {**share, **ends, "method": f"scaled_{share['method']}"}
+        return {**share, **{end: 2 * share[end] - 1 for end in ("low", "high")}, "method": f"scaled_{share['method']}"}
 
-    def _rogan_gladen(self, passed: int, n: int, known: Mapping[str, int], tasks: int) -> dict[str, JSON]:
-        specificity, youden = (table_figures(known)[name] for name in ("specificity", "youden"))
-        if not n or youden is None or specificity is None or youden <= 0:
-            why = "nothing was graded" if not n else _ONE_CLASS if youden is None else "Se + Sp <= 1"
-            return {"rogan_gladen": None, "rogan_gladen_interval": {"reason": why}}
-        low, high = lang_reiczigel(passed, n, known, self.confidence)
-        ends: dict[str, JSON] = {"low": low, "high": high, "confidence": self.confidence, "n": n, "clusters": tasks}
-        rate = min(1.0, max(0.0, (passed / n + specificity - 1) / youden))
-        return {"rogan_gladen": rate, "rogan_gladen_interval": {**ends, "method": "lang_reiczigel"}}
-
-    def _below_the_floor(self, known: Mapping[str, int], youden: Mapping[str, Any]) -> str | None:
+    def _below_the_floor(self, cells: Sequence[int], youden: Mapping[str, Any]) -> str | None:
         """Return what is below the floor, None for nothing."""
-        floor, number = self.floor, sum(known.values())
-        passes, fails = _by_people(known)
+        floor, number, passes = self.floor, sum(cells), cells[0] + cells[2]
         if number < floor.labels:
             return f"{number or 'no'} label{'' if number == 1 else 's'}, floor {floor.labels}"
-        if min(passes, fails) < floor.each:
-            return f"{passes} labelled pass, {fails} fail, floor {floor.each}"
+        if min(passes, number - passes) < floor.each:
+            return f"{passes} labelled pass, {number - passes} fail, floor {floor.each}"
         if "reason" in youden or youden["low"] < floor.youden:
             shown = youden.get("reason") or f"{youden['low']:.2f}–{youden['high']:.2f}"
             return f"youden {shown}, floor {floor.youden:.2f}"
         return None
 
 
-def lang_reiczigel(passed: int, n: int, known: Mapping[str, int], confidence: float = 0.95) -> tuple[float, float]:
-    """Return the ends of the interval of Rogan and Gladen's rate, by Lang and Reiczigel (2014), cut to [0, 1]."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    a, b = _by_people(known)
-    p = (passed + z * z / 2) / (n + z * z)
-    sensitivity, specificity = (known["both_pass"] + 1) / (a + 2), (known["both_fail"] + 1) / (b + 2)
-    over = sensitivity + specificity - 1
-    if over <= 0:
-        return 0.0, 1.0
-    rate = (p + specificity - 1) / over
-    of_passes = sensitivity * (1 - sensitivity) / (a + 2)
-    of_fails = specificity * (1 - specificity) / (b + 2)
-    shift = 2 * z * z * (rate * of_passes - (1 - rate) * of_fails)
-    spread = math.sqrt(p * (1 - p) / (n + z * z) + rate**2 * of_passes + (1 - rate) ** 2 * of_fails) / over
-    low, high = (min(1.0, max(0.0, rate + shift + sign * z * spread)) for sign in (-1, 1))
-    return low, high
+def rogan_gladen(
+    passed: int, n: int, tasks: int, cells: Sequence[int], confidence: float
+) -> tuple[float | None, dict[str, JSON]]:
+    """Return the rate by Se and Sp, cut to [0, 1], with Lang and Reiczigel's interval (2014) or why there is none."""
+    (both, judge, people, none), of = cells, table_figures(*cells)
+    if not n or (of["youden"] or 0) <= 0:
+        return None, {
+            "reason": "nothing was graded" if not n else _ONE_CLASS if of["youden"] is None else "Se + Sp <= 1"
+        }
+    p, specificity, youden = passed / n, of["specificity"] or 0.0, of["youden"] or 0.0
+    ends, z = (0.0, 1.0), NormalDist().inv_cdf((1 + confidence) / 2)
+    a, b = both + people + 2, judge + none + 2
+    rate, se, sp = (passed + z * z / 2) / (n + z * z), (both + 1) / a, (none + 1) / b
+    if (over := se + sp - 1) > 0:
+        of_rate, of_se, of_sp = rate * (1 - rate) / (n + z * z), se * (1 - se) / a, sp * (1 - sp) / b
+        rate = (rate + sp - 1) / over
+        shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
+        spread = z * math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
+        ends = (_share(rate + shift - spread), _share(rate + shift + spread))
+    interval: dict[str, JSON] = {"low": ends[0], "high": ends[1], "confidence": confidence, "n": n, "clusters": tasks}
+    return _share((p + specificity - 1) / youden), {**interval, "method": "lang_reiczigel"}
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
 
 
 def read_calibration(path: Path | None) -> Mapping[str, Any]:

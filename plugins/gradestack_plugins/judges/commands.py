@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +38,22 @@ from gradestack.jsonio import compact, dumps
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option of a suite.")
 @click.option("--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it.")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
-def judge(files: tuple[str, ...], *, rubric: str | None, again: str, headers: tuple[str, ...], **given: Any) -> None:
+def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: Any) -> None:
     """Ask a model for the verdicts on FILES (or a suite) that are not on record yet.
 
     Replies are kept as they arrive: after Ctrl-C or a failure the same command goes on. `gradestack grade` and
     `gradestack run` read them and ask nobody.
     """
     from gradestack import judge as ask_judge  # noqa: PLC0415 - needs what --help does not
-    from gradestack_plugins.judges.asking import Asker, AskOptions  # noqa: PLC0415
-    from gradestack_plugins.judges.connection import connection_to  # noqa: PLC0415
+    from gradestack_plugins.judges.asking import Asker, connection_to  # noqa: PLC0415
+
+    def say(line: str) -> None:
+        click.echo(terminal_line(line), err=True)
 
     names = ("max_cost", "max_requests", "concurrency", "rpm", "timeout", "retries", "backoff", "repairs")
     options = {name: given.pop(name) for name in names}
-    address = {"base_url": given.pop("base_url"), "api_key_env": given.pop("api_key_env")}
-    connect = partial(connection_to, **address, headers_env=_headers(headers))
+    address = {name: given.pop(name) for name in ("base_url", "api_key_env", "headers")}
+    asker = Asker(connect=lambda endpoint: connection_to(endpoint, **address), say=say, **options)
     if (number := given.pop("sample")) is not None:
         _print_samples(files, number, given["reader"], given["dataset"])
         return
@@ -65,14 +66,11 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, headers: tu
     elif given["judgements"] is None:
         raise ConfigError("--judgements FILE is missing: where replies are kept")
 
-    def say(line: str) -> None:
-        click.echo(terminal_line(line), err=True)
-
     with forward_termination():
         ask_judge(
             files[0] if rubric is None else files,
             rubric=rubric,
-            ask=Asker(AskOptions(**options), connect, say),
+            ask=asker,
             again=tuple(each.strip() for each in again.split(",") if each.strip()),
             say=say,
             **given,
@@ -93,13 +91,6 @@ def _print_samples(files: tuple[str, ...], number: int, reader: str | None, data
         drawn = sorted(drawn)[:number] if len(drawn) > 4 * number else drawn
     for row in (["id", "model", "run", "label", "input", "answer"], *(row for _, row in sorted(drawn)[:number])):
         click.echo(csv_line(*row), nl=False)
-
-
-def _headers(written: tuple[str, ...]) -> dict[str, str]:
-    found = {header: variable for header, _, variable in (each.partition("=") for each in written)}
-    if not all([*found, *found.values()]):
-        raise ConfigError("--header-env: expected HEADER=NAME, the name of a variable")
-    return found
 
 
 @click.group()

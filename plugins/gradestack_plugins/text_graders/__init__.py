@@ -19,8 +19,8 @@ grader python_function .python_function:PythonFunction A function of a Python fi
 """
 _JUDGES = """
 grader judged .grader:JudgedByRubric A model's verdict on each criterion of a rubric, from the record
-grader rubric .letta:LettaJudge A model's score by a rubric, as letta-evals suites write it
-grader model_judge .letta:LettaJudge The name of rubric in letta-evals from 0.5 on
+grader rubric .grader:LettaJudge A model's score by a rubric, as letta-evals suites write it
+grader model_judge .grader:LettaJudge The name of rubric in letta-evals from 0.5 on
 aggregator calibrated .calibrated:Calibrated The judge's pass rate, corrected by labels of people
 panel judges .panels:Judges How far people agree with a judge, and where they do not
 command judge .commands:judge Ask a model for the verdicts on a suite or files that are not on record.

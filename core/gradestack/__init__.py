@@ -16,24 +16,21 @@ _NAMES = {
     "Inputs Profile Reader ResultT Shard",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
-    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut first_of library "
-    "missing_library reading suggest",
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut error_text first_of guarded "
+    "library missing_library reading suggest",
     "grading.subset": "Subset",
     "hooks": "Component Kind hookimpl",
     "judging.contract": "Endpoint JudgeModel Judged PartlyJudged Request fault_of marked reply_text schema_of visible",
     "judging.session": "REPLY_CODES Recorder judge",
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
-    "progress": "Progress",
+    "grading.loop": "Progress",
     "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
-    "output.sheet": "csv_line",
-    "output.terminal": "terminal_line",
-    "output.words": "distinguishing_decimals",
+    "output": "csv_line distinguishing_decimals terminal_line",
     "outcome.pages": "publish",
     "outcome.trajectories": "with_trajectories",
-    "plugin_errors": "error_text guarded",
     "comparison.compared": "Comparison",
     "comparison.paired": "compared_rows",
     "python_compare": "compare",
@@ -52,8 +49,7 @@ _NAMES = {
     "suites.schema": "class_schema suite_schema",
     "suites.strict": "preset_version",
     "suites.document": "read_yaml yaml_data",
-    "estimates.sums": "TaskNumbers TaskSums WholeCell ratio ratio_interval",
-    "estimates.grades": "Grades",
+    "estimates.grades": "Grades TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -1,8 +1,9 @@
-"""Errors people may cause, each with the exit code it ends the command with."""
+"""Errors people may cause, each with the exit code it ends the command with; what a component raises names it."""
 
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -119,3 +120,42 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
 
     close = difflib.get_close_matches(str(word)[:_LONGEST], list(known), n=1, cutoff=cutoff)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+LOCAL_CODE: dict[str, str] = {}
+"""Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
+
+
+def place_in_code(error: BaseException) -> str:
+    """Return ``shout.py:7``, the innermost line of the user's own code that raised an error or called what did."""
+    from pathlib import Path  # noqa: PLC0415 - not needed to say errors
+    from traceback import walk_tb  # noqa: PLC0415
+
+    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    return next((f"{Path(file).name}:{line}" for file, line in reversed(steps) if file in LOCAL_CODE), "")
+
+
+def stable_text(error: BaseException) -> str:
+    """Return an error's text without what differs from run to run (object addresses), at most 500 characters.
+
+    Behind it stands the line of the user's own code; not of errors that have no place of their own.
+    """
+    text = re.sub(" at 0x[0-9a-fA-F]*", "", str(error))
+    where = "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
+    return f"{text[:500]} ({where})".lstrip() if where else text[:500]
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error's type and stable text, on one line."""
+    return " ".join(map(str.strip, f"{type(error).__name__}: {stable_text(error)}".split("\n")))
+
+
+@contextmanager
+def guarded(what: str) -> Iterator[None]:
+    """Turn whatever a component raises into a PluginError; errors of ours and of the file system pass."""
+    try:
+        yield
+    except (GradestackError, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{what} raised {error_text(error)}") from error

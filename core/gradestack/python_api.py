@@ -17,11 +17,11 @@ import msgspec
 from gradestack.api import Grader, Profile
 from gradestack.copies.files import named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
+from gradestack.grading.loop import ProgressCallback
 from gradestack.grading.metrics import figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON, BadRecord, Grade, Key, Sample
-from gradestack.output.terminal import terminal_line
-from gradestack.progress import ProgressCallback
+from gradestack.output import terminal_line
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.rundir.recorder import stream_grades

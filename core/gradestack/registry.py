@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 import pluggy
 
 from gradestack._version import __version__
-from gradestack.errors import ConfigError, PluginError, suggest
+from gradestack.errors import ConfigError, PluginError, error_text, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
-from gradestack.plugin_errors import error_text
 
 hookspec = pluggy.HookspecMarker(NAME)
 

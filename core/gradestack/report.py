@@ -34,7 +34,7 @@ from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line
 from gradestack.jsonio.values import JsonProblem, as_map, compact, loads, loads_long
 from gradestack.model import JSON
-from gradestack.output.words import counted
+from gradestack.output import counted
 from gradestack.registry import discover
 from gradestack.rows.read import GradedRow, Row, check_count, row_decoder
 from gradestack.rows.read import table_of as table_of_rows

@@ -12,7 +12,7 @@ import attrs
 from gradestack.copies.files import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.loop import Loop
+from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.interpreter import collected_seldom, limited
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
@@ -21,7 +21,6 @@ from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.summary import check_without_rows, first_failures, summary
 from gradestack.outcome.trajectories import with_trajectories
-from gradestack.progress import ProgressCount
 from gradestack.report import Report
 from gradestack.run_files import HEADER, ROWS, SUMMARY
 from gradestack.rundir.header import header

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.estimates.grades import Grades
-from gradestack.estimates.sums import Packing, Sparse
+from gradestack.estimates.grades import Grades, Packing, Sparse
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
 from gradestack.table import Columns, Table, Wanted
 

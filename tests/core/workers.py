@@ -2,10 +2,9 @@
 
 from gradestack import Inputs
 from gradestack.grading.merging import Merging
-from gradestack.grading.plan import Metric, Plan, Stage
+from gradestack.grading.plan import Metric, Plan, Stage, Success
 from gradestack.grading.worker import Worker
-from gradestack.rows.success import Success
-from gradestack.rundir.pieces import FilePieces, RowWriter
+from gradestack.rundir.recorder import FilePieces, RowWriter
 
 USUAL = {"exporters": (), "gate": None, "main": "quality", "rows": True, "strict": False, "by_run": False}
 

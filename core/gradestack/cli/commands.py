@@ -12,7 +12,7 @@ import click
 from gradestack._version import __version__
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.interpreter import ALLOCATIONS
-from gradestack.output.terminal import coloured, terminal_line, traceback_text
+from gradestack.output import coloured, terminal_line, traceback_text
 
 if TYPE_CHECKING:
     from gradestack.report import Report

@@ -11,9 +11,9 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
-from gradestack.gates.lines import gate_lines
-from gradestack.output.terminal import coloured, terminal_line
-from gradestack.progress import Progress, ProgressCallback
+from gradestack.gates.verdicts import gate_lines
+from gradestack.grading.loop import Progress, ProgressCallback
+from gradestack.output import coloured, terminal_line
 from gradestack.report import Report
 
 _BAR = 40

@@ -29,7 +29,7 @@ from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.verdicts import CALIBRATED
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON
-from gradestack.output.words import counted
+from gradestack.output import counted
 
 _SIDES = 100
 """Runs and models of runs that are compared with each other at once."""

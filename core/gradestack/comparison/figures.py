@@ -15,14 +15,13 @@ import msgspec
 from gradestack.api import Aggregator, declared_figure
 from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
-from gradestack.errors import ConfigError, DataError, PluginError, suggest
+from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
 from gradestack.estimates.grades import Grades
-from gradestack.gates.paths import NoFigure, number_at, split_path
+from gradestack.gates.rules import NoFigure, number_at, split_path
 from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, nested, of_task
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import Outcome
-from gradestack.plugin_errors import error_text
 from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files

@@ -16,16 +16,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import astuple
 
-from gradestack.errors import ConfigError, DataError
+from gradestack.errors import ConfigError, DataError, error_text
 from gradestack.grading.metrics import wanted
-from gradestack.grading.plan import Metric
+from gradestack.grading.plan import Metric, Success
 from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import Key, Outcome
-from gradestack.output.words import counted
-from gradestack.plugin_errors import error_text
+from gradestack.output import counted
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, table_of
-from gradestack.rows.success import Success
 from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]

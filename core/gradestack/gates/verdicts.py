@@ -1,10 +1,10 @@
-"""Verdicts: figures of scores in the table of grades with their intervals, and a gate's rule applied to them."""
+"""Verdicts: figures of scores with their intervals, a gate's rule applied to them, and the lines that say so."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -12,30 +12,31 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Direction, Profile
-from gradestack.estimates.grades import Grades
+from gradestack.estimates.grades import Grades, ratio_interval
 from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
-from gradestack.estimates.sums import ratio_interval
-from gradestack.gates.paths import Aggregates, NoFigure, number_at
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
     AggregateGate,
+    Aggregates,
     FigureGate,
     Gate,
     GateSpec,
     Limit,
     LogicalGate,
+    NoFigure,
     SimpleGate,
     Threshold,
     WeightedGate,
     compared,
+    number_at,
     over_total,
 )
-from gradestack.grading.metrics import Count, counted, in_all
-from gradestack.grading.plan import SampleRule
+from gradestack.grading.metrics import Count, counts_by_model, in_all
+from gradestack.grading.plan import SampleRule, Success
 from gradestack.jsonio.values import as_map, as_text, compact
 from gradestack.model import JSON, Grade, Outcome
-from gradestack.rows.success import Success
+from gradestack.output import counted, distinguishing_decimals, terminal_line
 from gradestack.table import Table
 
 _WIDTH = 3
@@ -76,7 +77,7 @@ class Scores:
 
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
         """Return one figure of a grader's scores; accuracy as a percentage."""
-        count = in_all(counted(self.table, key, gate, self.rows).values())
+        count = in_all(counts_by_model(self.table, key, gate, self.rows).values())
         if over_total(gate):
             count = count.with_unreadable(self._unreadable)
         graded, of = count.graded, count.graded + count.lost
@@ -99,7 +100,7 @@ class Scores:
 
     def extent(self, key: str) -> tuple[int, int]:
         """Return how many samples a grader has graded, and how many it applies to."""
-        count = in_all(counted(self.table, key, None, self.rows).values())
+        count = in_all(counts_by_model(self.table, key, None, self.rows).values())
         return count.graded, count.graded + count.lost
 
     def interval(self, gate: Threshold, actual: float | None, beside: Interval | None = None) -> Interval:
@@ -462,3 +463,101 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
 def as_percent(share: float) -> float:
     """Return a share as a percentage, with the digits people write it with: 0.29 is 29, not 28.999999999999996."""
     return float(Fraction(repr(share)) * 100)
+
+
+_WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}
+_LISTED = 3
+
+
+def gate_lines(gate: Mapping[str, Any], *, apart: bool = False) -> tuple[str, ...]:
+    """Return the line of one verdict, what was compared in it or ``apart``, as letta-evals' guide has it."""
+    verdict = f"Gate ({gate['text']}): {_WORDS[gate['outcome']]}"
+    notes = terminal_line("; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)]))
+    return (verdict, f"  {notes}") if apart else (f"{verdict} ({notes})",)
+
+
+def _actual(gate: Mapping[str, Any]) -> str:
+    """Return the figure a gate compared; those of its conditions where it compares none itself."""
+    parts = gate.get("conditions")
+    if parts:
+        shown = [f"({_actual(part)})" if "conditions" in part else _actual(part) for part in parts]
+        return f" {gate['operator']} ".join(shown)
+    actual, metric = gate["actual"], gate.get("metric")
+    value = gate.get("value", actual)
+    if actual is None:
+        return "n/a"
+    if gate.get("kind") == "baseline":
+        return f"{actual:+.1f} points" if metric in PERCENT else f"{actual:+.2f}"
+    if metric == SHARE:
+        return f"{distinguishing_decimals(as_percent(actual), as_percent(value), 1)}%"
+    return (
+        f"{distinguishing_decimals(actual, value, 1)}%" if metric in PERCENT else distinguishing_decimals(actual, value)
+    )
+
+
+def certainty(gate: Mapping[str, Any]) -> str:
+    """Return the interval of a gate's figure, or its deciding bounds, and whether the threshold lies within it."""
+    interval = gate.get("interval") or {}
+    if interval.get("low") is None or gate["actual"] is None:
+        return ""
+    percent, unit = gate.get("metric") in PERCENT, "" if gate.get("kind") == "baseline" else "%"
+    ends = gate.get("bounds") or [interval["low"], interval["high"]]
+    low, high = (f"{100 * end:.1f}{unit}" if percent else f"{end:.2f}" for end in ends)
+    level = f"{100 * (gate.get('confidence') or interval.get('confidence') or 0.95):.6g}%"
+    kind = f"{level} interval" if gate.get("confidence") is None else f"one-sided {level} bounds"
+    shown = f", {kind} {low} to {high}"
+    if gate["sure"] is False:
+        unsure = f"{'passes' if gate['passed'] else 'fails'}, but the threshold lies within it"
+        return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else unsure}"
+    return shown
+
+
+def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
+    if "reason" in gate:
+        yield gate["reason"]
+    if "uncalibrated" in gate:
+        yield f"uncalibrated: {gate['uncalibrated']}"
+    if "flips" in gate:
+        yield f"{counted(gate['flips']['fixed'], 'run')} fixed, {gate['flips']['broken']} broken"
+    if gate.get("kind") == "max_failed":
+        bad = gate.get("unreadable", 0)
+        number = gate["failed"] + gate["missing"] + bad
+        yield f"{number} of {gate['of']} for {gate['grader']}{f', {bad} of them unreadable' if bad else ''}"
+    parts = [*left_out(gate)]
+    for key, lost, of in parts:
+        yield f"{lost} of {of} failed or missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
+    groups = gate.get("groups", {})
+    losing = [f"{name} ({_actual(each)})" for name, each in groups.items() if not each["passed"]]
+    if losing:
+        more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
+        yield f"not in {', '.join(losing[:_LISTED])}{more}"
+
+
+def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
+    """Note on a gate, and its conditions, that it compares scores of these graders, which nothing corrects."""
+    parts: Any = gate.get("conditions", ())
+    for part in parts:
+        mark_uncalibrated(part, graders)
+    if whys := dict.fromkeys(part["uncalibrated"] for part in parts if "uncalibrated" in part):
+        gate["uncalibrated"] = "; ".join(whys)
+    named: Any = gate.get("weights") or [gate.get("metric_key")]
+    if gate.get("kind") not in ("figure", "baseline", "logical") and any(key in graders for key in named):
+        gate["uncalibrated"] = "a model's score, not corrected by labels"
+
+
+def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return grader key, number and total of the failed or missing samples that do not count in what a gate compares.
+
+    Each grader is named once; groups are not looked at.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for part in gate.get("conditions", ()):
+        found |= {key: (lost, of) for key, lost, of in left_out(part)}
+    counted: Any = gate.get("counted", {})
+    of: Any = gate.get("of")
+    if not isinstance(counted, Mapping):
+        counted, of = {gate["metric_key"]: counted}, {gate["metric_key"]: of}
+    for key, number in counted.items():
+        found[key] = (of[key] - number, of[key])
+    return [(key, lost, of) for key, (lost, of) in found.items() if lost]

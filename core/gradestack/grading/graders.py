@@ -14,13 +14,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader
-from gradestack.errors import DataError, PluginError, TimedOut
+from gradestack.errors import DataError, PluginError, TimedOut, stable_text
 from gradestack.grading.plan import Stage
 from gradestack.grading.watch import Watch
 from gradestack.interpreter import UNDER_WAY
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed, replace
-from gradestack.output.terminal import traceback_text
-from gradestack.plugin_errors import stable_text
+from gradestack.output import traceback_text
 from gradestack.table import packed_verdicts, verdicts_of
 
 _NUMBERS = frozenset({bool, int, float})

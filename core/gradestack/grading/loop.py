@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
 
 from gradestack.api import Engine, Inputs, Shard
-from gradestack.errors import DataError, PluginError
+from gradestack.errors import DataError, GradestackError, PluginError
 from gradestack.grading.dataset import joined, read_dataset, unanswered, unmatched
 from gradestack.grading.inputs import InputFiles
 from gradestack.grading.interruption import Interruption
@@ -20,26 +24,85 @@ from gradestack.grading.selection import Selection, first_ids, last_ones, places
 from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import limited
-from gradestack.model import Sample, Source
+from gradestack.model import Outcome, Sample, Source
 
-_FAR = 1 << 62
+Phase = Literal["grading", "native files", "pages"]
 
 
-class Observer(Protocol):
-    """Is told how far the loop is."""
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a run is."""
+
+    phase: Phase = "grading"
+    samples: int = 0
+    """Samples graded so far, those of ranges under way included where the engine works in this process."""
+    resumed: int = 0
+    """Those of them an earlier attempt had graded."""
+    states: dict[str, int] = msgspec.field(default_factory=dict)
+    """State of the main grade -> samples, over finished ranges."""
+    bad: int = 0
+    """Records that could not be read, over finished ranges."""
+    share: float | None = None
+    """Share of the input in finished ranges, by bytes; None while nothing is known of it."""
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def _in_notebook() -> ProgressCallback | None:
+    """Return what shows progress below a notebook's cell, which the reporter ``html`` brings; None elsewhere."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is None:
+        return None
+    from gradestack.registry import discover  # noqa: PLC0415 - here alone
+
+    with suppress(GradestackError, AttributeError):
+        return discover().load("reporter", "html")().progress()  # type: ignore[no-any-return]
+    return None
+
+
+class ProgressCount:
+    """Keeps count, and calls back with the whole."""
+
+    def __init__(self, callback: ProgressCallback | None, main: str) -> None:
+        self._callback, self._main = callback or _in_notebook(), main
+        self._under_way = 0
+        self._done, self._all = 0, 1
+        self.state = Progress()
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody wants to know of samples one by one."""
+        """Whether anybody wants to know."""
+        return self._callback is not None
 
     def plan(self, shards: Sequence[Shard]) -> None:
         """Take note of what there is to do."""
+        self._all = sum(shard.size() for shard in shards) or 1
 
     def add(self, samples: int) -> None:
-        """Count samples of the shard under way."""
+        """Count samples of the range under way."""
+        self._under_way += samples
+        self._change(samples=max(self.state.samples, self._under_way))
 
     def merged(self, shard: Shard, merged: Merged, *, resumed: bool = False) -> None:
-        """Count a finished shard."""
+        """Count a finished range; its samples count now if they did not while it was under way."""
+        self._done += shard.size()
+        self._under_way = max(self._under_way, merged.samples)
+        states = {str(outcome): merged.states[str(outcome)] for outcome in Outcome}
+        share = self._done / self._all
+        before = merged.samples if resumed else self.state.resumed
+        self._change(samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before)
+
+    def phase(self, phase: Phase) -> None:
+        """Say that the next phase begins."""
+        self._change(phase=phase)
+
+    def _change(self, **changes: Any) -> None:
+        self.state = msgspec.structs.replace(self.state, **changes)
+        if self._callback is not None:
+            self._callback(self.state)
+
+
+_FAR = 1 << 62
 
 
 class Loop:
@@ -53,7 +116,7 @@ class Loop:
         seconds: Spent on merging.
     """
 
-    def __init__(self, plan: Plan, recorder: Recorder, progress: Observer, *, strict: bool = False) -> None:
+    def __init__(self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False) -> None:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
         self.merging = Merging(plan, strict=strict)
         self.merged = self.merging.merged

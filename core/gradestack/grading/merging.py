@@ -9,13 +9,12 @@ from typing import Any
 
 import msgspec
 
-from gradestack.errors import PluginError, StepTimedOutError
-from gradestack.grading.metrics import Count, counted, differing, figures_of, grades_of
+from gradestack.errors import PluginError, StepTimedOutError, error_text
+from gradestack.grading.metrics import Count, counts_by_model, differing, figures_of, grades_of
 from gradestack.grading.plan import Metric, Plan
 from gradestack.grading.selection import Identities
 from gradestack.grading.watch import WATCHED
 from gradestack.model import JSON
-from gradestack.plugin_errors import error_text
 from gradestack.table import Table
 
 LISTED = 1000
@@ -157,4 +156,7 @@ class Merging:
 
     def counts(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Count]]:
         """Return what is counted of each grader's grades, by model."""
-        return {stage.key: counted(self.merged.table, stage.key, self.plan.rule, rows) for stage in self.plan.graders}
+        return {
+            stage.key: counts_by_model(self.merged.table, stage.key, self.plan.rule, rows)
+            for stage in self.plan.graders
+        }

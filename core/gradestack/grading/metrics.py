@@ -16,9 +16,8 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Aggregator, Figure
-from gradestack.estimates.grades import Grades
+from gradestack.estimates.grades import Grades, TaskNumbers
 from gradestack.estimates.interval import Estimate, estimate, interval, total
-from gradestack.estimates.sums import TaskNumbers
 from gradestack.grading.plan import Metric, SampleRule, Stage
 from gradestack.interpreter import step, ticking
 from gradestack.model import JSON, Outcome, replace
@@ -74,7 +73,9 @@ class Count(msgspec.Struct):
             self.passed_ran += times * passed * ran
 
 
-def counted(table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None) -> dict[str, Count]:
+def counts_by_model(
+    table: Table, key: str, rule: SampleRule | None, rows: Sequence[int] | None = None
+) -> dict[str, Count]:
     """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
     models, grades = table.keys["model"], table.grades(key)
     columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]

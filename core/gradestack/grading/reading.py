@@ -15,12 +15,11 @@ import msgspec
 from typing_extensions import override
 
 from gradestack.api import Inputs, Reader, Shard
-from gradestack.errors import GradestackError, PluginError
+from gradestack.errors import GradestackError, PluginError, error_text, guarded
 from gradestack.grading.plan import is_foreign
 from gradestack.grading.watch import watched_of, wrong_types
 from gradestack.interpreter import step
 from gradestack.model import BadRecord, Expectation, Sample, Status, replace
-from gradestack.plugin_errors import error_text, guarded
 
 
 class Separated(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import msgspec
 
 from gradestack.errors import ConfigError, suggest
 from gradestack.model import Sample
-from gradestack.output.words import counted
+from gradestack.output import counted
 
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,

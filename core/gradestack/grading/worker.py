@@ -16,7 +16,7 @@ from typing import Any, Self
 import attrs
 
 from gradestack.api import Exporter, Shard
-from gradestack.errors import DataError, PluginError, StepTimedOutError, storage_failed
+from gradestack.errors import DataError, PluginError, StepTimedOutError, error_text, storage_failed
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.interruption import Interruption
@@ -29,7 +29,6 @@ from gradestack.grading.selection import Selection, digests
 from gradestack.grading.watch import watched_of
 from gradestack.interpreter import TOLD, for_a_shard, step, under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed, replace
-from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
 
 LARGEST_BLOCK = 64

@@ -17,7 +17,7 @@ from gradestack.grading.plan import Stage
 from gradestack.judging.contract import Judged, Request
 from gradestack.judging.journal import Line, Place, Reply, numbered, part_of, recorded, recording
 from gradestack.model import Grade, Sample, skipped
-from gradestack.output.words import counted
+from gradestack.output import counted
 from gradestack.python_api import files_suite, installed, read_suite
 from gradestack.rundir.recorder import stream_grades
 from gradestack.suites.spec import RunOptions, Suite

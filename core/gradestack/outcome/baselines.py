@@ -13,8 +13,7 @@ import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
-from gradestack.gates.paths import NoFigure
-from gradestack.gates.rules import PERCENT, BaselineGate, OnUndecided
+from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads

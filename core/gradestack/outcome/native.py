@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
-from gradestack.errors import storage_failed
+from gradestack.errors import error_text, storage_failed
 from gradestack.grading.merging import Merging
 from gradestack.grading.metrics import in_all
 from gradestack.grading.plan import named_graders
 from gradestack.interpreter import step
-from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
 
 _CHUNK = 1 << 20

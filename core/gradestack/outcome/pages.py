@@ -17,11 +17,10 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, storage_failed
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, guarded, storage_failed
 from gradestack.grading.plan import Stage, is_foreign
 from gradestack.interpreter import IN_FORCE, TOLD, collected_seldom, note, step
 from gradestack.outcome.trajectories import with_trajectories
-from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import BUILT_IN, Registry
 from gradestack.report import Report, Reporter
 from gradestack.run_files import is_run

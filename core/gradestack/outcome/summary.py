@@ -9,18 +9,25 @@ from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError, first_of
-from gradestack.gates.lines import left_out, mark_uncalibrated
-from gradestack.gates.paths import NoFigure, figure_at
-from gradestack.gates.rules import BaselineGate
-from gradestack.gates.verdicts import Scores, grader_figures, limit_verdict, rule_text, successes, verdict, verdict_text
+from gradestack.gates.rules import BaselineGate, NoFigure, figure_at
+from gradestack.gates.verdicts import (
+    Scores,
+    grader_figures,
+    left_out,
+    limit_verdict,
+    mark_uncalibrated,
+    rule_text,
+    successes,
+    verdict,
+    verdict_text,
+)
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
 from gradestack.grading.subset import left_out_text, not_found, subset_entry
 from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
 from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines, baseline_verdict
-from gradestack.output.terminal import terminal_line
-from gradestack.output.words import counted
+from gradestack.output import counted, terminal_line
 from gradestack.report import Report
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken

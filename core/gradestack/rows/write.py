@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from gradestack.errors import PluginError
-from gradestack.grading.plan import Plan
+from gradestack.grading.plan import Plan, Success
 from gradestack.grading.recording import WrittenBlock
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import (
@@ -36,7 +36,6 @@ from gradestack.model import (
     replace,
 )
 from gradestack.rows.read import GradeRow
-from gradestack.rows.success import Success
 
 UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
 """What writing raises; a text among reasons has no code."""

@@ -28,11 +28,18 @@ from gradestack.grading.merging import ShardResult
 from gradestack.jsonio.files import open_regular
 from gradestack.run_files import ROWS, header_of
 from gradestack.rundir.header import differences, range_mark
-from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import RowsFile, Staging, cut_off, synchronise, write_all
 
 PAUSE, _REST = 1.0, 4
 """Seconds between two writes, and how many times what a write took is added: a slow disk costs a fifth of a run."""
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """The files of one shard."""
+
+    rows: Path | None
+    native: Mapping[str, Path]
+    """``exporter/artefact`` -> chunks."""
 
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:

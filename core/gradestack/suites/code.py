@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack.api import Contract, Grader
-from gradestack.errors import ConfigError, suggest
+from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
 from gradestack.hooks import Component, Kind
 from gradestack.model import Sample
-from gradestack.plugin_errors import LOCAL_CODE, error_text
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.paths import path_of
 

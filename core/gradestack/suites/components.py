@@ -13,12 +13,11 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
-from gradestack.errors import GradestackError, PluginError, suggest
+from gradestack.errors import GradestackError, PluginError, error_text, guarded, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import name_of, parts_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
-from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry, bare, qualified
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.references import Resolver, profile_of

@@ -10,7 +10,6 @@ import msgspec
 
 from gradestack.api import Grader, declared_figure
 from gradestack.errors import GradestackError, suggest
-from gradestack.gates.paths import split_path
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
@@ -26,9 +25,9 @@ from gradestack.gates.rules import (
     WeightedGate,
     as_limit,
     keys_of,
+    split_path,
 )
-from gradestack.grading.plan import Metric, Stage
-from gradestack.rows.success import Success
+from gradestack.grading.plan import Metric, Stage, Success
 from gradestack.suites.components import stack_for
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec

@@ -12,17 +12,16 @@ import msgspec
 from gradestack.api import Inputs, Profile
 from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
-from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
+from gradestack.grading.plan import Duplicates, Metric, Plan, Stage, Success
 from gradestack.grading.reading import parts_of
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.registry import Registry
-from gradestack.rows.success import Success
 from gradestack.suites.code import LocalFiles, short
 from gradestack.suites.strict import Problems, structure
 
 if TYPE_CHECKING:
-    from gradestack.progress import ProgressCallback
+    from gradestack.grading.loop import ProgressCallback
 
 Rows = Literal["full", "slim", "none"]
 """What is kept of samples: whole rows, rows without their trajectory, or none."""

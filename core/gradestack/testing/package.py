@@ -15,11 +15,10 @@ from typing import Any
 import attrs
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs
-from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.errors import ConfigError, GradestackError, PluginError, error_text
 from gradestack.hooks import Component
 from gradestack.interpreter import ticking
 from gradestack.model import Sample
-from gradestack.plugin_errors import error_text
 from gradestack.python_api import run
 from gradestack.registry import Plugin, Registry, bare, discover, normal
 from gradestack.suites.code import with_files

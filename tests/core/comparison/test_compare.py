@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
-from gradestack.gates.lines import gate_lines
+from gradestack.gates.verdicts import gate_lines
 from gradestack_plugins.pages.joined import joined
 from tests.core.outcomes import data
 

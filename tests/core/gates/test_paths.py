@@ -3,8 +3,8 @@
 import pytest
 
 from gradestack import distinguishing_decimals
-from gradestack.gates.lines import gate_lines
-from gradestack.gates.paths import NoFigure, number_at, split_path
+from gradestack.gates.rules import NoFigure, number_at, split_path
+from gradestack.gates.verdicts import gate_lines
 from tests.core.outcomes import data
 
 DATA = data(__file__, "paths.yaml")

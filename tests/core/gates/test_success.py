@@ -6,7 +6,7 @@ import gradestack
 from gradestack import Grade, Key, skipped
 from gradestack.gates.rules import GateSpec, SimpleGate, WeightedGate
 from gradestack.gates.verdicts import rule_text, successes, verdict_text
-from gradestack.rows.success import Success
+from gradestack.grading.plan import Success
 from gradestack.table import Table, Wanted
 
 GATE = GateSpec(op="gt", value=0.5)

@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import Grade, Grader, figures, grade, skipped, t_quantile
 from gradestack.estimates.interval import again, ends
-from gradestack.gates.lines import gate_lines
+from gradestack.gates.verdicts import gate_lines
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
 SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]

@@ -4,7 +4,7 @@ import pytest
 
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped
 from gradestack.gates.verdicts import grader_figures
-from gradestack.grading.metrics import counted, in_all
+from gradestack.grading.metrics import counts_by_model, in_all
 from gradestack.table import Table, Wanted
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))
@@ -13,7 +13,7 @@ MISSING = Grade(outcome=Outcome.MISSING)
 
 def of(*grades, gate=None, ran=None):
     keys = [Key(id=str(number)) for number, _ in enumerate(grades)]
-    return in_all(counted(Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}, ran), "q", gate).values())
+    return in_all(counts_by_model(Table.of(Wanted(parts={"q": ()}), keys, {"q": grades}, ran), "q", gate).values())
 
 
 @pytest.mark.parametrize(("profile", "nothing"), [("documented", None), ("upstream", 0.0)])

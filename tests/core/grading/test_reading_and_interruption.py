@@ -8,9 +8,9 @@ from contextlib import nullcontext
 import pytest
 
 from gradestack import DataError, Limits, PluginError, error_text, interpreter, step
+from gradestack.errors import guarded, stable_text
 from gradestack.grading import interruption
 from gradestack.grading.interruption import Interruption
-from gradestack.plugin_errors import guarded, stable_text
 
 
 class Odd:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import csv_line, terminal_line
-from gradestack.output.terminal import coloured, traceback_text
+from gradestack.output import coloured, traceback_text
 from tests.core.outcomes import data
 
 

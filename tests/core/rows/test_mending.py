@@ -19,8 +19,8 @@ from gradestack import (
     replace,
 )
 from gradestack.gates.rules import GateSpec
+from gradestack.grading.plan import Success
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.rows.success import Success
 from tests.core.row_reference import line_and_kept
 
 

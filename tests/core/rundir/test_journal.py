@@ -19,8 +19,8 @@ from gradestack.run_files import GENERATOR, HEADER
 from gradestack.rundir import journal, place, recorder
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json
-from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
+from gradestack.rundir.recorder import Parts
 from tests.core.outcomes import data
 
 DATA = data(__file__, "journal.yaml")

@@ -1,11 +1,66 @@
-"""Terminals and CI logs."""
+"""The output boundary: texts from data pass one function per medium on their way out; numbers in words and digits."""
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from types import TracebackType
 from typing import TextIO
+
+_MOST_DECIMALS = 17
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: ``1 task``, ``1,200 tasks``.
+
+    >>> counted(1, "task"), counted(0, "run"), counted(1200, "task")
+    ('1 task', '0 runs', '1,200 tasks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def distinguishing_decimals(number: float, threshold: float, decimals: int = 2) -> str:
+    """Return a number with as many decimals as show on which side of a threshold it is.
+
+    Args:
+        number: A finite number.
+        threshold: What it is compared with.
+        decimals: The fewest there are; a whole number that needs none has none.
+
+    Returns:
+        ``0.8999`` beside 0.9 and ``0.80`` beside 0.75: rounded, it compares to the threshold as it does itself.
+    """
+    for places in range(0 if isinstance(number, int) else decimals, _MOST_DECIMALS):
+        text = f"{number:.{places}f}"
+        if _side(float(text), threshold) == _side(number, threshold):
+            return text
+    return repr(number)
+
+
+def _side(number: float, threshold: float) -> int:
+    return (number > threshold) - (number < threshold)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_line(*values: object, delimiter: str = ",") -> str:
+    """Return values as one line of a CSV file, with its line end; what a spreadsheet would calculate becomes a text.
+
+    A text that begins with ``=``, ``+``, ``-``, ``@``, tab or CR gets a ``'`` before it. Numbers stay, also negative
+    ones; None is an empty cell. The delimiter of TSV is a tab.
+
+    >>> print(csv_line("=1+1", -0.5, None, "a,b"), end="")
+    '=1+1,-0.5,,"a,b"
+    """
+    import csv  # noqa: PLC0415 - not needed for --help
+
+    file = io.StringIO(newline="")
+    cells = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
+    csv.writer(file, delimiter=delimiter).writerow(cells)  # with CR LF: it quotes what stands in its line end only
+    return file.getvalue().removesuffix("\r\n") + "\n"
+
 
 _COMMAND = re.compile(r"^( *):(?=:)|#(?=#\w*\[)")
 _COLOURS = {"✓|Gate .*: PASSED": "32", "✗|Gate .*: FAILED|error:": "31", "[Ww]arning:": "33", "[A-Z][a-z ]+:$": "1"}

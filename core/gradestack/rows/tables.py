@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, chain, compress, islice
 from math import isfinite
 from operator import itemgetter
@@ -84,10 +85,8 @@ class Table:
 
     def failed(self) -> Table:
         """Return the rows of ``samples`` or ``grades`` that did not pass, and those that failed or are missing."""
-        lost = [
-            no is False or state in ("failed", "missing")
-            for no, state in zip(self["passed"], self["state"], strict=True)
-        ]
+        verdicts = zip(self["passed"], self["state"], strict=True)
+        lost = [passed is False or state in ("failed", "missing") for passed, state in verdicts]
         return Table({name: list(compress(values, lost)) for name, values in self.columns.items()}, self.types)
 
     def to_pandas(self) -> Any:
@@ -114,11 +113,7 @@ class Table:
             values = self.columns[field.name]
             if kind in ("floats", "texts"):
                 names, parts = list(chain.from_iterable(values)), chain.from_iterable(each.values() for each in values)
-                inner = (
-                    list(parts)
-                    if kind == "floats"
-                    else [each if isinstance(each, str) else compact(each) for each in parts]
-                )
+                inner = list(parts) if kind == "floats" else [e if isinstance(e, str) else compact(e) for e in parts]
                 ends = list(accumulate(map(len, values), initial=0))
                 keys, held = _array(names, "text", arrow, types), _array(inner, kind[:-1], arrow, types)
                 arrays.append(arrow.MapArray.from_arrays(ends, keys, held))
@@ -233,12 +228,9 @@ def blocks_of(names: Sequence[TableName], rows: Iterable[Any]) -> Iterator[tuple
     yield from ((name, Table.of(COLUMNS[name], ())) for name in names)
     rest = enumerate(rows)
     while block := list(islice(rest, _BLOCK)):
-        keyed = [
-            ((position, _name(row.sample and row.sample.id), _name(row.model_name), _name(row.run)), row)
-            for position, row in block
-        ]
+        found = _Block(block)
         for name in names:
-            types, columns = COLUMNS[name], _COLUMNS[name](keyed)
+            types, columns = COLUMNS[name], _COLUMNS[name](found)
             yield name, Table({each: _typed(c, types[each]) for each, c in zip(types, columns, strict=True)}, types)
 
 
@@ -270,8 +262,26 @@ def _name(value: Any) -> str | None:
     return str(value) if type(value) is int else compact(value)
 
 
-_Keyed = Sequence[tuple[Line, Any]]
 _Columns = Iterable[Iterable[Any]]
+
+
+class _Block:
+    """Rows of which tables are made at once, what several tables are of being found once: each with its key."""
+
+    def __init__(self, rows: Sequence[tuple[int, Any]]) -> None:
+        self.rows = [
+            ((position, _name(row.sample and row.sample.id), _name(row.model_name), _name(row.run)), row)
+            for position, row in rows
+        ]
+
+    @cached_property
+    def grades(self) -> list[tuple[Line, Any]]:
+        return [((*key, name), grade) for key, row in self.rows for name, grade in (row.grades or {}).items()]
+
+    @cached_property
+    def items(self) -> list[list[tuple[Line, Any]]]:
+        """Of each grade its items."""
+        return [[((*key, _name(item.id)), item) for item in grade.items or ()] for key, grade in self.grades]
 
 
 def _columns(width: int, lines: Sequence[Line]) -> _Columns:
@@ -286,15 +296,10 @@ def _graded(state: Any, score: Any) -> Line:
     return state, score if state == "graded" else None
 
 
-def _owned(keyed: _Keyed) -> list[tuple[Line, Any]]:
-    """Return the grades of all graders, each with the key of its row and its grader."""
-    return [((*key, grader), grade) for key, row in keyed for grader, grade in (row.grades or {}).items()]
-
-
-def _samples(keyed: _Keyed) -> _Columns:
-    rows = [row for _, row in keyed]
-    yield from _columns(4, [key for key, _ in keyed])
-    yield [_name(row.cluster) or key[1] for key, row in keyed]
+def _samples(block: _Block) -> _Columns:
+    keys, rows = ([each[place] for each in block.rows] for place in (0, 1))
+    yield from _columns(4, keys)
+    yield [_name(row.cluster) or key[1] for key, row in block.rows]
     yield from ([getattr(row, name) for row in rows] for name in ("facets", "status", "ended"))
     yield from _columns(2, [_graded(row.state, row.grade and row.grade.score) for row in rows])
     yield [row.passed for row in rows]
@@ -304,42 +309,36 @@ def _samples(keyed: _Keyed) -> _Columns:
         yield from ([each and getattr(each, name) for each in held] for name in names)
 
 
-def _grades(keyed: _Keyed) -> _Columns:
-    owned = _owned(keyed)
-    yield from _columns(5, [key for key, _ in owned])
-    yield from _columns(2, [_graded(grade.state, grade.score) for _, grade in owned])
-    yield from ([getattr(grade, name) for _, grade in owned] for name in ("passed", "label", "gold", "parts"))
+def _grades(block: _Block) -> _Columns:
+    yield from _columns(5, [key for key, _ in block.grades])
+    yield from _columns(2, [_graded(grade.state, grade.score) for _, grade in block.grades])
+    yield from ([getattr(grade, name) for _, grade in block.grades] for name in ("passed", "label", "gold", "parts"))
 
 
-def _items(keyed: _Keyed) -> _Columns:
-    owned = [((*key, _name(item.id)), item) for key, grade in _owned(keyed) for item in grade.items or ()]
-    yield from _columns(6, [key for key, _ in owned])
-    yield from _columns(2, [_graded(item.outcome or "graded", item.score) for _, item in owned])
-    yield from ([getattr(item, name) for _, item in owned] for name in ("label", "gold", "parts"))
+def _items(block: _Block) -> _Columns:
+    items = list(chain.from_iterable(block.items))
+    yield from _columns(6, [key for key, _ in items])
+    yield from _columns(2, [_graded(item.outcome or "graded", item.score) for _, item in items])
+    yield from ([getattr(item, name) for _, item in items] for name in ("label", "gold", "parts"))
 
 
-def _reasons(keyed: _Keyed) -> _Columns:
-    lines = []
-    for key, grade in _owned(keyed):
-        lines += [((*key, None), reason) for reason in grade.reasons or ()]
-        for item in grade.items or ():
-            lines += [((*key, _name(item.id)), reason) for reason in item.reasons or ()]
+def _reasons(block: _Block) -> _Columns:
+    owned = ([((*key, None), grade), *items] for (key, grade), items in zip(block.grades, block.items, strict=True))
+    lines = [(key, reason) for key, each in chain.from_iterable(owned) for reason in each.reasons or ()]
     yield from _columns(6, [key for key, _ in lines])
     for name in ("code", "subject", "pointer"):
         yield [value if type(value := getattr(each, name)) is str else "" for _, each in lines]
 
 
-def _calls(keyed: _Keyed) -> _Columns:
+def _calls(block: _Block) -> _Columns:
     lines: list[Line] = []
-    for key, row in keyed:
+    for key, row in block.rows:
         expected, made = (side.calls or () if side else () for side in (row.expected, row.predicted))
         items = _paired_items(row, len(expected))
         answers = [item.metadata.call for item in items] or [None] * len(expected)
         scores = [_graded(item.outcome or "graded", item.score)[1] for item in items] or [None] * len(expected)
         for index, call in enumerate(expected):
-            name = (
-                call.name if isinstance(call.name, str) and call.name else "|".join(map(as_text, as_list(call.names)))
-            )
+            name = as_text(call.name) or "|".join(map(as_text, as_list(call.names)))
             lines.append((*key, "expected", index, name, answers[index], scores[index], None, None))
         for index, call in enumerate(made):
             wanted = answers.index(index) if index in answers else None
@@ -360,7 +359,7 @@ def _paired_items(row: Any, count: int) -> list[Any]:
     return []
 
 
-_COLUMNS: Mapping[TableName, Callable[[_Keyed], _Columns]] = {
+_COLUMNS: Mapping[TableName, Callable[[_Block], _Columns]] = {
     "samples": _samples,
     "grades": _grades,
     "items": _items,

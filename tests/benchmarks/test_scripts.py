@@ -125,5 +125,3 @@ def test_all_scripts_are_collected_and_described(bench):
     }  # the last two time nothing
     scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - helpers
     assert scripts == {*collect.SCRIPTS, *collect.PRINTING}
-    page = (BENCHMARKS.parent / "docs/benchmarks.md").read_text(encoding="utf-8")
-    assert [name for name in scripts if f"| `{name}.py` |" not in page] == []

@@ -263,14 +263,6 @@ def test_every_kind_of_component_has_an_example(kind):
         assert re.search(rf"class \w+\((?:\w+\.)?{base.__name__}\b", code)
 
 
-def test_every_contract_method_is_described():
-    words = _words((DOCS / "plugins.md").read_text(encoding="utf-8"))
-    for kind, base in CONTRACTS.items():
-        own = {name for name in vars(base) if not name.startswith("_")}
-        names = {word.partition("(")[0].rpartition(".")[2] for word in words}
-        assert own <= names, (kind, own - names)
-
-
 def test_the_easy_reader_is_described():
     """docs/plugins.md names every public member of RecordReader, and a format with it takes at most 30 lines."""
     page = DOCS / "plugins.md"

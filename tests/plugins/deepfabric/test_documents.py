@@ -70,8 +70,7 @@ def test_options_bands_and_reasons_are_documented():
     spans = set(re.findall(r"`([^`]+)`", PAGE))
     for component in (DeepFabric, DeepFabricReader):
         assert {field.name for field in attrs.fields(component)} - {"profile"} <= spans
-    for bound, name in BANDS:
-        assert f"| from {bound:.2f} | {name} |" in PAGE or f"| below | {name} |" in PAGE
+    assert all(f"{name} from {bound:.2f}" in PAGE or f"{name} below" in PAGE for bound, name in BANDS)
     package = ROOT / "plugins" / "gradestack_plugins" / "deepfabric"
     source = "".join((package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py"))
     codes = set(re.findall(r'Reason\(\s*code="(\w+)"', source)) | set(re.findall(r'skipped\("(\w+)"', source))

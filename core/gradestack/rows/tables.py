@@ -297,8 +297,8 @@ def _graded(state: Any, score: Any) -> Line:
 
 
 def _samples(block: _Block) -> _Columns:
-    keys, rows = ([each[place] for each in block.rows] for place in (0, 1))
-    yield from _columns(4, keys)
+    rows = [row for _, row in block.rows]
+    yield from _columns(4, [key for key, _ in block.rows])
     yield [_name(row.cluster) or key[1] for key, row in block.rows]
     yield from ([getattr(row, name) for row in rows] for name in ("facets", "status", "ended"))
     yield from _columns(2, [_graded(row.state, row.grade and row.grade.score) for row in rows])

@@ -32,6 +32,7 @@ from gradestack import (
 from gradestack.jsonio import (
     JsonProblem,
     Range,
+    as_list,
     compact,
     first_records,
     loads,
@@ -41,7 +42,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import finish
-from gradestack_plugins.readers.chat.forms import observation
+from gradestack_plugins.readers.chat.forms import observation, scores_of
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
 from gradestack_plugins.readers.chat.mapping import (
@@ -137,14 +138,14 @@ class Records(StepReader):
                 records = [loads(file.read(_LARGEST_SNIFFED).removeprefix(b"\xef\xbb\xbf"))]
         if form_of(head) == "entries":
             records = [records]
-        if any(map(_observed, records)):
+        if any(map(_observed, records)) or any(map(_is_score, records)):
             return _TRACES
         said = [each for each in records if isinstance(each, dict) or (isinstance(each, list) and _are_objects(each))]
         objects = [each for each in map(usual_record, said) if isinstance(each, dict)]
         if any(map(_is_a_log, objects)) or (begins == b"{" and any(map(_is_of_jsonl, objects))):
             return 0.0
         found = guess(objects, reader_of)
-        if found.shows_a_run or (len(objects) == 1 and _holds_records(objects[0])):
+        if found.shows_a_run or (len(said) == 1 and _holds_records(said[0])):
             return _RECORDS
         return _PERHAPS * ("expected.calls" in found.columns)
 
@@ -187,13 +188,16 @@ class Records(StepReader):
 
     @override
     def index(self, inputs: Inputs) -> Any:
-        """Return by input what becomes of its model calls, and what its rows of tools say of a trace."""
+        """Return by input what becomes of its model calls, what its rows of tools say of a trace, and all scores."""
         results: dict[str, list[tuple[Any, Any, str | None]]] = {}
+        scores: dict[str, dict[str, Any]] = {}
         for given in filter(self.holds_steps, inputs.data):
             for record in map(usual_record, self._all(given)):
                 if (row := observation(record)) is not None and row.tool is not None:
                     results.setdefault(f"{given.shown} {row.trace}", []).append(row.tool)
-        return {**super().index(inputs), STEPS: results}
+                if row is not None and row.scores:
+                    scores.setdefault(str(row.trace), {}).update(row.scores)
+        return {**super().index(inputs), STEPS: results, _SCORES: scores}
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         place = f"{given.shown}:1" if form == "csv" else given.shown
@@ -307,7 +311,9 @@ class Records(StepReader):
             return self._read(shard) if "prior_messages" in shard.extra["columns"] else iter(())
         shown, index = shard.input.shown, index or {}
         samples, results = self.merged(self._read(shard), index.get(shown)), index.get(STEPS)
-        return (_answered(each, results, shown) for each in samples) if results else samples
+        samples = (_answered(each, results, shown) for each in samples) if results else samples
+        scores = index.get(_SCORES)
+        return (_scored(each, scores.get(_trace_of(each))) for each in samples) if scores else samples
 
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
@@ -364,10 +370,13 @@ class Records(StepReader):
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         row = observation(record) if any(each.field == "prior_messages" for each in fields) else None
-        if row is None or row.is_model_call:
-            yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
+        if (row is None or row.is_model_call) and not _is_score(record):
+            sample = sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
+            yield _scored(sample, scores_of(record))
 
 
+_SCORES: Final = " scores"
+"""In an index, beside names of inputs: the scores of each trace."""
 _LONG: Final = 500
 """Characters from which on a text of several lines is taken for a conversation."""
 _CONVERT: Final = "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
@@ -393,7 +402,7 @@ def _is_of_jsonl(record: dict[str, Any]) -> bool:
 def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str) -> Sample | BadRecord:
     """Give calls without a result that of the row of a tool at their place among those of their name in the trace."""
     if isinstance(sample, Sample):
-        left = list(results.get(f"{shown} {sample.cluster or sample.id}", ()))
+        left = list(results.get(f"{shown} {_trace_of(sample)}", ()))
         for call in sample.calls or ():
             rows = [each for each in left if each[0] == call.name]
             if rows and call.status is None:
@@ -404,16 +413,38 @@ def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str
     return sample
 
 
+def _trace_of(sample: Sample | BadRecord) -> str:
+    return (sample.cluster or sample.id) if isinstance(sample, Sample) else ""
+
+
+def _scored(sample: Sample | BadRecord, scores: Mapping[str, Any] | None) -> Sample | BadRecord:
+    if not scores or isinstance(sample, BadRecord):
+        return sample
+    remarks = {kind: times for kind, times in sample.remarks.items() if kind not in _HOLD_SCORES}
+    return replace(sample, recorded={**scores, **sample.recorded}, remarks=remarks)
+
+
+_HOLD_SCORES: Final = frozenset({"column:scores", "column:annotations"})
+
+
+def _is_score(record: Any) -> bool:
+    """Return whether a record is a score of a trace by itself."""
+    return isinstance(record, dict) and {"name", "value"} <= record.keys() and observation(record) is not None
+
+
 def _content(given: Input) -> bytes:
     return read_regular(given.path).removeprefix(b"\xef\xbb\xbf")
 
 
 def _rows_of(document: Any) -> list[dict[str, Any]]:
-    """Return the records of a document that holds them column by column, or by their ids; none of any other."""
+    """Return the records of a document that holds them by column, by row or by id, as frames do; none of any other."""
     if not isinstance(document, dict) or not document or guess([document], reader_of, fitting=True).shows_a_run:
         return []
     forms: list[Iterator[dict[str, Any]]] = []
     values = list(document.values())
+    if document.keys() == {"columns", "index", "data"}:
+        names = list(map(str, as_list(document["columns"])))
+        forms.append(dict(zip(names, as_list(row), strict=False)) for row in as_list(document["data"]))
     if all(isinstance(each, list) and len(each) == len(values[0]) for each in values):
         forms.append(dict(zip(document, row, strict=True)) for row in zip(*values, strict=True))
     if all(isinstance(each, dict) and each.keys() == values[0].keys() for each in values):
@@ -431,6 +462,8 @@ def _observed(trace: Any) -> list[dict[str, Any]]:
     """Return the observations that an exported trace holds itself; none of any other record."""
     held = trace.get("observations") if isinstance(trace, dict) else None
     rows = [each for each in held if isinstance(each, dict)] if isinstance(held, list) else []
+    if rows and (given := trace.get("scores")):  # of them all
+        rows[0] = {**rows[0], "scores": given}
     return rows if any(map(observation, rows)) else []
 
 
@@ -442,7 +475,7 @@ def _are_objects(entries: list[Any]) -> bool:
     return bool(entries) and all(isinstance(each, dict) for each in entries)
 
 
-def _holds_records(document: dict[str, Any]) -> bool:
+def _holds_records(document: Any) -> bool:
     return bool(_rows_of(document)) or any(_lists_of(document))
 
 
@@ -500,7 +533,7 @@ def _header(head: bytes) -> list[str]:
 
 def _columns(head: bytes, least: int) -> list[str]:
     names = _header(head)
-    return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
+    return names if len(names) >= least and all(names[1:]) and max(map(len, names)) < _LONGEST_NAME else []
 
 
 def _form_of(path: Path, place: str | None) -> Form:

@@ -213,26 +213,44 @@ class Observation(NamedTuple):
 
     is_model_call: bool
     trace: Any
+    scores: Mapping[str, Any]
+    """By name: those of Langfuse, also of a row that is one by itself, and annotations of Phoenix."""
     tool: tuple[Any, Any, str | None] | None = None
     """Of a call of a tool its name, its result, and its error where the row says that it is one."""
 
 
 def observation(record: Any) -> Observation | None:
-    """Return what a record is in an export of Langfuse's observations or Phoenix's spans; None of any other."""
+    """Return what a record is in Langfuse's observations and scores or Phoenix's spans; None of any other."""
     if not isinstance(record, dict):
         return None
     trace = record.get("trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id")))
     kind = record.get("span_kind", record.get("type"))
+    if trace is not None and kind is None and _either(record, "dataType") and (score := _score(record)):
+        return Observation(False, trace, score)
     if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
         return None
     if kind != "TOOL":
-        return Observation(kind in _MODEL_CALLS, trace)
+        return Observation(kind in _MODEL_CALLS, trace, scores_of(record))
     held = as_map(record.get("attributes"))
     name = as_map(held.get("tool")).get("name", record.get("name"))
     result = record.get("output", as_map(held.get("output")).get("value"))
     said = record.get("statusMessage") or record.get("status_message") or result
     failed = "ERROR" in (record.get("level"), record.get("status_code"))
-    return Observation(False, trace, (name, result, str(said) if failed else None))
+    return Observation(False, trace, scores_of(record), (name, result, str(said) if failed else None))
+
+
+def _score(entry: Any) -> dict[str, Any]:
+    held, text = as_map(entry), _either(as_map(entry), "stringValue")
+    said, name, kind = as_map(held.get("result", held)), held.get("name"), _either(held, "dataType")
+    values = (text if kind == "CATEGORICAL" else None, *map(said.get, ("value", "score")), text, said.get("label"))
+    found = next((each for each in values if isinstance(each, str | int | float)), None)
+    return {name: bool(found) if kind == "BOOLEAN" else found} if isinstance(name, str) and found is not None else {}
+
+
+def scores_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores and annotations that a record holds, by name; none where one of them is something else."""
+    found = [_score(each) for key in ("scores", "annotations") for each in as_list(record.get(key))]
+    return {name: value for each in found for name, value in each.items()} if all(found) else {}
 
 
 def calls_in(text: str) -> tuple[str, list[Any]]:

@@ -328,7 +328,7 @@ def test_relative_links_resolve(page):
         name, _, anchor = target.partition("#")
         path = (page.parent / name).resolve() if name else page
         assert path.exists(), f"{page.name} links to {target}"
-        if anchor:
+        if anchor and path.name != "components.md":  # made when the site is built, which looks at its anchors
             headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
             assert anchor in {_slug(heading) for heading in headings}, f"{page.name} links to {target}"
 

@@ -92,11 +92,12 @@ def test_the_docs_page_shows_these_very_figures(grade):
 def test_the_docs_page_names_every_option():
     import attrs
 
+    from gradestack_plugins.statistics.classification import Classification
     from gradestack_plugins.when2call.grader import When2Call
     from gradestack_plugins.when2call.reader import When2CallReader
 
     page = (ROOT / "docs" / "when2call.md").read_text()
-    for component in (When2CallReader, When2Call):
+    for component in (When2CallReader, When2Call, Classification):
         for field in attrs.fields(component):
             assert not field.init or f"`{field.name}`" in page, f"{component.__name__}.{field.name}"
 

@@ -99,7 +99,7 @@ from gradestack.model import native_of as native_of
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
 from gradestack.outcome.pages import publish as publish
-from gradestack.outcome.trajectories import with_trajectories as with_trajectories
+from gradestack.outcome.pages import with_trajectories as with_trajectories
 from gradestack.output import csv_line as csv_line
 from gradestack.output import distinguishing_decimals as distinguishing_decimals
 from gradestack.output import terminal_line as terminal_line
@@ -118,6 +118,7 @@ from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
 from gradestack.report import Report as Report
 from gradestack.report import Reporter as Reporter
+from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
 from gradestack.rows.read import GradeRow as GradeRow
 from gradestack.rows.read import Row as Row
@@ -126,7 +127,6 @@ from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
-from gradestack.run_files import is_run as is_run
 from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.code import with_files as with_files

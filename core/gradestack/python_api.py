@@ -15,6 +15,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Grader, Profile
+from gradestack.copies.addresses import local_path_of
 from gradestack.copies.files import named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.loop import ProgressCallback
@@ -27,9 +28,8 @@ from gradestack.report import Report
 from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
+from gradestack.suites.components import Resolver
 from gradestack.suites.document import Document, read_yaml
-from gradestack.suites.paths import local_path_of
-from gradestack.suites.references import Resolver
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
 from gradestack.table import Table

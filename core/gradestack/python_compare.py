@@ -17,8 +17,7 @@ from gradestack.jsonio.values import dumps
 from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
-from gradestack.report import Report, damage, load_report
-from gradestack.run_files import is_run
+from gradestack.report import Report, damage, is_run, load_report
 from gradestack.rundir.place import check_directory, filling
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite

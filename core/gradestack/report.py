@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import io
+import json
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,8 +50,25 @@ from gradestack.rows.tables import (
     row_of,
     table_of,
 )
-from gradestack.run_files import HEADER, ROWS, SUMMARY, is_run
 from gradestack.table import Wanted
+
+GENERATOR = "gradestack"
+HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """Return what header.json of a run directory holds; nothing where it is none."""
+    try:
+        header = json.loads(read_regular(path / HEADER))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return header if isinstance(header, dict) and header.get("generator") == GENERATOR else {}
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a directory is a gradestack run directory."""
+    return bool(header_of(path))
+
 
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
 _PIECE = 256 * 1024

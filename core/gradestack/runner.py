@@ -11,18 +11,15 @@ import attrs
 
 from gradestack.copies.files import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop, ProgressCount
-from gradestack.interpreter import collected_seldom, limited
+from gradestack.interpreter import Interruption, collected_seldom, limited
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.native import write_native
-from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
+from gradestack.outcome.pages import Pages, with_broken_pages, with_trajectories, write_pages
 from gradestack.outcome.summary import check_without_rows, first_failures, summary
-from gradestack.outcome.trajectories import with_trajectories
-from gradestack.report import Report
-from gradestack.run_files import HEADER, ROWS, SUMMARY
+from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rundir.header import header
 from gradestack.rundir.place import (
     PATIENCE,

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import gradestack
-from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import name_inputs
 from tests.core.outcomes import some_of
 
 MOST = 2.5

@@ -40,7 +40,6 @@ LAYERS = [
     "jsonio",
     "declared",
     "copies",
-    "run_files",
     "records",
     "rows",
     "report",

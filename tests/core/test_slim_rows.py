@@ -144,7 +144,7 @@ def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
 
 
 def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
-    from gradestack.outcome.trajectories import with_trajectories
+    from gradestack.outcome.pages import with_trajectories
     from gradestack.registry import discover
 
     run("full")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradestack import BadRecord, Inputs, discover
-from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import name_inputs
 
 
 def written(place, records, name="log.jsonl"):

@@ -7,7 +7,7 @@ import pytest
 
 from gradestack import BadRecord, DataError, Inputs, Sample, discover
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell

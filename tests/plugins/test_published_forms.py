@@ -6,8 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import Inputs
-from gradestack.suites.inputs import expand, name_inputs
-from gradestack.suites.recognition import recognise
+from gradestack.suites.recognition import expand, name_inputs, recognise
 from tests.plugins.chat_files import reference, told
 
 REGISTRY = gradestack.discover(limit="")

@@ -13,8 +13,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
-from gradestack.grading.interruption import HELD_BACK
-from gradestack.interpreter import at_hand, note
+from gradestack.interpreter import HELD_BACK, at_hand, note
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, DataError, GradestackError, reading
-from gradestack.grading.inputs import FileState
+from gradestack.grading.reading import FileState
 from gradestack.jsonio.files import open_regular
 
 STANDARD_INPUT: Final = "-"

@@ -13,17 +13,23 @@ import msgspec
 
 from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, GradestackError, PluginError
-from gradestack.grading.dataset import joined, read_dataset, unanswered, unmatched
-from gradestack.grading.inputs import InputFiles
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.merging import LISTED, Merged, Merging, ShardResult
 from gradestack.grading.plan import Plan
-from gradestack.grading.reading import Separated, separated, shards_of
+from gradestack.grading.reading import InputFiles, Separated, separated, shards_of
 from gradestack.grading.recording import Recorder
-from gradestack.grading.selection import Selection, first_ids, last_ones, places_in_input
+from gradestack.grading.selection import (
+    Selection,
+    first_ids,
+    joined,
+    last_ones,
+    places_in_input,
+    read_dataset,
+    unanswered,
+    unmatched,
+)
 from gradestack.grading.subset import Fields, not_found
 from gradestack.grading.worker import Worker
-from gradestack.interpreter import limited
+from gradestack.interpreter import Interruption, limited
 from gradestack.model import Outcome, Sample, Source
 
 Phase = Literal["grading", "native files", "pages"]

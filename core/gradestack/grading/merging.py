@@ -12,8 +12,8 @@ import msgspec
 from gradestack.errors import PluginError, StepTimedOutError, error_text
 from gradestack.grading.metrics import Count, counts_by_model, differing, figures_of, grades_of
 from gradestack.grading.plan import Metric, Plan
+from gradestack.grading.reading import WATCHED
 from gradestack.grading.selection import Identities
-from gradestack.grading.watch import WATCHED
 from gradestack.model import JSON
 from gradestack.table import Table
 

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
+from gradestack.copies.addresses import local_path_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
-from gradestack.report import Report, load_report
-from gradestack.run_files import ROWS, is_run
+from gradestack.report import ROWS, Report, is_run, load_report
 from gradestack.rundir.header import component_entry
-from gradestack.suites.paths import local_path_of
 from gradestack.suites.spec import Suite
 
 if TYPE_CHECKING:

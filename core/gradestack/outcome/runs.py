@@ -16,9 +16,8 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
-from gradestack.report import Report
+from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
-from gradestack.run_files import HEADER, ROWS, SUMMARY
 from gradestack.rundir.place import Staging
 from gradestack.suites.spec import Suite
 

@@ -18,14 +18,13 @@ from gradestack._version import __version__
 from gradestack.api import Input, Inputs, Shard
 from gradestack.copies.files import check_original, is_fetched, name_of, original
 from gradestack.declared import declared_entry
-from gradestack.grading.inputs import FileState, ends_of, files_below
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import parts_of
+from gradestack.grading.reading import FileState, ends_of, files_below, parts_of
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.run_files import GENERATOR
+from gradestack.report import GENERATOR
 from gradestack.suites.spec import RECORDED, Suite, jsonable
 from gradestack.table import FORM
 

@@ -26,7 +26,7 @@ from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.merging import ShardResult
 from gradestack.jsonio.files import open_regular
-from gradestack.run_files import ROWS, header_of
+from gradestack.report import ROWS, header_of
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.place import RowsFile, Staging, cut_off, synchronise, write_all
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.jsonio.values import dumps, loads
-from gradestack.run_files import HEADER, ROWS, header_of, is_run
+from gradestack.report import HEADER, ROWS, header_of, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0

@@ -15,18 +15,17 @@ import msgspec
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.dataset import unanswered
 from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.grading.merging import ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, WrittenBlock
-from gradestack.grading.selection import Span, picked
+from gradestack.grading.selection import Span, picked, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
 from gradestack.model import BadRecord, Sample, Source, Status
+from gradestack.report import ROWS
 from gradestack.rows.write import Columns, Recorded, RowWriter, Texts
-from gradestack.run_files import ROWS
 from gradestack.rundir.header import fingerprint
 from gradestack.rundir.journal import Journal, Parts
 from gradestack.rundir.place import RowsFile, Staging

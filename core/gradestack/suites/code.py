@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack.api import Contract, Grader
+from gradestack.copies.addresses import path_of
 from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
 from gradestack.hooks import Component, Kind
 from gradestack.model import Sample
 from gradestack.registry import Plugin, Registry, discover, flaw
-from gradestack.suites.paths import path_of
 
 FUNCTIONS, RECORDS = "python_function", "records"
 """The grader that functions are graded with; the reader of data frames, and of mappings of any form."""

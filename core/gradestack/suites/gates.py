@@ -28,8 +28,7 @@ from gradestack.gates.rules import (
     split_path,
 )
 from gradestack.grading.plan import Metric, Stage, Success
-from gradestack.suites.components import stack_for
-from gradestack.suites.references import Resolver
+from gradestack.suites.components import Resolver, stack_for
 from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec
 from gradestack.suites.strict import Place, Problems, structure
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gradestack.api import Grader, Inputs
+from gradestack.copies.addresses import path_of
 from gradestack.grading.plan import Stage
 from gradestack.grading.subset import Subset
 from gradestack.interpreter import Limits, limited
@@ -20,6 +21,7 @@ from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Exporters,
+    Resolver,
     engine_stage,
     exporters_of,
     grader_stages,
@@ -30,8 +32,6 @@ from gradestack.suites.components import (
 )
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
-from gradestack.suites.paths import path_of
-from gradestack.suites.references import Resolver
 from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot
 from gradestack.suites.strict import Place
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 import attrs
 import msgspec
 
+from gradestack.copies.addresses import AddressGivenError, local_path_of
 from gradestack.errors import suggest
-from gradestack.suites.paths import AddressGivenError, local_path_of
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]

@@ -21,7 +21,7 @@ from gradestack.estimates.grades import Grades
 from gradestack.grading.graders import as_grade
 from gradestack.grading.metrics import differing, figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage
-from gradestack.grading.watch import wrong_types
+from gradestack.grading.reading import wrong_types
 from gradestack.hooks import Component
 from gradestack.jsonio.values import dumps
 from gradestack.judging.contract import Judged

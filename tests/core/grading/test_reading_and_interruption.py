@@ -9,8 +9,7 @@ import pytest
 
 from gradestack import DataError, Limits, PluginError, error_text, interpreter, step
 from gradestack.errors import guarded, stable_text
-from gradestack.grading import interruption
-from gradestack.grading.interruption import Interruption
+from gradestack.interpreter import Interruption
 
 
 class Odd:
@@ -67,7 +66,7 @@ def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
         said.append("held back")
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(interruption, "HELD_BACK", [word])
+    monkeypatch.setattr(interpreter, "HELD_BACK", [word])
     with Interruption() as held, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
     assert held.requested

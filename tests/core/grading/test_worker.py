@@ -18,7 +18,7 @@ from gradestack import (
     ToolSpec,
     replace,
 )
-from gradestack.grading.dataset import joined
+from gradestack.grading.selection import joined
 from tests.core.workers import grader_stage, merged, metric, singly, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")

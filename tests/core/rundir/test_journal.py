@@ -15,7 +15,7 @@ import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
 from gradestack.grading.merging import ShardResult
 from gradestack.outcome.pages import Pages
-from gradestack.run_files import GENERATOR, HEADER
+from gradestack.report import GENERATOR, HEADER
 from gradestack.rundir import journal, place, recorder
 from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json

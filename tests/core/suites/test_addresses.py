@@ -17,7 +17,7 @@ import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.copies import files as copying
 from gradestack.rundir.header import fingerprint
-from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.recognition import expand, name_inputs
 from tests.core.outcomes import data
 from tests.placed import unpacked
 

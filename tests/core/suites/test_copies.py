@@ -14,7 +14,7 @@ from gradestack import DataError
 from gradestack.copies import files as copying
 from gradestack.grading.reading import shards_of
 from gradestack.rundir.header import fingerprint, range_mark
-from gradestack.suites.inputs import expand, name_inputs
+from gradestack.suites.recognition import expand, name_inputs
 from tests.placed import carried
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]

@@ -7,8 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.suites.inputs import expand, name_inputs
-from gradestack.suites.recognition import recognise
+from gradestack.suites.recognition import expand, name_inputs, recognise
 from tests.core.outcomes import data
 
 DATA = data(__file__, "inputs.yaml")

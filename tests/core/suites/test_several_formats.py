@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, discover, load_suite
-from gradestack.outcome.trajectories import with_trajectories
+from gradestack.outcome.pages import with_trajectories
 from gradestack.rundir import journal
 from gradestack_plugins.pages.rows import rows_at
 from tests.core.outcomes import files_but_headers

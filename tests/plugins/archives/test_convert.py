@@ -10,8 +10,7 @@ import pytest
 from gradestack import GradestackError, Inputs, Sample, Source, Status, testing
 from gradestack.cli.commands import main
 from gradestack.jsonio import loads
-from gradestack.suites.inputs import expand, name_inputs
-from gradestack.suites.recognition import recognise
+from gradestack.suites.recognition import expand, name_inputs, recognise
 from gradestack.testing.case_files import _text
 from gradestack_plugins.archives.forms import as_atif, as_jsonl
 from tests.conftest import THOROUGH

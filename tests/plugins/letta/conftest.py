@@ -15,7 +15,7 @@ import pytest
 
 from gradestack import Inputs
 from gradestack.cli.commands import main
-from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.letta.reader import Letta
 
 

@@ -8,8 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import BadRecord, DataError, Inputs, discover, testing
-from gradestack.suites.inputs import name_inputs
-from gradestack.suites.recognition import recognise
+from gradestack.suites.recognition import name_inputs, recognise
 from gradestack_plugins.letta.dataset import LettaDataset
 from tests.core.outcomes import at, data
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
-from gradestack.suites.inputs import name_inputs
-from gradestack.suites.recognition import recognise
+from gradestack.suites.recognition import name_inputs, recognise
 from gradestack_plugins.letta.reader import Letta
 from gradestack_plugins.letta.records import read_trajectory
 from tests.core.outcomes import at, data

@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Inputs
-from gradestack.suites.inputs import name_inputs
+from gradestack.suites.recognition import name_inputs
 from tests.plugins.chat_files import written
 
 REGISTRY = gradestack.discover(limit="")

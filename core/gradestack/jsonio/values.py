@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import FrameType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import attrs
 import msgspec
@@ -307,18 +307,18 @@ def compact(value: Any) -> str:
     return text
 
 
-_OBJECT: Final = (dict, Mapping)
-"""What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
+_LISTS, _NUMBERS = (list, tuple), (int, float)
 
 
 def as_map(value: Any) -> Mapping[str, Any]:
     """Return a mapping as it is, an empty one for anything else."""
-    return value if isinstance(value, _OBJECT) else {}
+    # asking for a mapping alone takes long
+    return value if isinstance(value, dict) or (value is not None and isinstance(value, Mapping)) else {}
 
 
 def as_list(value: Any) -> Sequence[Any]:
     """Return a list or tuple as it is, an empty one for anything else."""
-    return value if isinstance(value, list | tuple) else ()
+    return () if value is None or not isinstance(value, _LISTS) else value
 
 
 def as_text(value: Any) -> str:
@@ -333,7 +333,7 @@ def as_count(value: Any) -> int:
 
 def as_number(value: Any) -> float | None:
     """Return a finite number as float, None for anything else (booleans are no numbers)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     try:
         found = float(value)

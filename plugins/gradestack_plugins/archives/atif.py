@@ -62,7 +62,7 @@ class Atif(DocumentReader):
     def joined(self, value: Any, path: Path) -> Any:
         if not isinstance(value, dict) or not self.is_record(value):
             return value
-        found, trial = _joined(value, path.parent, {path.resolve()}), _trial(path)
+        found, trial = _joined(value, path, set()), _trial(path)
         own = as_map(found.get("extra")).get("gradestack")
         return {**found, "extra": {"gradestack": {**trial, **own} if isinstance(own, dict) else own or trial}}
 
@@ -79,26 +79,29 @@ def _named(path: Path) -> Iterator[Path]:
             yield (path.parent / loads(b'"%b"' % name)).resolve()
 
 
-def _other(name: Any, folder: Path, seen: set[Path]) -> dict[str, Any] | None:
+def _other(name: Any, path: Path, seen: set[Path]) -> dict[str, Any] | None:
+    if not isinstance(name, str):
+        return None
     found: Any = None
-    with suppress(OSError, ValueError, TypeError):
-        place = (folder / name).resolve()
-        found = loads(read_regular(place)) if place not in seen and place.is_relative_to(folder.resolve()) else None
+    with suppress(OSError, ValueError):
+        place, folder = (path.parent / name).resolve(), path.parent.resolve()
+        seen.add(path.resolve())
+        found = loads(read_regular(place)) if place not in seen and place.is_relative_to(folder) else None
         seen.add(place)
     return found if isinstance(found, dict) and Atif.is_record(found) else None
 
 
-def _joined(record: dict[str, Any], folder: Path, seen: set[Path]) -> dict[str, Any]:
+def _joined(record: dict[str, Any], path: Path, seen: set[Path]) -> dict[str, Any]:
     """Return a trajectory with the steps of its continuations, and with sub-agents that stand in other files."""
     last, steps = record, list(record["steps"])
-    while (more := _other(last.get("continued_trajectory_ref"), folder, seen)) is not None:
+    while (more := _other(last.get("continued_trajectory_ref"), path, seen)) is not None:
         last, steps = more, [*steps, *more["steps"]]
     inner = list(as_list(record.get("subagent_trajectories")))
     results = [each for step in steps for each in as_list(as_map(as_map(step).get("observation")).get("results"))]
-    for ref in [ref for each in results for ref in as_list(as_map(each).get("subagent_trajectory_ref"))]:
-        if (found := _other(as_map(ref).get("trajectory_path"), folder, seen)) is not None:
+    for ref in [ref for each in map(as_map, results) for ref in as_list(each.get("subagent_trajectory_ref"))]:
+        if (found := _other(as_map(ref).get("trajectory_path"), path, seen)) is not None:
             del ref["trajectory_path"]
-            inner.append(_joined(found, folder, seen))
+            inner.append(_joined(found, path, seen))
     whole = {"final_metrics": record.get("final_metrics") if last is record else None}
     whole["continued_trajectory_ref"] = last.get("continued_trajectory_ref")
     return {**record, **whole, "steps": steps, "subagent_trajectories": inner}
@@ -106,9 +109,11 @@ def _joined(record: dict[str, Any], folder: Path, seen: set[Path]) -> dict[str, 
 
 def _trial(path: Path) -> dict[str, Any]:
     """Return what a job of Harbor says of the trial a trajectory belongs to: ``TRIAL/result.json``."""
+    if path.parent.name != "agent":
+        return {}
     result: Any = None
     with suppress(OSError, ValueError):
-        result = loads(read_regular(path.parent.parent / "result.json")) if path.parent.name == "agent" else None
+        result = loads(read_regular(path.parent.parent / "result.json"))
     rewards = as_map(as_map(as_map(result).get("verifier_result")).get("rewards"))
     known = {"id": as_map(result).get("task_name"), "run": as_map(result).get("trial_name"), "recorded": rewards}
     return {name: each for name, each in known.items() if each}
@@ -153,8 +158,8 @@ def _samples(record: dict[str, Any], source: Source, made: str, parent: Sample |
 def _own(holder: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what `gradestack convert` has kept of a part of the trajectory that ATIF has no place for."""
     own = as_map(holder.get("extra")).get("gradestack")
-    if not isinstance(own, dict | None):
-        raise ValueError(f"extra.gradestack: expected an object, got {compact(own)[:60]}")  # noqa: TRY004 - a bad record
+    if own is not None and not isinstance(own, dict):
+        raise ValueError(f"extra.gradestack: expected an object, got {compact(own)[:60]}")
     return own or {}
 
 
@@ -193,9 +198,13 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
     calls = [each for each in as_list(step.get("tool_calls")) if isinstance(each, dict)]
     entry = {"role": role, "content": said or None if calls else said, "usage": step.get("metrics"), **_own(step)}
     if role == "assistant":
-        named_as = ({"name": each.get("function_name"), "arguments": each.get("arguments")} for each in calls)
-        ids = (each.get("tool_call_id") for each in calls)
-        entry["tool_calls"] = [{"id": name, "function": call} for name, call in zip(ids, named_as, strict=True)]
+        entry["tool_calls"] = [
+            {
+                "id": each.get("tool_call_id"),
+                "function": {"name": each.get("function_name"), "arguments": each.get("arguments")},
+            }
+            for each in calls
+        ]
         entry |= {"reasoning_content": step.get("reasoning_content"), "model": step.get("model_name")}
     before = len(talk.calls)
     talk.read([entry])
@@ -213,13 +222,18 @@ def _take(step: Mapping[str, Any], talk: Conversation) -> None:
         else:
             talk.add(Message(role="tool", content=content, name=name))
     for call, each in zip(made, calls, strict=False):
-        _complete(call, _own(each))
+        if own := _own(each):
+            _complete(call, own)
 
 
 def _usage(metrics: Any, prefix: str = "") -> Usage | None:
+    if not metrics:
+        return None
     held = {key.removeprefix(prefix): each for key, each in as_map(metrics).items() if key.startswith(prefix)}
     found, cost = usage_of(held), as_number(held.get("cost_usd"))
-    return replace(found or Usage(), cost_usd=cost) if found is not None or cost is not None else None
+    if cost is None:
+        return found
+    return replace(found or Usage(), cost_usd=cost)
 
 
 def _total(final: Any, talk: Conversation) -> Usage | None:

@@ -132,12 +132,8 @@ class DocumentReader(RecordReader):
 def named(value: Any, made: str, **more: Any) -> Identity:
     """Return the identity of a record whose id is text or a whole number; a made-up one of any other."""
     usable = (isinstance(value, str) and value != "") or (isinstance(value, int) and not isinstance(value, bool))
-    facets, remarks = dict(more.pop("facets", NOTHING)), dict[str, int]()
-    if not usable:
-        facets["id_made"] = True
-        remarks["id_made"] = 1
-    given = {"run": None, "cluster": None, "trace": NOTHING, **more}
-    return Identity(id=str(value) if usable else made, facets=facets, remarks=remarks, **given)
+    known = Identity(str(value) if usable else made, None, None, NOTHING, {}, {})._replace(**more)
+    return known if usable else known._replace(facets={**known.facets, "id_made": True}, remarks={"id_made": 1})
 
 
 _camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())

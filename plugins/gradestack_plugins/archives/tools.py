@@ -80,9 +80,10 @@ class Promptfoo(DocumentReader):
             usage=_usage(record, response),
             agent_usage=at(response, "token_usage"),
             recorded={key: each for key, each in verdicts.items() if isinstance(each, bool | int | float)},
+            ended="error" if facets["failure_reason"] == "error" else None,
         )
         remarks = {kind: n for kind, n in sample.remarks.items() if kind != "call_without_result"}  # there are none
-        return [replace(sample, remarks=remarks, ended="error" if facets["failure_reason"] == "error" else None)]
+        return [sample if len(remarks) == len(sample.remarks) else replace(sample, remarks=remarks)]
 
 
 def _asked(record: Mapping[str, Any]) -> list[Any]:
@@ -178,10 +179,12 @@ class DeepEval(DocumentReader):
         for turn in as_list(record.get("turns")) or turns:
             _take(turn, talk)
         measured = list(map(as_map, as_list(at(record, "metrics_data"))))
-        metrics = [*((each.get("name"), each.get("score")) for each in measured), ("success", record.get("success"))]
-        for _ in filter(None, (each.get("error") for each in measured)):
-            talk.remark("metric_error")
-        scores = {name: score for name, score in metrics if isinstance(name, str) and score is not None}
+        scores: dict[str, Any] = {}
+        for each in (*measured, {"name": "success", "score": record.get("success")}):
+            if isinstance(name := each.get("name"), str) and (score := each.get("score")) is not None:
+                scores[name] = score
+            if each.get("error"):
+                talk.remark("metric_error")
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         facets |= {"tags": tags} if (tags := record.get("tags")) else {}
@@ -200,7 +203,9 @@ class DeepEval(DocumentReader):
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
     """Return the models that a traced test case asked, and what they used."""
     asked = [each for each in as_list(at(trace, "llm_spans")) if isinstance(each, dict)]
-    spent = dict[str, Any](requests=len(asked)) if asked else {}
+    if not asked:
+        return set(), {}
+    spent: dict[str, Any] = {"requests": len(asked)}
     for side in ("input", "output"):
         counts = [as_number(at(each, f"{side}_token_count")) for each in asked]
         prices = [as_number(at(each, f"cost_per_{side}_token")) for each in asked]

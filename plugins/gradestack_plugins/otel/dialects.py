@@ -12,11 +12,12 @@ from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, 
 from gradestack_plugins.otel.spans import Event, Span
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import text_or_none
-from gradestack_plugins.readers.chat.forms import form_read, nested
+from gradestack_plugins.readers.chat.forms import forms_read, nested
 from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
 Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
+_REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
 _ANSWERS: Final = frozenset({"chat", "generate_content", "text_completion"})
 _MERGED: Final = "(merged tools)"
 """The name of ADK's span over calls made at once, which have spans of their own."""
@@ -80,7 +81,7 @@ def kind_of(span: Span) -> Kind | None:
     operation = known.get("gen_ai.operation.name")
     if operation == "execute_tool":
         return None if known.get("gen_ai.tool.name") == _MERGED else "tool"
-    if operation in _ANSWERS or as_map(_decoded(known.get(f"{_ADK}llm_request"))):
+    if operation in _ANSWERS or as_map(_decoded(known.get(_REQUEST))):
         return "answer"
     kind = known.get("openinference.span.kind")
     if kind is not None:
@@ -102,25 +103,26 @@ def _decoded(value: Any) -> Any:
 
 
 def _first(known: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((known[name] for name in names if known.get(name) is not None), None)
+    for name in names:
+        if (found := known.get(name)) is not None:
+            return found
+    return None
 
 
 def _usage(known: Mapping[str, Any]) -> Usage | None:
-    counts = {name: _count(_first(known, keys)) for name, keys in _USAGE.items()}
+    given = {name: value for name, keys in _USAGE.items() if (value := _count(_first(known, keys))) is not None}
     cost = as_number(_first(known, _COST))
-    if cost is None and all(each is None for each in counts.values()):
-        return None
-    return Usage(**counts, cost_usd=cost, requests=1)
+    return Usage(**given, cost_usd=cost, requests=1) if given or cost is not None else None
 
 
 def _count(value: Any) -> int | None:
-    return count_of(int(value) if isinstance(value, str) and value.isdecimal() else value)
+    return None if value is None else count_of(int(value) if isinstance(value, str) and value.isdecimal() else value)
 
 
 def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     """Return the answer that a span is."""
     events = [*span.events, *logs]
-    known = dict(span.attributes)
+    known: Mapping[str, Any] = span.attributes
     for event in events:
         if event.name == "gen_ai.client.inference.operation.details":
             known = {**as_map(event.body), **event.attributes, **known}  # where lists of mixed values are lost
@@ -129,11 +131,11 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
     for read in (_of_adk, _of_genai, _of_events, _of_openinference, _of_traceloop):
         if read(found, known, events):
             break
-    found.history = [entry for each in found.history for entry in form_read(each)]
-    found.said = [entry for each in found.said for entry in form_read(each)]
+    found.history, found.said = forms_read(found.history), forms_read(found.said)
     if "openinference.span.kind" not in known:  # which leaves out those that are empty
-        calls = [as_map(call) for entry in found.said for call in as_list(as_map(entry).get("tool_calls"))]
-        found.bare = sum(as_map(call.get("function", call)).get("arguments") is None for call in calls)
+        for entry in map(as_map, found.said):
+            calls = map(as_map, as_list(entry.get("tool_calls")))
+            found.bare += sum(as_map(call.get("function", call)).get("arguments") is None for call in calls)
     return found
 
 
@@ -146,9 +148,10 @@ def specs_of(raws: Any) -> tuple[ToolSpec, ...] | None:
 
 
 def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    request, response = (as_map(_decoded(known.get(f"{_ADK}{name}"))) for name in ("llm_request", "llm_response"))
+    request = as_map(_decoded(known.get(_REQUEST)))
     if not request:
         return False
+    response = as_map(_decoded(known.get(_RESPONSE)))
     config = as_map(request.get("config"))
     system = config.get("system_instruction")
     found.history = [{"role": "system", "content": system}] if isinstance(system, str) else []
@@ -170,7 +173,7 @@ def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    asked, said = (_decoded(known.get(f"gen_ai.{name}.messages")) for name in ("input", "output"))
+    asked, said = _decoded(known.get("gen_ai.input.messages")), _decoded(known.get("gen_ai.output.messages"))
     if found.tools is None:
         found.tools = known.get("gen_ai.tool.definitions")
     if not isinstance(asked, list) and not isinstance(said, list):
@@ -293,12 +296,12 @@ def execution_of(span: Span) -> Execution:
     name = _first(known, ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")) or span.name
     identifier = _first(known, ("gen_ai.tool.call.id", "tool.id", "tool_call.id"))
     asked = _first(known, (f"{_ADK}tool_call_args", "gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
-    result = _first(known, (f"{_ADK}tool_response", "gen_ai.tool.call.result", "output.value"))
+    result = _first(known, (_RESULT, "gen_ai.tool.call.result", "output.value"))
     if known.get("traceloop.span.kind") == "tool" and asked is None:
         given = as_map(_decoded(known.get("traceloop.entity.input")))
         asked = given.get("kwargs") or given.get("inputs") or given
         result = _decoded(known.get("traceloop.entity.output"))
-    if f"{_ADK}tool_response" in known:
+    if _RESULT in known:
         result = _decoded(result)
         result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
     kind = text_or_none(known.get("error.type"))

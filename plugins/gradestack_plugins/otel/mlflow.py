@@ -16,7 +16,7 @@ from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, 
 from gradestack_plugins.otel.spans import Event, Span, hex_id
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
-from gradestack_plugins.readers.chat.forms import form_read
+from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.usage import usage_of
 
 _ANSWERS: Final = frozenset({"CHAT_MODEL", "LLM"})
@@ -166,8 +166,8 @@ def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
     told = [{"role": "system", "content": system}] if isinstance(system, str) else []
     return {
         "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": [*told, *(entry for each in _asked(asked) for entry in form_read(each))],
-        "gen_ai.output.messages": [entry for each in _said(said) for entry in form_read(each)],
+        "gen_ai.input.messages": [*told, *forms_read(_asked(asked))],
+        "gen_ai.output.messages": forms_read(_said(said)),
         "gen_ai.tool.definitions": known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
         "gen_ai.response.model": next(filter(text_or_none, models), None),
         **{key: used[name] for name, key in _TOKENS.items() if name in used},

@@ -138,10 +138,10 @@ class Traces(RecordReader):
             piece = index.pieces[place]
             given = index.given[piece.given]
             for element in _elements(given.path, piece):
+                source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
                     if name in wanted:
-                        source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
                         found.setdefault(name, (source, []))[1].append(record)
         for name in names:
             source, records = found.pop(name)

@@ -66,7 +66,7 @@ class Log(msgspec.Struct):
 
 def hex_id(value: Any) -> str:
     """Return an id in hexadecimal digits, which some exports write in base64; "" where there is none."""
-    if not isinstance(value, str):
+    if not value or not isinstance(value, str):
         return ""
     if _HEX.fullmatch(value) and len(value) % 2 == 0:
         return value.lower()
@@ -80,9 +80,9 @@ def value_of(value: Any) -> Any:
     """Return an attribute's value, which OTLP wraps with the name of its type."""
     if type(value) is not dict or len(value) != 1:
         return None if value == {} else value
+    if "stringValue" in value:
+        return value["stringValue"]
     ((kind, held),) = value.items()
-    if kind == "stringValue":
-        return held
     if kind == "intValue":
         return int(held) if isinstance(held, str) and held.lstrip("-").isdecimal() else held
     if kind == "arrayValue":

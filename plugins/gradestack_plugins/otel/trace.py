@@ -40,13 +40,14 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     roots = [span for span in spans if (span.trace, span.parent) not in known]
     if roots and all(span.parent for span in roots):
         remarks["trace_without_root"] = 1
-    answers = _answers(spans, known, logs)
+    kinds = [*map(kind_of, spans)]
+    answers = _answers([span for span, kind in zip(spans, kinds, strict=True) if kind == "answer"], known, logs)
     talk = Conversation()
     _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
     for _ in range(sum(answer.bare for _, answer in answers)):
         talk.remark("call_without_arguments")
-    for span in spans:
-        if kind_of(span) == "tool":
+    for span, kind in zip(spans, kinds, strict=True):
+        if kind == "tool":
             _execute(talk, execution_of(span), span, _agent(span, known))
     recorded = _recorded(
         [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
@@ -68,16 +69,20 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     }
     broken = next((span for span in roots if span.error is not None), None)
     if broken is not None:
-        kind = text_or_none(broken.attributes.get("error.type")) or ""
-        message = broken.error or kind or f"the span {broken.name!r} ended in an error"
-        fault = Fault(category="target", code="target_error", message=message, type=kind)
+        named = text_or_none(broken.attributes.get("error.type")) or ""
+        message = broken.error or named or f"the span {broken.name!r} ended in an error"
+        fault = Fault(category="target", code="target_error", message=message, type=named)
         more |= {"status": Status.FAILED, "error": fault, "ended": "error"}
     return log_sample(Identity(name, None, session, trace, facets, remarks), talk, source, **more)
 
 
 def session_of(span: Span) -> str | None:
     """Return the id of the session that a span names."""
-    return next((found for key in SESSION if (found := text_or_none(span.attributes.get(key))) is not None), None)
+    known = span.attributes
+    for key in SESSION:
+        if isinstance(found := known.get(key), str):
+            return found
+    return None
 
 
 def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
@@ -90,8 +95,10 @@ def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:
 
 
 def _agent(span: Span, known: Mapping[Place, Span]) -> str | None:
-    names = (text_or_none(each.attributes.get("gen_ai.agent.name")) for each in (span, *_above(span, known)))
-    return next(filter(None, names), None)
+    for each in (span, *_above(span, known)):
+        if name := text_or_none(each.attributes.get("gen_ai.agent.name")):
+            return name
+    return None
 
 
 def _answers(
@@ -99,9 +106,8 @@ def _answers(
 ) -> list[tuple[Span, Answer]]:
     found: dict[Place, tuple[Span, Answer]] = {}
     for span in spans:
-        if kind_of(span) == "answer":
-            place = (span.trace, span.id)
-            found[place] = (span, answer_of(span, logs.get(place, ())))
+        place = (span.trace, span.id)
+        found[place] = (span, answer_of(span, logs.get(place, ())))
     for span, answer in list(found.values()):
         outer = next((each for each in _above(span, known) if (each.trace, each.id) in found), None)
         if outer is None:

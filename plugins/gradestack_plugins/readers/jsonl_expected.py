@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gradestack import Expectation, ExpectedCall, Rule, suggest
+from gradestack.jsonio import as_text
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_lines import CallDetails
 from gradestack_plugins.readers.jsonl_sides import SIDE_KEYS, Wrong, is_named, named_calls, side, texts, unknown, wrong
@@ -107,13 +108,12 @@ def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
         raise wrong(f"{place}.arguments", "an object or JSON text", arguments)
     if requestor is not None and not isinstance(requestor, str):
         raise wrong(f"{key}.requestor", "text", requestor)
-    call = chat.tool_call(entry)
-    assert call is not None  # noqa: S101 - it has a name, so it is an object
+    given, text = chat.parse_arguments(arguments)
     compared = version < 2 or inner.get("arguments", ()) is not None
     return ExpectedCall(
-        name=call.name,
-        arguments=call.arguments if compared else None,
-        raw_arguments=call.raw_arguments if call.arguments is None else None,
+        name=as_text(inner.get("name")),
+        arguments=given if compared else None,
+        raw_arguments=text if given is None else None,
         requestor=requestor,
         rules=_rules(entry.get("rules"), f"{key}.rules"),
         **_said(entry, key),

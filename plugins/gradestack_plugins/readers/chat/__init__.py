@@ -44,7 +44,7 @@ def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | N
     if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, OBJECT) else raw
+    inner = function if function is not None and isinstance(function, OBJECT) else raw
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
     identifier = raw.get("id")
     requestor = raw.get("requestor")
@@ -126,7 +126,7 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, OBJECT) else raw
+    inner = function if function is not None and isinstance(function, OBJECT) else raw
     name = inner.get("name")
     if not isinstance(name, str):
         return None
@@ -140,6 +140,8 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
 def parameters_of(parameters: Any) -> Mapping[str, JSON] | None:
     """Return a tool's recorded parameters: lists, DeepFabric's own form, as JSON Schema; else see ``schema_of``."""
+    if parameters is None or isinstance(parameters, dict):
+        return parameters
     if isinstance(parameters, list) and all(isinstance(each, OBJECT) for each in parameters):
         parameters = list_schema(parameters)
     return schema_of(parameters)

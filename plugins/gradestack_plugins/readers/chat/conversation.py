@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import force_setattr
 
 from gradestack import Message, ToolCall
-from gradestack.jsonio import as_list, compact
+from gradestack.jsonio import as_list, as_map, compact
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.dialect import word
 from gradestack_plugins.readers.chat.forms import calls_in, form_of, results_in
@@ -322,9 +322,11 @@ class Conversation:
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1
         self.model = text_or_none(entry.get("model")) or self.model
-        self.usages += [entry["usage"]] if entry.get("usage") else []
+        if usage := entry.get("usage"):
+            self.usages.append(usage)
         author = text_or_none(entry.get("author")) or name
-        made = [call for each in as_list(entry.get("tool_calls")) if (call := self._call(each, author))]
+        listed = entry.get("tool_calls")
+        made = [call for each in as_list(listed) if (call := self._call(each, author))] if listed else []
         legacy = entry.get("function_call")
         if isinstance(legacy, dict) and not made:
             made = [call for call in [self._call({"function": legacy}, author)] if call]
@@ -332,21 +334,19 @@ class Conversation:
             content, found = calls_in(content)
             content = content or None if found else content
             made = [call for each in found if (call := self._call(each, author))]
-        blocks = content if isinstance(content, list) else []
+        blocks: list[Any] = content if isinstance(content, list) else []
         others, thoughts, results = self._blocks(blocks, made, author) if blocks else ([], [], [])
         text = self.text_of(others if blocks else content, "")
         if text is None:
-            spoken = entry.get("audio")
-            text = text_or_none(entry.get("refusal")) or text_or_none(
-                spoken.get("transcript") if isinstance(spoken, dict) else None
-            )
+            text = text_or_none(entry.get("refusal")) or text_or_none(as_map(entry.get("audio")).get("transcript"))
         self.text = text or (None if made else text)
         if len(others) < len(blocks) or (blocks and self.part == "block"):
             parts = [block for block in others if isinstance(block, dict)]
             alone = len(parts) == 1 and parts[0].get("type") == "text" and not parts[0].get("citations")
             content = text if alone else parts or None
         thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
-        thoughts += [thought] if thought is not None and not thoughts else []
+        if thought is not None and not thoughts:
+            thoughts.append(thought)
         self.add(
             Message(
                 role="assistant",

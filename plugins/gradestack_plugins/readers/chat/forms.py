@@ -7,7 +7,7 @@ Agents SDK, Gemini's contents and ADK's events, OpenInference's; and the texts o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map
@@ -62,20 +62,20 @@ def form_of(entry: Any) -> Callable[[Entry], Iterator[Any]] | None:
     if _has_parts(entry) or _has_parts(content):
         return _gemini
     if any(isinstance(key, str) and key.startswith("message.") for key in entry):
-        return lambda given: form_read(nested(given))
+        return lambda given: iter(forms_read([nested(given)]))
     held = entry.get("message")
     if isinstance(held, dict) and isinstance(held.get("role"), str) and len(entry) == 1:
         return _openinference
     return None
 
 
-def form_read(entry: Any) -> Iterator[Any]:
-    """Yield the chat messages and items that a message of any form stands for."""
-    form = form_of(entry)
-    if form is None:
-        yield entry
-    else:
-        yield from form(entry)
+def forms_read(entries: Iterable[Any]) -> list[Any]:
+    """Return the chat messages and items that messages of any forms stand for."""
+    found: list[Any] = []
+    for entry in entries:
+        form = form_of(entry)
+        found += (entry,) if form is None else form(entry)
+    return found
 
 
 def _langchain_role(kind: str) -> str | None:
@@ -86,7 +86,7 @@ def _dumped(entry: Entry) -> Iterator[Any]:
     """Yield a message as ``dumpd`` writes it: its class, and what made it."""
     path = entry.get("id")
     kind = path[-1] if isinstance(path, list) and path and isinstance(path[-1], str) else ""
-    yield from form_read({**entry["kwargs"], "type": entry["kwargs"].get("type", kind)})
+    yield from forms_read([{**entry["kwargs"], "type": entry["kwargs"].get("type", kind)}])
 
 
 def _langchain(entry: Entry) -> Iterator[Any]:
@@ -110,7 +110,7 @@ def _langchain(entry: Entry) -> Iterator[Any]:
 def _of_agents(entry: Entry) -> Iterator[Any]:
     agent = entry.get("agent")
     author = agent.get("name") if isinstance(agent, dict) else agent
-    yield from form_read({**entry["raw_item"], **({"author": author} if isinstance(author, str) else {})})
+    yield from forms_read([{**entry["raw_item"], **({"author": author} if isinstance(author, str) else {})}])
 
 
 def _sharegpt(entry: Entry) -> Iterator[Any]:
@@ -127,7 +127,7 @@ def _sharegpt(entry: Entry) -> Iterator[Any]:
 
 def _has_parts(entry: Any) -> bool:
     parts = entry.get("parts") if isinstance(entry, dict) else None
-    return isinstance(parts, list) and any(isinstance(part, dict) and part.keys() & _PARTS for part in parts)
+    return isinstance(parts, list) and any(isinstance(part, dict) and not _PARTS.isdisjoint(part) for part in parts)
 
 
 def _gemini(entry: Entry) -> Iterator[Any]:

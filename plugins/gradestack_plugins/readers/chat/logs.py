@@ -491,24 +491,13 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
     if more.get("agent_usage") is None and talk.usages:
         more |= said_usage(talk.usages)
-    sample = Sample(
-        id=known.id,
-        model=more.pop("model", None) or talk.model,
-        run=known.run,
-        tools=more.pop("tools", None),
-        usage=more.pop("usage", None),
-        agent_usage=more.pop("agent_usage", None),
-        ended=more.pop("ended", None),
-        trace=known.trace,
-        facets=known.facets,
-        source=source,
-        **said,
-    )
     if known.cluster is not None:
-        more.setdefault("cluster", known.cluster)
+        said["cluster"] = known.cluster
     if remarks:
         more["remarks"] = remarks
-    return replace(sample, **more) if more else sample
+    more["model"] = more.get("model") or talk.model
+    placed = {"id": known.id, "run": known.run, "trace": known.trace, "facets": known.facets, "source": source}
+    return Sample(**{**placed, **said, **more})
 
 
 def broken(error: Any, default: str) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from gradestack import Usage
 
 _INPUT: Final = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count", "prompt", "input")
@@ -79,9 +81,10 @@ def added(usages: Iterable[Usage | None]) -> Usage | None:
     if len(given) < 2:
         return given[0] if given else None
     sums = {}
-    for name in Usage.__struct_fields__:
-        held = [value for each in given if (value := getattr(each, name)) is not None]
-        sums[name] = sum(held) if held and name != "first_token_seconds" else None
+    columns = zip(*map(msgspec.structs.astuple, given), strict=True)
+    for name, column in zip(Usage.__struct_fields__, columns, strict=True):
+        if (held := [value for value in column if value is not None]) and name != "first_token_seconds":
+            sums[name] = sum(held)
     return Usage(**sums)
 
 

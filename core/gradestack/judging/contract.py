@@ -131,9 +131,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if re.search(r"//[^/?#]*@|[?#]", self.base_url or ""):
             raise ValueError("base_url: a key is never written to a file; name the variable: --api-key-env NAME")
-        if not all(
-            name.isascii() and name.isidentifier() for name in (self.api_key_env or "_", *self.headers_env.values())
-        ):
+        names = (self.api_key_env or "_", *self.headers_env.values())
+        if not all(name.isascii() and name.isidentifier() for name in names):
             raise ValueError("api_key_env and headers_env name variables: letters, digits and _, never a key itself")
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
@@ -163,10 +162,8 @@ class JudgeModel(Endpoint, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 def _named(of: Judged, _: Any, path: Path | None) -> None:
     if path is None and not isinstance(of, PartlyJudged):
-        raise ValueError(
-            "`judgements` is missing: the file in which `gradestack judge` keeps what a model says; "
-            "to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`"
-        )
+        what = "`judgements` is missing: the file in which `gradestack judge` keeps what a model says; "
+        raise ValueError(f"{what}to use a grade that the recording holds, write `kind: recorded` with `metric: KEY`")
 
 
 @attrs.frozen(kw_only=True, slots=False)  # beside other bases that have options
@@ -201,8 +198,9 @@ class Judged(Grader):
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where requests would be sent."""
-        return Endpoint()
+        """Where requests would be sent: what ``judge`` says, where a grader has that."""
+        found: Endpoint = getattr(self, "judge", Endpoint())
+        return found
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -224,11 +222,6 @@ class PartlyJudged(Judged):
 
     judge: JudgeModel = attrs.field(default=JudgeModel(model="gpt-4o-mini"), validator=_one_vote)
     """Which model is asked, as `judge` of a rubric."""
-
-    @property
-    @override
-    def endpoint(self) -> Endpoint:
-        return self.judge
 
     def request(self, system: str, data: Mapping[str, JSON], schema: Mapping[str, JSON]) -> Request:
         """Return a request about data, which stand between their marks; ``system`` has ``{nonce}`` for these."""

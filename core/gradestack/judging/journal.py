@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ except ImportError:  # not on every system
 _KEY = b',"key":"'
 """Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are escaped."""
 _KEY_SIZE = 64
+_GUESSES = 9  # of where a key stands, more than a journal of hashes needs
 Place = tuple[str, int]  # key of a request, and vote
 
 
@@ -141,7 +141,7 @@ class Journal:
         """Return all replies to a request by vote: those of the first line with its key, and of the next ones."""
         data, found = self.data, dict[int, Reply]()
         try:
-            at = bisect_left(range(len(data)), key, key=lambda at: _key_of(data, data.rfind(b"\n", 0, at) + 1))
+            at = self._first(key)
             while at < len(data) and _key_of(data, at) == key:
                 end = data.find(b"\n", at) + 1 or len(data)
                 line = _line.decode(data[at:end])
@@ -149,6 +149,26 @@ class Journal:
         except ValueError as error:
             raise DataError(f"{self.shown}: was changed while it was read: {error}") from error
         return found
+
+    def _first(self, wanted: bytes) -> int:
+        """Return where the first line begins whose key is not below one: looked for where a hash should stand."""
+        data, share, guesses = self.data, _share(wanted), _GUESSES
+        low, high, least, most = 0, len(data), 0.0, 1.0
+        probe = int(high * share)
+        while low < high:
+            start = data.rfind(b"\n", low, probe) + 1 or low
+            if (key := _key_of(data, start)) < wanted:
+                low, least = data.find(b"\n", start) + 1 or len(data), _share(key)
+            else:
+                high, most = start, _share(key)
+            guesses -= 1  # then the middle
+            part = (share - least) / (most - least) if least < share < most and guesses > 0 else 0.5
+            probe = high - 1 if key == wanted else low + int((high - low) * part)
+        return low
+
+
+def _share(key: bytes) -> float:
+    return int(key[:13], 16) / 16**13
 
 
 def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:

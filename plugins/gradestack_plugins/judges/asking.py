@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import ipaddress
 import os
 import random
 import re
@@ -20,7 +18,18 @@ from urllib.parse import urlsplit
 import attrs
 import msgspec
 
-from gradestack import REPLY_CODES, ConfigError, Endpoint, GradestackError, Judged, Recorder, Reply, Request, Tokens
+from gradestack import (
+    REPLY_CODES,
+    ConfigError,
+    Endpoint,
+    GradestackError,
+    Judged,
+    Recorder,
+    Reply,
+    Request,
+    Tokens,
+    library,
+)
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
 
 MODES = ("json_schema", "json_object", "plain")
@@ -56,18 +65,22 @@ def connection_to(
     variables = {header: variable for header, _, variable in (each.partition("=") for each in headers)}
     if not all([*variables, *variables.values()]):
         raise ConfigError("--header-env: expected HEADER=NAME, the name of a variable")
-    if base_url is None and endpoint.base_url is None:
-        raise ConfigError("no address to ask at: name it with --base-url URL")
-    _confirmed("the address", "--base-url", endpoint.base_url, base_url)
     try:
         Endpoint(api_key_env=api_key_env, headers_env=variables)
     except ValueError as error:
         raise ConfigError(str(error).replace("api_key_env and headers_env", "--api-key-env and --header-env")) from None
-    _confirmed("the variable", "--api-key-env", endpoint.api_key_env, api_key_env)
+    named = [("the address", "--base-url", endpoint.base_url, base_url)]
+    named.append(("the variable", "--api-key-env", endpoint.api_key_env, api_key_env))
     for header, name in endpoint.headers_env.items():
-        what = f"the header {header} from the variable"
-        _confirmed(what, "--header-env", f"{header}={name}", variables.get(header))
-    url, local = _checked_url(base_url or "")
+        of = variables.get(header)
+        named.append((f"the header {header} from the variable", "--header-env", f"{header}={name}", of))
+    for what, option, written, given in named:
+        if written is not None and given is None:
+            trust = f"if you trust it, pass {option} {written[:200]}"
+            raise ConfigError(f"the rubric names {what} {written[:200]!r}; {trust}")
+    if base_url is None:
+        raise ConfigError("no address to ask at: name it with --base-url URL")
+    local = _is_local(base_url)
     values = dict[str, str]()
     for header, name in {**variables, **({} if api_key_env is None else {"Authorization": api_key_env})}.items():
         values[header] = value = os.environ.get(name, "")
@@ -79,31 +92,24 @@ def connection_to(
     secrets = re.compile("|".join(map(_in_any_form, longest_first)) or "(?!)")
     if api_key_env is not None:
         values["Authorization"] = f"Bearer {values['Authorization']}"
-    return Connection(url, values, secrets, local)
+    return Connection(f"{base_url.rstrip('/')}/chat/completions", values, secrets, local)
 
 
-def _confirmed(what: str, option: str, written: str | None, given: str | None) -> None:
-    if written is not None and given is None:
-        raise ConfigError(f"the rubric names {what} {written[:200]!r}; if you trust it, pass {option} {written[:200]}")
-
-
-def _checked_url(base: str) -> tuple[str, bool]:
-    """Return the address of chat completions, and whether it is this machine's."""
+def _is_local(base: str) -> bool:
+    """Return whether an address is this machine's; refuse one that others could read along with."""
     try:
         parts = urlsplit(base)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
         raise ConfigError("--base-url: not an address") from error
+    local = re.fullmatch(r"localhost|::1|127(\.\d{1,3}){3}", host) is not None
     if parts.username is not None or parts.password is not None:
         raise ConfigError("--base-url holds a name or password; name a variable with --api-key-env instead")
     if parts.query or parts.fragment or not host or parts.scheme not in ("http", "https"):
         raise ConfigError("--base-url: expected an address such as https://api.openai.com/v1")
-    local = host == "localhost"
-    with suppress(ValueError):
-        local = local or ipaddress.ip_address(host).is_loopback
     if parts.scheme == "http" and not local:
         raise ConfigError(f"--base-url: {host} is not this machine; keys and data are sent over https only")
-    return f"{base.rstrip('/')}/chat/completions", local
+    return local
 
 
 def _in_any_form(secret: str) -> str:
@@ -153,44 +159,40 @@ class Asker:
         if self.max_cost is not None and not self._endpoint.price:
             raise ConfigError("--max-cost needs the rubric's judge.price: {input: …, output: …} per million tokens")
         self._connection = self.connect(self._endpoint)
-        if importlib.util.find_spec("httpx") is None:
-            raise ConfigError("httpx is not installed: pip install httpx (extra 'judge')")
+        self._httpx = library("httpx", extra="judge")
         before = self.counts.copy()
         asyncio.run(self._all(todo))
         if self._stop is not None:
             raise self._stop
         done = self.counts - before  # those before are another judge's
-        codes = [f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES]
-        found = f" ({', '.join(codes)})" if codes else ""
+        codes = ", ".join(f"{number:,} {code}" for code, number in sorted(done.items()) if code in REPLY_CODES)
+        found = f" ({codes})" if codes else ""
         self.say(f"{done['judged']:,} judged{found}, {done['requests']:,} requests{self.spent_text}")
         last = f", the last for {self.last}" if self.last else ""
         return f"not asked, {self.full} is reached" if self.full else f"given up{last}"
 
     async def _all(self, todo: Iterator[tuple[Request, int]]) -> None:
-        import httpx  # noqa: PLC0415 - an extra
-
-        self._httpx: Any = httpx
+        httpx = self._httpx
         async with httpx.AsyncClient(
             headers={**self._connection.headers, "Content-Type": "application/json"},
             limits=httpx.Limits(max_connections=self.concurrency),
             timeout=httpx.Timeout(self.timeout, pool=None),
             trust_env=not self._connection.local,
         ) as self._client:
-            for request, vote in todo:  # alone: a wrong key or form costs one request
-                await self._ask(request, vote)
-                if self.counts["judged"] or self._over:
-                    break
-                if self.counts["given up"] >= _GIVEN_UP:
-                    return
-            await asyncio.gather(*(self._work(todo) for _ in range(self.concurrency)))
+
+            async def work(*, first: bool = False) -> None:
+                while not (self._over or (first and (self.counts["judged"] or self.counts["given up"] >= _GIVEN_UP))):
+                    if (each := next(todo, None)) is None:
+                        return
+                    await self._ask(*each)
+
+            await work(first=True)  # alone: a wrong key or form costs one request
+            if self.counts["judged"]:
+                await asyncio.gather(*(work() for _ in range(self.concurrency)))
 
     @property
     def _over(self) -> bool:
         return self._stop is not None or bool(self.full)
-
-    async def _work(self, todo: Iterator[tuple[Request, int]]) -> None:
-        while not self._over and (each := next(todo, None)) is not None:
-            await self._ask(*each)
 
     async def _ask(self, request: Request, vote: int) -> None:
         """Ask once, and once more for each repair."""
@@ -254,12 +256,12 @@ class Asker:
 
     async def _room_for(self, request: Request) -> float:
         """Return what a request may cost at most, when the budget has room for that; what was not said counts as it."""
-        worst, most = self._endpoint.cost(*request.most_tokens), self.max_cost
-        if most is not None and not request.most_tokens[1]:
+        worst = self._endpoint.cost(*request.most_tokens)
+        if self.max_cost is not None and not request.most_tokens[1]:
             raise ConfigError("--max-cost needs the rubric's judge.max_tokens: without it a reply may cost anything")
-        while most is not None and self._spent + self._held + worst > most:
+        while self.max_cost is not None and self._spent + self._held + worst > self.max_cost:
             if self._held < worst / 1e6:  # nothing is in flight
-                self.full = f"--max-cost {most:g}"
+                self.full = f"--max-cost {self.max_cost:g}"
             if self._over:
                 raise _GivenUp
             await asyncio.sleep(0.02)  # until it is known what those in flight took

@@ -30,7 +30,7 @@ from gradestack import (
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, percent_agreement
 
-Labels = Mapping[tuple[str, str | None, str | None, str | None], str]
+Labels = Mapping[tuple[Any, ...], str]
 """By id, model, run and criterion; None is any model and run, and the whole sample."""
 
 CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")
@@ -45,18 +45,12 @@ _ONE_CLASS = "people passed no labelled sample, or failed none"
 def read_verdicts(path: Path | None, criteria: Collection[str] | None = None) -> Labels:
     """Return the labels of a file, none of none; refused is any other word, and a criterion that is not known."""
     found = {}
-    for line, row in label_rows(path) if path is not None else ():
-        at, criterion = f"{path.name}:{line}" if path else "", row.get("criterion") or None
-        if row["label"] not in ("pass", "fail"):
-            raise ConfigError(f"{at}: a label is pass or fail, found {row['label'][:60]!r}")
-        if criteria is not None and criterion is not None and criterion not in criteria:
-            raise ConfigError(f"{at}: the rubric has no criterion {criterion[:60]!r}; it has {', '.join(criteria)}")
-        place = row["id"], row.get("model") or None, row.get("run") or None, criterion
-        if place in found:
-            raise ConfigError(f"{at}: the id {place[0][:80]!r} has a label already")
-        found[place] = row["label"]
-    if path is not None and not found:
-        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
+    for at, place, label in label_rows(path, "model", "run", "criterion") if path is not None else ():
+        if label not in ("pass", "fail"):
+            raise ConfigError(f"{at}: a label is pass or fail, found {label[:60]!r}")
+        if criteria is not None and (of := place[-1]) is not None and of not in criteria:
+            raise ConfigError(f"{at}: the rubric has no criterion {of[:60]!r}; it has {', '.join(criteria)}")
+        found[place] = label
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,17 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: An
     Replies are kept as they arrive: after Ctrl-C or a failure the same command goes on. `gradestack grade` and
     `gradestack run` read them and ask nobody.
     """
+    import attrs  # noqa: PLC0415
+
     from gradestack import judge as ask_judge  # noqa: PLC0415 - needs what --help does not
     from gradestack_plugins.judges.asking import Asker, connection_to  # noqa: PLC0415
 
     def say(line: str) -> None:
         click.echo(terminal_line(line), err=True)
 
-    names = ("max_cost", "max_requests", "concurrency", "rpm", "timeout", "retries", "backoff", "repairs")
-    options = {name: given.pop(name) for name in names}
     address = {name: given.pop(name) for name in ("base_url", "api_key_env", "headers")}
-    asker = Asker(connect=lambda endpoint: connection_to(endpoint, **address), say=say, **options)
+    how = {name: given.pop(name) for name in [*given] if name in attrs.fields_dict(Asker)}
+    asker = Asker(connect=partial(connection_to, **address), say=say, **how)
     if (number := given.pop("sample")) is not None:
         _print_samples(files, number, given["reader"], given["dataset"])
         return
@@ -66,15 +68,9 @@ def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: An
     elif given["judgements"] is None:
         raise ConfigError("--judgements FILE is missing: where replies are kept")
 
+    given |= {"ask": asker, "say": say, "again": [each.strip() for each in again.split(",") if each.strip()]}
     with forward_termination():
-        ask_judge(
-            files[0] if rubric is None else files,
-            rubric=rubric,
-            ask=asker,
-            again=tuple(each.strip() for each in again.split(",") if each.strip()),
-            say=say,
-            **given,
-        )
+        ask_judge(files[0] if rubric is None else files, rubric=rubric, **given)
 
 
 def _print_samples(files: tuple[str, ...], number: int, reader: str | None, dataset: str | None) -> None:

@@ -18,8 +18,6 @@ _MOST = 20
 """Disagreements that are listed."""
 _LONGEST = 400
 """Characters of a reason."""
-_RATES = ("rate", "rogan_gladen", "raw")
-_WORTH = ("percent_agreement", "sensitivity", "specificity", "youden", "kappa", "ac1", "self_consistency", "noise")
 
 
 class Judges(blocks.Panel):
@@ -38,26 +36,28 @@ class Judges(blocks.Panel):
 
 
 def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.Block]:
-    labels = f"{held['labels']:,} samples are labelled by people{' of another run' if 'labels_of' in held else ''}. "
+    labels = f"{held['labels'] or 'No'} samples labelled by people{' in another run' if 'labels_of' in held else ''}; "
     why = as_text(held.get("uncalibrated"))
-    yield blocks.Words(labels + (f"Judge and rates are uncalibrated: {why}." if why else "The judge is calibrated."))
-    names = {each.name: each.label for each in Calibrated.figures}
-    yield blocks.Interval([blocks.figure_of(names[name], held, name) for name in _RATES], "Pass rate")
-    table = as_map(held.get("table"))
+    what = f"uncalibrated: {why}. Gates on these rates fail." if why else "the judge is calibrated."
+    more = "" if held["labels"] else " To draw samples to label: gradestack judge --sample 100."
+    yield blocks.Words(labels + what + more)
+    figures = {each.name: blocks.figure_of(each.label, held, each.name) for each in Calibrated.figures}
+    yield blocks.Interval([figures.pop(name) for name in ("rate", "rogan_gladen", "raw")], "Pass rate")
     if not held["labels"]:
         return
-    rows = [[table[CELLS[0]], table[CELLS[1]]], [table[CELLS[2]], table[CELLS[3]]]]
+    both, judge, people, none = (held["table"][name] for name in CELLS)
+    rows = [[both, judge], [people, none]]
     yield blocks.Matrix(["judge: pass", "judge: fail"], ["people: pass", "people: fail"], rows, "Labelled samples")
-    worth = [blocks.figure_of(names[name], held, name) for name in _WORTH if as_number(held.get(name)) is not None]
-    yield blocks.Figures(worth, "What the judge is worth")
-    apart = 0 if "labels_of" in held else table[CELLS[1]] + table[CELLS[2]]
+    worth = [figure for name, figure in figures.items() if as_number(held.get(name)) is not None]
+    yield blocks.Figures(worth, "Judge against labels")
+    apart = 0 if "labels_of" in held else judge + people
     if apart and about.has_rows:
-        listed = {str(number): cells for number, cells in enumerate(islice(_disagreements(about, key), _MOST), 1)}
+        listed = {f"{n}. {name}": cells for n, (name, cells) in enumerate(islice(_disagreements(about, key), _MOST), 1)}
         title = f"Where they disagree{f', the first {_MOST} of {apart:,}' if apart > _MOST else ''}"
-        yield blocks.Table(["sample", "judge", "people", "the judge's reason"], listed, title)
+        yield blocks.Table(["Judge / people", "Judge's reason"], listed, title, "Sample")
 
 
-def _disagreements(about: Report, key: str) -> Iterator[list[blocks.Cell]]:
+def _disagreements(about: Report, key: str) -> Iterator[tuple[str, list[blocks.Cell]]]:
     for position, (number, _, line) in enumerate(about.lines()):
         row = as_map(as_map(about.row(number, line).get("grades")).get(key)) if b'"gold"' in line else {}
         if row.get("state") != "graded" or "gold" not in row:
@@ -66,4 +66,5 @@ def _disagreements(about: Report, key: str) -> Iterator[list[blocks.Cell]]:
         judge = "pass" if passed else "fail"
         if judge != row["gold"]:
             sample = as_text(as_map(about.row(number, line)["sample"]).get("id"))
-            yield [blocks.Link(sample, position=position), judge, row["gold"], brief(row.get("rationale"), _LONGEST)]
+            verdicts = blocks.Link(f"{judge} / {row['gold']}", position=position)
+            yield sample, [verdicts, brief(row.get("rationale"), _LONGEST)]

@@ -347,18 +347,19 @@ def _schema(pair: Pair) -> dict[str, Any]:
     return schema_of({each.key: counts(len(each.predicted), len(each.gold)) for each in pair.undecided})
 
 
-def read_reply(schema: Mapping[str, Any], reply: Reply, profile: Profile) -> tuple[dict[str, Verdict], str | None]:
+def read_reply(
+    schema: Mapping[str, Any], reply: Reply | None, profile: Profile
+) -> tuple[dict[str, Verdict], str | None]:
     """Return a judge's verdicts by argument, or none and the code of why.
 
     ``documented``: of every argument asked about and no other, adding up to its values. ``upstream``: what is there.
     """
-    upstream = profile == "upstream"
-    text, code = (reply.content or "", None) if upstream else reply_text(reply)
+    text, code = reply_text(reply, profile)
     try:
         found = {} if code else msgspec.convert(loads(text), dict[str, Verdict])
     except (JsonProblem, ValueError):  # msgspec's own is one
         return {}, "malformed"
-    if code is None and not upstream:
+    if code is None and profile != "upstream":
         sums = {key: [(each.tp or 0) + (more or 0) for more in (each.fp, each.fn)] for key, each in found.items()}
         most = {key: each["properties"] for key, each in schema["properties"].items()}
         if sums != {key: [of[name]["maximum"] for name in ("fp_count", "fn_count")] for key, of in most.items()}:
@@ -378,7 +379,7 @@ def judged_grade(
         return grade, pairs
     judged, reasons = dict[int, dict[str, Verdict]](), list[Reason]()
     for place, reply in zip([n for n, pair in enumerate(pairs) if pair.undecided], replies, strict=True):
-        judged[place], code = read_reply(_schema(pairs[place]), reply, profile) if reply else ({}, "not_judged")
+        judged[place], code = read_reply(_schema(pairs[place]), reply, profile)
         if code is not None:
             reasons.append(Reason(code=code, subject=pairs[place].step.id, message=fault_of(code).message))
     grade, pairs = call_grade(sample, steps, profile, judged)

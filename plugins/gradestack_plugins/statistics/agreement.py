@@ -364,18 +364,12 @@ def read_labels(path: Path) -> dict[str, str]:
 
     A row of a CSV file whose label is empty has none; blank lines are skipped.
     """
-    found: dict[str, str] = {}
-    for line, row in label_rows(path):
-        if row["id"] in found:
-            raise ConfigError(f"{path.name}:{line}: the id {row['id'][:80]!r} has a label already")
-        found[row["id"]] = row["label"]
-    if not found:
-        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
-    return found
+    return {place[0]: label for _, place, label in label_rows(path)}
 
 
-def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a file of labels, each with its line; what else a row has beside id and label as text, too."""
+def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], str]]:
+    """Yield file and line of each label, what it is of (its id, and ``more``, None where empty), and the label."""
+    places = set[tuple[Any, ...]]()
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -384,10 +378,16 @@ def label_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise ConfigError(f"{path.name}: byte {error.object[error.start]:#04x} is not UTF-8") from error
     try:
         for line, row in _table(text) if path.suffix.lower() == ".csv" else _lines(text):
-            more = {name: str(value) for name, value in row.items() if value is not None}
-            yield line, more | {name: _text(row, name, line) for name in _COLUMNS}
+            named = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
+            key, label = _text(row, "id", line), _text(row, "label", line)
+            if (place := (key, *named)) in places:
+                raise _wrong(line, f"the id {key[:80]!r} has a label already")
+            places.add(place)
+            yield f"{path.name}:{line}", place, label
     except ConfigError as error:
         raise ConfigError(f"{path.name}:{error}") from error
+    if not places:
+        raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
 
 
 def _wrong(line: int, what: str) -> ConfigError:

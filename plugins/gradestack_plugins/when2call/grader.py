@@ -123,9 +123,9 @@ class When2Call(PartlyJudged):
         label, code = self._read(reply)
         return code or ("malformed" if label is None else None)
 
-    def _read(self, reply: Reply) -> tuple[str | None, str | None]:
+    def _read(self, reply: Reply | None) -> tuple[str | None, str | None]:
         """Return the label of a reply, or the code of why it has none; in ``upstream`` neither where it falls back."""
-        text, code = (reply.content or "", None) if self.profile == "upstream" else reply_text(reply)
+        text, code = reply_text(reply, self.profile)
         label = None if code else judge_label(text)
         return label, code or ("malformed" if label is None and self.profile == "documented" else None)
 
@@ -155,7 +155,7 @@ class When2Call(PartlyJudged):
             return self._variants(native, gold, counts)
         predicted = self._predicted(sample, native)
         if isinstance(predicted, Reason) and replies:
-            predicted, code = (None, "not_judged") if replies[0] is None else self._read(replies[0])
+            predicted, code = self._read(replies[0])
             if code is not None:
                 return replace(failed(fault_of(code)), gold=gold, counts=counts)
             if predicted is None:

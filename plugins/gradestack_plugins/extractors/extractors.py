@@ -150,7 +150,7 @@ class Pattern(Extractor):
     match there, of which ``group`` is the element, counted from zero; a pattern with one group gives that group, one
     without groups the whole match. A group that takes no part in the match is "".
 
-    Python's ``re`` has no time limit: a pattern that backtracks without end blocks the run.
+    A pattern that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
 
     Attributes:
         pattern: Regular expression, in Python's syntax.

@@ -149,7 +149,7 @@ class RegexMatch(_TextGrader):
     A sample without reference is skipped in ``documented``; ``upstream`` gives it 0.0. A reference that is not a
     regular expression is a broken dataset row: a failed grade in ``documented``, 0.0 in ``upstream``.
 
-    Python's ``re`` has no time limit: an expression that backtracks without end blocks the run.
+    An expression that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
 
     Attributes:
         profile: ``documented`` or ``upstream``.

@@ -179,16 +179,17 @@ class Asker:
             timeout=httpx.Timeout(self.timeout, pool=None),
             trust_env=not self._connection.local,
         ) as self._client:
+            for request, vote in todo:  # alone: a wrong key or form costs one request
+                await self._ask(request, vote)
+                if self.counts["judged"] or self._over:
+                    break
+                if self.counts["given up"] >= _GIVEN_UP:
+                    return
+            await asyncio.gather(*(self._work(todo) for _ in range(self.concurrency)))
 
-            async def work(*, first: bool = False) -> None:
-                while not (self._over or (first and (self.counts["judged"] or self.counts["given up"] >= _GIVEN_UP))):
-                    if (each := next(todo, None)) is None:
-                        return
-                    await self._ask(*each)
-
-            await work(first=True)  # alone: a wrong key or form costs one request
-            if self.counts["judged"]:
-                await asyncio.gather(*(work() for _ in range(self.concurrency)))
+    async def _work(self, todo: Iterator[tuple[Request, int]]) -> None:
+        while not self._over and (each := next(todo, None)) is not None:
+            await self._ask(*each)
 
     @property
     def _over(self) -> bool:

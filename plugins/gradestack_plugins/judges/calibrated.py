@@ -240,8 +240,8 @@ def rogan_gladen(
         of_rate, of_se, of_sp = rate * (1 - rate) / (n + z * z), se * (1 - se) / a, sp * (1 - sp) / b
         rate = (rate + sp - 1) / over
         shift = 2 * z * z * (rate * of_se - (1 - rate) * of_sp)
-        spread = z * math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
-        ends = (_share(rate + shift - spread), _share(rate + shift + spread))
+        spread = math.sqrt(of_rate + rate**2 * of_se + (1 - rate) ** 2 * of_sp) / over
+        ends = (_share(rate + shift - z * spread), _share(rate + shift + z * spread))
     interval: dict[str, JSON] = {"low": ends[0], "high": ends[1], "confidence": confidence, "n": n, "clusters": tasks}
     return _share((p + specificity - 1) / youden), {**interval, "method": "lang_reiczigel"}
 

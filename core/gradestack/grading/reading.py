@@ -191,8 +191,7 @@ class Mixed(Reader):
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        reader, shard, index = self.part(shard, index)
-        return reader.read(shard, index)
+        return records_of(self, shard, index)
 
 
 def parts_of(reader: Reader, inputs: Inputs) -> Iterable[tuple[Reader, Inputs]]:

@@ -11,7 +11,7 @@ from typing_extensions import override
 from gradestack_plugins.readers.chat.identity import NOTHING
 from gradestack_plugins.readers.chat.logs import Answer, ChatLogs, Exchange, body_of, failed_status
 
-_ANSWERS: Final = ("response", "completion", "output")
+_ANSWERS: Final = ("response", "completion", "output", "items", "new_items")
 _NAMES: Final = """
 messages input instructions tools functions model tool_choice parallel_tool_calls function_call temperature top_p n
 stream stream_options stop max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs
@@ -24,7 +24,7 @@ object created created_at completed_at choices usage system_fingerprint status e
 output_text billing access_programs image input_transformations prompt_cache_diagnostics tool_usage
 
 id custom_id task_id metadata run trial trace_id span_id session_id request response completion body method url
-preferred_output non_preferred_output timestamp type
+preferred_output non_preferred_output timestamp type items new_items
 """
 KNOWN: Final = frozenset(_NAMES.split())
 """Keys of requests, of answers and of logs of both: what stands beside them in a record is remarked."""

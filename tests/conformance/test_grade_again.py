@@ -99,7 +99,7 @@ def _check(given, options, place):
     assert _content(runs[1], graders) == _content(runs[0], graders)
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
 @pytest.mark.parametrize("stack", some_of([None, "trajectory"], 2))
 @pytest.mark.parametrize("given", FILES, ids=lambda path: path.parent.name)
 def test_rows_graded_again_give_the_run(given, stack, profile, tmp_path):

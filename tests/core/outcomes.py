@@ -12,8 +12,11 @@ def data(test_file, name):
 
 
 def some_of(cases, every):
-    """Have one case of so many in each run of the tests, and the others in `make proofs`."""
-    params = [case if hasattr(case, "marks") else pytest.param(case) for case in cases]
+    """Have one case of so many (of several arguments: a list or tuple) in each run, the others in `make proofs`."""
+    params = [
+        case if hasattr(case, "marks") else pytest.param(*(case if type(case) in {list, tuple} else [case]))
+        for case in cases
+    ]
     return [
         each if number % every == 0 else pytest.param(*each.values, id=each.id, marks=pytest.mark.proof)
         for number, each in enumerate(params)

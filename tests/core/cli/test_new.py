@@ -10,7 +10,7 @@ from tests.core.outcomes import some_of
 PARTS = [[], ["--with", "reader,aggregator,stack,exporter"]]
 
 
-@pytest.mark.parametrize("parts", some_of(PARTS[::-1], 2), ids=["everything", "grader"])
+@pytest.mark.parametrize("parts", some_of(map(pytest.param, PARTS[::-1]), 2), ids=["everything", "grader"])
 def test_a_new_package_passes_its_checks(spawn, tmp_path, parts):
     made = spawn("new", "gradestack-acme", *parts)
     assert made.code == 0, made.err

@@ -399,7 +399,7 @@ FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once mo
 
 @pytest.mark.parametrize(
     ("engine", "number"),
-    some_of(map(pytest.param, ["serial", "serial", "processes"], [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]), 2),
+    some_of(map(pytest.param, ["serial", "serial", "processes"], [signal.SIGINT, signal.SIGHUP, signal.SIGTERM]), 3),
 )
 def test_partial_results_can_be_completed(held, number, engine):
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -12,7 +12,7 @@ from gradestack_plugins.orchestrationbench.aggregators import (
     OrchestrationDecisions,
     OrchestrationPlans,
 )
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
@@ -206,7 +206,7 @@ def test_without_its_own_aggregator_nothing_is_exported():
 AGGREGATORS = [OrchestrationBenchFigures, OrchestrationDecisions, OrchestrationCalls, OrchestrationPlans]
 
 
-@pytest.mark.parametrize("kind", AGGREGATORS)
+@pytest.mark.parametrize("kind", some_of(AGGREGATORS, 4))
 @pytest.mark.parametrize("profile", PROFILES)
 def test_aggregators_keep_the_laws_on_real_grades(bench, generator, tmp_path, kind, profile):
     """Any cut of the trials gives the same figures."""

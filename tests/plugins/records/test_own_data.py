@@ -10,7 +10,7 @@ import pytest
 import gradestack
 from gradestack.cli.commands import main
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 from tests.plugins.chat_files import reference
 
 CASES = data(__file__, "own_data.yaml")
@@ -30,7 +30,7 @@ def ended(*arguments):
     return 0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", some_of(CASES, 2))
 def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
     case = CASES[name]
     monkeypatch.chdir(tmp_path)
@@ -50,7 +50,7 @@ def test_what_is_recognised(tmp_path, monkeypatch, capfd, name):
         assert first["outcome"] == second["outcome"]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", some_of(FILES, 2))
 def test_the_figure_of_a_published_file(tmp_path, monkeypatch, capfd, name):
     folder = reference("own_data")
     wanted = json.loads((folder / "expected.json").read_text())[name]

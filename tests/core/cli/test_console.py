@@ -143,11 +143,6 @@ def test_score_bands_include_their_lower_bound(score, word):
     assert shown(headline=headline, metrics=metrics)[-1] == f"  Score band: {word}"
 
 
-def test_upstream_has_the_letta_block_and_the_headline():
-    lines = shown({"label": "Plan", "figure": "a.b.c", "value": 0.5}, header={"profile": "upstream"})
-    assert lines[:8] == [*LETTA, "  Solved: 1 of 3 (33.3%); passed by grader quality", "  Plan: 0.500"]
-
-
 def test_a_share_of_successes_says_how_sure_it_is():
     """By its interval, or why there is none; summaries of earlier versions say neither, and nothing has no share."""
     counts = {"passed": 1, "failed": 3}

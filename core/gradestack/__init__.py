@@ -25,7 +25,8 @@ _NAMES = {
     "judging.journal": "Reply Tokens merge_judgements",
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
     "grading.loop": "Progress",
-    "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
+    "estimates": "Estimate Grades Interval TaskNumbers TaskSums WholeCell estimate interval jackknife ratio "
+    "ratio_interval t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
     "output": "csv_line distinguishing_decimals terminal_line",
@@ -47,7 +48,6 @@ _NAMES = {
     "suites.schema": "class_schema suite_schema",
     "suites.strict": "preset_version",
     "suites.document": "read_yaml yaml_data",
-    "estimates.grades": "Grades TaskNumbers TaskSums WholeCell ratio ratio_interval",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

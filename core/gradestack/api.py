@@ -23,7 +23,7 @@ from gradestack.model import JSON, BadRecord, Grade, Sample, Status
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from gradestack.estimates.grades import Grades
+    from gradestack.estimates import Grades
     from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]

@@ -17,9 +17,8 @@ import attrs
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import GradestackError, error_text, reading
 from gradestack.jsonio.files import read_regular
-from gradestack.jsonio.lists import Element, Range
 from gradestack.jsonio.paths import path_steps, path_value
-from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
+from gradestack.jsonio.records import Element, Layout, Range, beginnings, first_records, iter_records, record_ranges
 from gradestack.jsonio.values import JsonProblem, compact, dumps, json_data, loads
 from gradestack.model import JSON, BadRecord, Sample, Source, replace
 

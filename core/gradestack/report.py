@@ -29,7 +29,7 @@ from gradestack.errors import (
     PluginError,
     suggest,
 )
-from gradestack.estimates.grades import Grades
+from gradestack.estimates import Grades
 from gradestack.grading.subset import Subset, left_out_text, not_found, subset_entry
 from gradestack.hooks import Kind
 from gradestack.jsonio.files import open_regular, read_regular, whole_line

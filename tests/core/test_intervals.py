@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gradestack import Aggregator, Estimate, Figure, Grade, Key, interval, jackknife, ratio, t_quantile
-from gradestack.estimates.interval import again, ends
+from gradestack.estimates import again, ends
 from gradestack.grading.metrics import figures_of, grades_of
 from gradestack.table import Table, Wanted
 from tests.core.outcomes import data

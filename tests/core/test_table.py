@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.estimates.grades import Grades, Packing, Sparse
+from gradestack.estimates import Grades, Packing, Sparse
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
 from gradestack.table import Columns, Table, Wanted
 
@@ -118,9 +118,9 @@ def test_many_numbers_of_which_each_grade_has_few_take_little(monkeypatch):
         some = Grades(found.table, "g", range(60), ([*numbers[0][:60]], numbers[1][:60] * 100))
         return some.task_numbers(), some.numbers_by_task(), some.tasks_by_model(), some.totals
 
-    monkeypatch.setattr("gradestack.estimates.grades.MOST_PACKED", 10)
+    monkeypatch.setattr("gradestack.estimates.MOST_PACKED", 10)
     sparse = made()
-    monkeypatch.setattr("gradestack.estimates.grades.MOST_PACKED", 100)
+    monkeypatch.setattr("gradestack.estimates.MOST_PACKED", 100)
     assert sparse == made()
 
 

@@ -16,7 +16,7 @@ from gradestack.api import Aggregator, declared_figure
 from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
 from gradestack.errors import ConfigError, DataError, PluginError, error_text, suggest
-from gradestack.estimates.grades import Grades
+from gradestack.estimates import Grades
 from gradestack.gates.rules import NoFigure, number_at, split_path
 from gradestack.grading.metrics import figures_of, grades_of, has_numbers, known_of, leave_one_out, nested, of_task
 from gradestack.grading.plan import Metric

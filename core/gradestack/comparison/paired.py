@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from gradestack.estimates.interval import t_quantile
+from gradestack.estimates import t_quantile
 
 _REACHED = 1e-9
 """A sum this close to the observed one counts as reaching it."""

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Direction, Profile
-from gradestack.estimates.grades import Grades, ratio_interval
-from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
+from gradestack.estimates import Cell, Grades, Interval, again, interval, jackknife, ratio_interval
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from gradestack.api import Aggregator, Figure
-from gradestack.estimates.grades import Grades, TaskNumbers
-from gradestack.estimates.interval import Estimate, estimate, interval, total
+from gradestack.estimates import Estimate, Grades, TaskNumbers, estimate, interval, total
 from gradestack.grading.plan import Metric, SampleRule, Stage
 from gradestack.interpreter import step, ticking
 from gradestack.model import JSON, Outcome, replace

@@ -1,19 +1,421 @@
-"""Records of a file, whether it is JSON Lines or holds one JSON list: one at a time, and ranges of them."""
+"""Records of a file, whether it is JSON Lines or holds one JSON list: one at a time, and ranges of them.
+
+Why no event parser (ijson and the like) for lists: its C backend turns a lone surrogate into "?" without a word and
+refuses NaN, Infinity and integers over 64 bits, all of which ``json`` reads and recorded runs contain. msgspec finds
+where a value ends without building anything, in what it refuses the brackets are counted; each value is decoded alone.
+"""
 
 from __future__ import annotations
 
 import io
+import json
+import os
+import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
-from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, iter_lines, line_ranges
-from gradestack.jsonio.lists import Element, Range, Walk, elements, iter_list, last_cut, list_ranges, open_list
-from gradestack.jsonio.values import JsonProblem, loads
+import msgspec
+
+from gradestack.errors import DataError
+from gradestack.interpreter import IN_FORCE
+from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, iter_lines, line_ranges, require_text
+from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, decoded_at, exceeds_limit, loads, too_long
+
+_PIECE = 1024 * 1024
+"""Bytes read at once, at least."""
+_LONGEST_TOKEN = 16
+"""No literal and no escape is longer."""
+_marks = re.compile(MARKS.encode(), re.DOTALL)
+_signs = re.compile(rb'["\[\]{}]')
+_inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_number = re.compile(rb"[-+.\deE]+")
+_space = re.compile(rb"[ \t\n\r]*")
+_escaped_byte = re.compile("[\udc80-\udcff]")
+_BRACKETS = {b"[", b"{"}
+_skim = msgspec.json.Decoder(msgspec.Raw).decode
+_TRAILING = "JSON is malformed: trailing characters (byte "
+"""What msgspec says about text behind a value; the byte is the first one behind that is not white space, from 1."""
+_TOO_LONG = -1
+_TRUNCATED = "Input data was truncated"
+
+
+class Element(msgspec.Struct, frozen=True):
+    """One element of a JSON list in a file; exactly one of ``value`` and ``problem`` is meant."""
+
+    ordinal: int
+    line: int
+    value: Any = None
+    problem: str | None = None
+    fatal: bool = False
+    """True when nothing after this place can be read."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Some elements of a list, in bytes of its file."""
+
+    start: int = 0
+    """The first byte behind a comma between two elements, or of the file."""
+    end: int | None = None
+    """The first byte behind the comma that ends the range; None means the end of the file."""
+    first_line: int = 1
+    """Line number (one-based) of the first byte."""
+    first_row: int = 0
+    """Ordinal (zero-based) of the first element."""
+
+
+def _for_msgspec(text: bytes) -> bytes:
+    """Return JSON with what only Python reads replaced, lone surrogates too; all brackets and quotes stay in place."""
+    text = text.replace(b"NaN", b"0.0").replace(b"Infinity", b"0.000000")
+    return text.replace(b"\\ud", b"\\u0").replace(b"\\uD", b"\\u0")
+
+
+class Walk:
+    """A place in JSON text, which is read on as it is walked through."""
+
+    def __init__(self, file: BinaryIO, part: Range | None = None) -> None:
+        part = part or Range()
+        self._file = file
+        self._end = part.end
+        self._base = part.start
+        self._line, self._counted = part.first_line, 0
+        self.text = self._skimmed = b""
+        self._odd = False
+        self._most = IN_FORCE.get().limits.record_bytes or sys.maxsize
+        self.at = 0
+        while len(self.text) < len(BOM_UTF8) and self.more():
+            pass
+        if not part.start and self.text.startswith(BOM_UTF8):
+            self.at = len(BOM_UTF8)
+
+    def more(self) -> bool:
+        """Drop the text before the place and append some; False at the end."""
+        left = sys.maxsize if self._end is None else self._end - self._base - len(self.text)
+        size = max(_PIECE, len(self.text) - self.at)  # doubling keeps a huge element linear
+        piece = self._file.read(min(size, left))
+        if not piece:
+            return False
+        self._base, self._line, self._counted = self.place, self.line, 0
+        self.text = self.text[self.at :] + piece
+        self.at = 0
+        self._skimmed = _for_msgspec(self.text) if self._odd else self.text
+        return True
+
+    @property
+    def place(self) -> int:
+        """The offset in the file."""
+        return self._base + self.at
+
+    @property
+    def line(self) -> int:
+        """The line number, from 1."""
+        self._line += self.text.count(b"\n", self._counted, self.at)
+        self._counted = self.at
+        return self._line
+
+    def peek(self) -> bytes:
+        """Move past white space and return the character there, empty at the end."""
+        while True:
+            space = _space.match(self.text, self.at)
+            self.at = space.end() if space else self.at
+            if self.at < len(self.text):
+                return self.text[self.at : self.at + 1]
+            if not self.more():
+                return b""
+
+    def passes(self, mark: bytes) -> bool:
+        """Move past white space and a mark, if it stands behind it, and return whether it does."""
+        found = self.peek() == mark
+        self.at += found
+        return found
+
+    def describe(self) -> str:
+        """Return the character here as messages show it."""
+        return repr(self.text[self.at : self.at + 4].decode(errors="surrogateescape")[:1])
+
+    def end(self) -> int | None:
+        """Return the place behind the value here; None of what has no brackets and is no JSON, or is cut off.
+
+        Of one above ``limits.record_bytes`` no more is read: -1.
+        """
+        while (len(self.text) - self.at < _LONGEST_TOKEN or _number.fullmatch(self.text, self.at)) and self.more():
+            pass
+        while True:
+            truncated = True
+            try:
+                _skim(memoryview(self._skimmed)[self.at :])
+            except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+                words = str(error)
+                place = words[len(_TRAILING) : -1]
+                if words.startswith(_TRAILING) and place.isdecimal():
+                    return self.at + int(place) - 1
+                truncated = words == _TRUNCATED
+            if truncated and len(self.text) - self.at > self._most:
+                return _TOO_LONG
+            if truncated and self.more():
+                continue
+            if not truncated and not self._odd:
+                self._odd, self._skimmed = True, _for_msgspec(self.text)
+                continue
+            if self.text[self.at : self.at + 1] not in _BRACKETS:
+                return None
+            if (end := self._closing()) is not None or truncated or not self.more():
+                return end
+
+    def _closing(self) -> int | None:
+        depth = 0
+        for match in _marks.finditer(self.text, self.at):
+            mark = match[0]
+            if mark == b'"':  # brackets behind it are text
+                return None
+            depth += (mark in b"[{") - (mark in b"]}")
+            if depth == 0:
+                return match.end()
+        return None
+
+    def _pass_over(self) -> bool:
+        """Move past a long value by its quotes and brackets alone; False where it has none, or is cut off."""
+        if self.text[self.at : self.at + 1] not in _BRACKETS:
+            return False
+        depth, quoted = 0, False
+        while True:
+            if quoted and (inside := _inside.match(self.text, self.at)):
+                self.at = inside.end()
+                quoted = self.text[self.at : self.at + 1] != b'"'
+                self.at += not quoted
+            elif sign := _signs.search(self.text, self.at):
+                self.at = sign.end()
+                quoted = sign[0] == b'"'
+                depth += (sign[0] in b"[{") - (sign[0] in b"]}")
+                if depth == 0:
+                    return True
+            else:
+                self.at = len(self.text)
+            if len(self.text) - self.at < _LONGEST_TOKEN and not self.more() and self.at == len(self.text):
+                return False
+
+    def skip(self) -> bool:
+        """Move past a value; False where that cannot be done."""
+        end = self.end()
+        if end == _TOO_LONG:
+            return self._pass_over()
+        self.at = self.at if end is None else end
+        return end is not None
+
+    def value(self) -> tuple[Any, str | None, bool]:
+        """Return the value here, or None with the problem, and whether it was passed."""
+        end = self.end()
+        if end == _TOO_LONG or (end is not None and end - self.at > self._most):
+            begin, passed = self.place, self._pass_over()
+            return None, too_long(max(self.place - begin, self._most)), passed
+        if end is not None:
+            text = self.text[self.at : end]
+            try:
+                value = loads(text if text.isascii() else text.decode())
+            except (JsonProblem, UnicodeDecodeError):
+                pass
+            else:
+                self.at = end
+                return value, None, True
+        brackets = self.text[self.at : self.at + 1] in _BRACKETS
+        cut = ""
+        while True:
+            decoded = self.text[self.at : end].decode(errors="surrogateescape")
+            try:
+                value, length = decoded_at(decoded)
+            except json.JSONDecodeError as error:
+                if end is None and not brackets and error.msg.startswith("Unterminated string") and self.more():
+                    continue
+                problem = f"not JSON: {error.msg}"
+            except RecursionError:
+                problem = "nested too deeply"
+            except ValueError as error:  # more digits than the interpreter converts; how many, the message says
+                problem = str(error)
+            else:
+                self.at += len(decoded[:length].encode(errors="surrogateescape"))
+                suspect = _escaped_byte.search(decoded, 0, length)
+                return (None, "holds bytes that are not UTF-8", True) if suspect else (value, None, True)
+            if brackets and end is not None:
+                self.at = end
+                return None, problem, True
+            cut = " (the list is cut off here)" if brackets else ""
+            return None, problem + cut, False
+
+
+def open_list(walk: Walk, path: Path) -> Walk:
+    """Move past the bracket that opens a list."""
+    if not walk.passes(b"["):
+        what = f"expected a JSON list, found {walk.describe()}" if walk.peek() else "the file is empty"
+        raise DataError(f"{path}:{walk.line}: {what}")
+    return walk
+
+
+def elements(walk: Walk, row: int = 0, end: int = sys.maxsize) -> Iterator[Element]:
+    """Yield elements up to a place, from behind a list's opening bracket or in front of an element on."""
+    if walk.peek() == b"]":
+        yield from _trailing(walk, row)
+        return
+    while walk.place < end:
+        if not walk.peek():
+            yield Element(row, walk.line, problem="the list is cut off here: no closing ']'", fatal=True)
+            return
+        line = walk.line
+        value, problem, passed = walk.value()
+        yield Element(row, line, value, problem, fatal=not passed)
+        if not passed:
+            return
+        del value
+        row += 1
+        char = walk.peek()
+        if char == b"]":
+            yield from _trailing(walk, row)
+            return
+        if walk.place >= end:
+            return
+        if char != b",":
+            what = f"expected ',' or ']' between elements, found {walk.describe()}"
+            yield Element(row, walk.line, problem=what if char else "the list is cut off here", fatal=True)
+            return
+        walk.at += 1
+
+
+def _trailing(walk: Walk, row: int) -> Iterator[Element]:
+    walk.at += 1
+    if walk.peek():
+        yield Element(row, walk.line, problem="text after the end of the list", fatal=True)
+
+
+def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
+    """Yield the elements of a JSON list in a file, or of one of its ranges, one at a time, without loading the file.
+
+    An element that cannot be read is yielded with its problem, and reading goes on behind its closing bracket. When the
+    place of the next element cannot be known (the file is cut off, a bracket is missing) the last element yielded is
+    ``fatal``.
+
+    Args:
+        path: The file.
+        part: One of ``list_ranges``; the elements of all of them, in order, are those of the file.
+
+    Raises:
+        DataError: The file is empty, no UTF-8 text, or does not hold a list.
+    """
+    part = part or Range()
+    with path.open("rb") as file:
+        if part.start:
+            file.seek(part.start)
+            walk = Walk(file, part)
+        else:
+            require_text(path, file)
+            walk = open_list(Walk(file, part), path)
+        yield from elements(walk, part.first_row, sys.maxsize if part.end is None else part.end)
+
+
+def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
+    """Yield ranges of whole elements, each of about ``size`` bytes; a file of at most that size is one range.
+
+    A list is cut only in front of an object or a list, and only where all elements before are objects or lists whose
+    brackets are closed, with one comma between two of them: there, a reader of the whole file would go on as well,
+    whatever it thinks of the values. From the first place on where anything else stands, the rest is one range. A file
+    that holds no list is one range too.
+    """
+    begin = Range()
+    with path.open("rb") as file:
+        require_text(path, file)
+        if os.fstat(file.fileno()).st_size > size:
+            walk = Walk(file)
+            for following in _cuts(walk, begin, size) if walk.passes(b"[") else ():
+                yield msgspec.structs.replace(begin, end=following.start)
+                begin = following
+    yield begin
+
+
+def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
+    """Yield the ranges of a list behind the first, with open ends; stop at its closing bracket or what is broken."""
+    row, brackets = 0, True
+    while (first := walk.peek()) and walk.skip():
+        row += 1
+        brackets = brackets and first in _BRACKETS
+        far = walk.peek() == b"," and walk.place >= begin.start + size
+        if not walk.passes(b","):
+            return
+        following = Range(walk.place, None, walk.line, row) if far else begin
+        if far and brackets and walk.peek() in _BRACKETS:
+            yield (begin := following)
+
+
+def last_cut(text: bytes) -> int:
+    """Return the last place in the beginning of a longer file up to which its list can be read, 0 if there is none."""
+    walk, begin = Walk(io.BytesIO(text)), Range()
+    return max((each.start for each in _cuts(walk, begin, 1)), default=0) if walk.passes(b"[") else 0
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """A member of an object in a file: its key, and the bytes of its value."""
+
+    key: str
+    start: int
+    end: int | None
+    """One past its last byte, or white space behind it; None: it could not be walked over, and the rest is unknown."""
+    line: int
+    """Line number (one-based) of its first byte."""
+    ranges: tuple[Range, ...] | None = None
+    """Of a list, its elements in ranges for ``iter_list``, none of an empty one; None of what is no list."""
+
+    def read(self, path: Path) -> bytes:
+        """Return the text of its value; what ``loads`` refuses for one above the limit."""
+        with path.open("rb") as file:
+            size = (file.seek(0, os.SEEK_END) if self.end is None else self.end) - self.start
+            file.seek(self.start)
+            return TooLong(file.read(1), size) if exceeds_limit(size) else file.read(size)
+
+
+def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
+    """Yield the members of the object a file holds, in file order, up to the first that cannot be walked over.
+
+    Args:
+        path: The file.
+        size: Bytes of a range of a list's elements, at least.
+
+    Raises:
+        DataError: The file is empty, or holds no object.
+    """
+    with path.open("rb") as file:
+        walk = Walk(file)
+        if not walk.passes(b"{"):
+            what = f"expected a JSON object, found {walk.describe()}" if walk.peek() else "the file is empty"
+            raise DataError(f"{path}:{walk.line}: {what}")
+        more = True
+        while more and (key := _key(walk)) is not None:
+            opening, start, line = walk.peek(), walk.place, walk.line
+            ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None
+            whole = walk.skip() if ranges is None else not ranges or ranges[-1].end is not None
+            yield Member(key=key, start=start, end=walk.place if whole else None, line=line, ranges=ranges)
+            more = whole and walk.passes(b",")
+
+
+def _key(walk: Walk) -> str | None:
+    if walk.peek() != b'"':
+        return None
+    key, problem, _ = walk.value()
+    return key if problem is None and walk.passes(b":") else None
+
+
+def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
+    walk.at += 1
+    begin = Range(walk.place, None, walk.line)
+    if walk.passes(b"]"):
+        return
+    for following in _cuts(walk, begin, size):
+        yield msgspec.structs.replace(begin, end=following.start)
+        begin = following
+    end = walk.place if walk.peek() == b"]" else None
+    yield msgspec.structs.replace(begin, end=end)
+    walk.at += end is not None
+
 
 _FAR = 16 * 1024 * 1024
 """What is read of a file whose first records are long: conversations are."""

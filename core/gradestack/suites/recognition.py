@@ -21,8 +21,7 @@ from gradestack.errors import ConfigError, DataError, GradestackError, PluginErr
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import MIXED, Mixed
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
-from gradestack.jsonio.lists import Element
-from gradestack.jsonio.records import beginnings, first_records
+from gradestack.jsonio.records import Element, beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry

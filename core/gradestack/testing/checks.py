@@ -17,7 +17,7 @@ from typing import Any, ClassVar, get_type_hints
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
 from gradestack.errors import DataError
-from gradestack.estimates.grades import Grades
+from gradestack.estimates import Grades
 from gradestack.grading.graders import as_grade
 from gradestack.grading.metrics import differing, figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage

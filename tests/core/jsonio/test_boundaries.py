@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import DataError
-from gradestack.jsonio import SHARD_BYTES, Range, iter_list, list_ranges, lists
+from gradestack.jsonio import SHARD_BYTES, Range, iter_list, list_ranges, records
 from tests.conftest import examples
 from tests.core.outcomes import data
 
@@ -34,16 +34,16 @@ def outcome(path, parts):
 def reference(path):
     """Return the same for the whole file, read at once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_PIECE", 10**9)
+        patch.setattr(records, "_PIECE", 10**9)
         return outcome(path, [None])
 
 
 def same(path, size, piece=1024 * 1024):
     """Return the ranges of a file, after comparing what they give with what the whole file gives."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_PIECE", piece)
+        patch.setattr(records, "_PIECE", piece)
         ranges = list(list_ranges(path, size))
-        patch.setattr(lists, "_PIECE", max(size, 1))
+        patch.setattr(records, "_PIECE", max(size, 1))
         assert outcome(path, [None]) == reference(path)
     assert outcome(path, ranges) == reference(path)
     assert ranges[0].start == 0
@@ -93,11 +93,11 @@ def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
 def test_the_place_msgspec_reports_is_understood():
     """Its message on text behind a value says where that begins; otherwise brackets would be counted, slowly."""
     for text, place in ((b'{"a": [1]}, 2', 10), (b"[{}]  \n ,", 8), (b'{"\xff": "\xc3\xa9"} ]', 12)):
-        with pytest.raises(lists.msgspec.DecodeError) as caught:
-            lists._skim(text)
-        assert str(caught.value) == f"{lists._TRAILING}{place + 1})"
-    with pytest.raises(lists.msgspec.DecodeError, match=f"^{lists._TRUNCATED}$"):
-        lists._skim(b'{"a": [1')
+        with pytest.raises(records.msgspec.DecodeError) as caught:
+            records._skim(text)
+        assert str(caught.value) == f"{records._TRAILING}{place + 1})"
+    with pytest.raises(records.msgspec.DecodeError, match=f"^{records._TRUNCATED}$"):
+        records._skim(b'{"a": [1')
 
 
 def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
@@ -105,8 +105,8 @@ def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1))
     ranges = same(path, 100)
-    monkeypatch.setattr(lists, "_TRAILING", "so much for this")
-    monkeypatch.setattr(lists, "_TRUNCATED", "that is all")
+    monkeypatch.setattr(records, "_TRAILING", "so much for this")
+    monkeypatch.setattr(records, "_TRUNCATED", "that is all")
     assert same(path, 100, piece=50) == ranges
     assert len(ranges) > 5
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import DataError
-from gradestack.jsonio import Element, iter_list, lists
+from gradestack.jsonio import Element, iter_list, records
 from tests.conftest import examples
 from tests.core.jsonio.test_boundaries import JSON, shown
 from tests.core.outcomes import data
@@ -19,7 +19,7 @@ ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800
 def elements(path, text, window=None, monkeypatch=None):
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     if window is not None:
-        monkeypatch.setattr(lists, "_PIECE", window)
+        monkeypatch.setattr(records, "_PIECE", window)
     return list(iter_list(path))
 
 

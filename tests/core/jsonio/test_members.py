@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack import DataError
-from gradestack.jsonio import iter_list, iter_members, lists
+from gradestack.jsonio import iter_list, iter_members, records
 from tests.core.outcomes import data
 
 WHOLE = {
@@ -38,7 +38,7 @@ def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_bytes(b"\xef\xbb\xbf " + json.dumps(WHOLE, indent=1).encode())
     for piece in (5, 7, 64):
-        monkeypatch.setattr(lists, "_PIECE", piece)
+        monkeypatch.setattr(records, "_PIECE", piece)
         assert _read(path, 60) == WHOLE
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from gradestack import Aggregator, Figure, Grade, Item, load_report
-from gradestack.estimates.grades import Grades
+from gradestack.estimates import Grades
 from gradestack.gates.verdicts import Scores
 from gradestack.grading.metrics import figures_of
 from gradestack.model import Key

@@ -1,1 +1,0 @@
-"""Sums by task, and the intervals of figures computed from them."""

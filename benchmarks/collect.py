@@ -43,7 +43,7 @@ SCRIPTS = (
 """Scripts that make a table, in the order they run."""
 PRINTING = {"deepfabric_baseline": "DeepFabric against its way of working", "orchestration": "Graph edit distance"}
 """Scripts that print what they found, with the heading it gets."""
-PACKAGES = ("gradestack", "attrs", "click", "distributed", "msgspec", "networkx", "orjson", "pluggy", "rich")
+PACKAGES = ("gradestack", "attrs", "cattrs", "click", "distributed", "msgspec", "networkx", "orjson", "pluggy", "rich")
 LIMIT = 1_500
 """Seconds one script may take."""
 

@@ -179,6 +179,7 @@ def test_the_kernel_knows_no_plugin(path):
     allowed = {
         "click": {"cli"},
         "yaml": {"suites", "cli", "testing"},
+        "cattrs": {"suites"},
         "pluggy": {"hooks", "registry"},
         "rich": {"cli"},
     }
@@ -322,7 +323,7 @@ def test_plugin_modules_are_light():
     assert {name for name in modules if name.startswith("gradestack_plugins.")} <= packages
     assert (
         roots(modules)
-        & {"attr", "msgspec", "yaml", "jinja2", "click", "rich", "numpy", "networkx", "gradestack_templates"}
+        & {"attr", "cattrs", "msgspec", "yaml", "jinja2", "click", "rich", "numpy", "networkx", "gradestack_templates"}
         == set()
     )
 

@@ -1,17 +1,21 @@
-"""Strict structuring of plain data into frozen classes: a value has the right type, or is refused with its place."""
+"""Strict structuring of plain data into frozen classes, every problem reported with its place.
+
+The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a value has the right type or is refused.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
+import cattrs
 import msgspec
 
 from gradestack.copies.addresses import AddressGivenError, local_path_of
@@ -64,7 +68,8 @@ def _scalar(value: Any, kind: type) -> Any:
     return float(value) if kind is float else value
 
 
-def _literal(value: Any, choices: tuple[Any, ...]) -> Any:
+def _literal(value: Any, kind: Any) -> Any:
+    choices = get_args(kind)
     for choice in choices:
         if type(choice) is type(value) and choice == value:
             return value
@@ -87,7 +92,6 @@ def is_class(kind: Any) -> bool:
     return attrs.has(kind) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct))
 
 
-@cache
 def fields_of(kind: type) -> dict[str, Field]:
     """Return the fields a class of attrs or msgspec is made with, by name, in their order; any other has none."""
     if attrs.has(kind):
@@ -107,88 +111,100 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
     return value
 
 
-def _each(entries: Iterable[tuple[str | int, Any, Any]], base: Path | None) -> dict[Any, Any]:
-    """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
-    values: dict[str | int, Any] = {}
-    problems: list[tuple[Place, str]] = []
-    for step, value, kind in entries:
-        try:
-            values[step] = _structured(value, kind, base)
-        except Exception as error:  # noqa: BLE001 - all problems are collected
-            problems += [((step, *place), message) for place, message in _problems_of(error)]
-    if problems:
-        raise Problems(problems)
-    return values
+class _Converter(cattrs.Converter):
+    """A strict converter; relative paths are taken from ``base``."""
 
+    def __init__(self, base: Path | None) -> None:
+        super().__init__()
+        for scalar in _WORDS:
+            self.register_structure_hook(scalar, _scalar)
+        self.register_structure_hook(Path, lambda value, _: local_path_of(_scalar(value, str), base))
+        self.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
+        self._hook(_literal, Literal)
+        self._hook(self._sequence, tuple, list, set, frozenset)
+        self._hook(self._mapping, dict, Mapping)
+        self._hook(self._union, Union, types.UnionType)
+        self.register_structure_hook_factory(is_class, self._class)
 
-def _structured(value: Any, kind: Any, base: Path | None) -> Any:
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if origin is Annotated:
-        return _structured(value, arguments[0], base)
-    if origin is Literal:
-        return _literal(value, arguments)
-    if origin in (Union, types.UnionType):
-        return _union(value, arguments, base)
-    if origin in (tuple, list, set, frozenset):
+    def _hook(self, hook: Callable[[Any, Any], Any], *origins: Any) -> None:
+        self.register_structure_hook_func(lambda kind: get_origin(kind) in origins, hook)
+
+    def _each(self, entries: Iterable[tuple[str | int, Any, Any]]) -> dict[Any, Any]:
+        """Return (step, value, type) as instances by their steps; or raise what is wrong with any of them."""
+        values: dict[str | int, Any] = {}
+        problems: list[tuple[Place, str]] = []
+        for step, value, kind in entries:
+            try:
+                values[step] = self.structure(value, kind)
+            except Exception as error:  # noqa: BLE001 - all problems are collected
+                problems += [((step, *place), message) for place, message in _problems_of(error)]
+        if problems:
+            raise Problems(problems)
+        return values
+
+    def _sequence(self, value: Any, kind: Any) -> Any:
         if not isinstance(value, list | tuple):
-            raise ValueError(f"expected a list, got {_kind_of(value)}")
-        return origin(_each(((at, each, arguments[0]) for at, each in enumerate(value)), base).values())
-    if origin in (dict, Mapping):
-        return _each(((str(key), each, arguments[1]) for key, each in _mapping(value).items()), base)
-    if kind in _WORDS:
-        return _scalar(value, kind)
-    if kind is Path:
-        return local_path_of(_scalar(value, str), base)
-    return _instance(_mapping(value), kind, base) if is_class(kind) else msgspec.convert(value, kind)
+            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004
+        return get_origin(kind)(self._each(((at, each, get_args(kind)[0]) for at, each in enumerate(value))).values())
+
+    def _mapping(self, value: Any, kind: Any) -> dict[str, Any]:
+        inner = (get_args(kind) or (str, Any))[1]
+        return self._each((str(key), each, inner) for key, each in _mapping(value).items())
+
+    def _union(self, value: Any, kind: Any) -> Any:
+        members = [member for member in get_args(kind) if member is not type(None)]
+        if value is None and len(members) < len(get_args(kind)):
+            return None
+        if len(members) == 1:  # its problems keep their places
+            return self.structure(value, members[0])
+        refusals: list[str] = []
+        for member in members:
+            try:
+                return self.structure(value, member)
+            except AddressGivenError:  # whatever else it might have been, it is not to be shown
+                raise
+            except Exception as error:  # noqa: BLE001 - every member is tried
+                refusals += [text for _, text in _problems_of(error)]
+        raise ValueError(", or ".join(dict.fromkeys(refusals)))
+
+    def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
+        fields = fields_of(kind)
+
+        def structured(value: Any, _: Any) -> Any:
+            given = _mapping(value)
+            problems: list[tuple[Place, str]] = []
+            try:
+                values = self._each((name, given[name], each.kind) for name, each in fields.items() if name in given)
+            except Problems as found:
+                problems = found.found
+            lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
+            problems += [((name,), "missing") for name in lacking]
+            known = ", ".join(fields) or "none"
+            for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
+                hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
+                problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
+            if problems:
+                raise Problems(problems)
+            return kind(**values)
+
+        return structured
 
 
-def _union(value: Any, kinds: tuple[Any, ...], base: Path | None) -> Any:
-    members = [member for member in kinds if member is not type(None)]
-    if value is None and len(members) < len(kinds):
-        return None
-    if len(members) == 1:  # its problems keep their places
-        return _structured(value, members[0], base)
-    refusals: list[str] = []
-    for member in members:
-        try:
-            return _structured(value, member, base)
-        except AddressGivenError:  # whatever else it might have been, it is not to be shown
-            raise
-        except Exception as error:  # noqa: BLE001 - every member is tried
-            refusals += [text for _, text in _problems_of(error)]
-    raise ValueError(", or ".join(dict.fromkeys(refusals)))
-
-
-def _instance(given: Mapping[Any, Any], kind: Any, base: Path | None) -> Any:
-    fields = fields_of(kind)
-    problems: list[tuple[Place, str]] = []
-    try:
-        values = _each(((name, given[name], each.kind) for name, each in fields.items() if name in given), base)
-    except Problems as found:
-        problems = found.found
-    lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
-    problems += [((name,), "missing") for name in lacking]
-    known = ", ".join(fields) or "none"
-    for number, key in enumerate(sorted(given.keys() - fields.keys(), key=str)):
-        hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
-        problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
-    if problems:
-        raise Problems(problems)
-    return kind(**values)
+_converter = lru_cache(maxsize=16)(_Converter)
 
 
 def _problems_of(error: BaseException) -> list[tuple[Place, str]]:
     if isinstance(error, Problems):
         return error.found
+    if isinstance(error, BaseExceptionGroup):  # of a type that is cattrs' own to structure
+        return [problem for inner in error.exceptions for problem in _problems_of(inner)]
     return [((), " ".join(map(str.strip, str(error).split("\n"))) or type(error).__name__)]
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
     """Return ``data`` as an instance of a class; relative paths are taken from ``base``."""
     try:
-        return _structured(data, kind, base)  # type: ignore[no-any-return]
+        return _converter(base).structure(data, kind)
     except Exception as error:
         raise Problems(_problems_of(error)) from error
 

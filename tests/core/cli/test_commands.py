@@ -23,7 +23,7 @@ from tests.core.outcomes import clean, data
 
 DATA = data(__file__, "commands.yaml")
 
-HEAVY = {"yaml", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
+HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
 
 
 def test_help_imports_click_and_nothing_heavier():

@@ -143,7 +143,7 @@ _spellings: Final = cache(lambda keys: tuple(name for key in keys for name in di
 
 def at(value: Any, *keys: str) -> Any:
     """Return what stands under the first of some names that an object has, in snake or in camel case; None without."""
-    if isinstance(value, dict):
+    if value and isinstance(value, dict):
         for name in _spellings(keys):
             if (found := value.get(name)) is not None:
                 return found

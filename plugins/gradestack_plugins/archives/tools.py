@@ -173,11 +173,14 @@ class DeepEval(DocumentReader):
         talk = Conversation()
         trace = at(record, "trace")
         called = at(record, "tools_called")
-        spans = as_list(at(trace, "tool_spans")) if called is None else []
-        said = {"content": at(record, "actual_output"), "tools_called": spans or called}
-        turns = [{"role": "user", "content": at(record, "input")}, {"role": "assistant", **said}]
-        for turn in as_list(record.get("turns")) or turns:
-            _take(turn, talk)
+        if given := as_list(record.get("turns")):
+            for turn in given:
+                _take(turn, at(turn, "tools_called"), talk)
+        else:
+            if (asked := record.get("input")) is not None:
+                talk.read([{"role": "user", "content": asked}])
+            spans = as_list(at(trace, "tool_spans")) if called is None else []
+            _take({"role": "assistant", "content": at(record, "actual_output")}, spans or called, talk)
         measured = list(map(as_map, as_list(at(record, "metrics_data"))))
         scores: dict[str, Any] = {}
         for each in (*measured, {"name": "success", "score": record.get("success")}):
@@ -187,11 +190,13 @@ class DeepEval(DocumentReader):
                 talk.remark("metric_error")
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
-        facets |= {"tags": tags} if (tags := record.get("tags")) else {}
+        if tags := record.get("tags"):
+            facets["tags"] = tags
         models, spent = _requests(trace)
         cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
-        told = {name: each for name, each in (("cost_usd", cost), ("seconds", seconds)) if each is not None}
-        usage = Usage(**{**spent, **told}) if spent or told else None
+        if cost is not None or seconds is not None:
+            spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
+        usage = Usage(**spent) if spent else None
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
         tools = at(record, "expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
@@ -216,8 +221,8 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
     return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
 
 
-def _take(turn: Any, talk: Conversation) -> None:
-    made, content = at(turn, "tools_called"), as_map(turn).get("content")
+def _take(turn: Any, made: Any, talk: Conversation) -> None:
+    content = as_map(turn).get("content")
     tools = [each for each in as_list(made) if isinstance(each, dict)]
     if tools or (made == [] and content is None):
         talk.step += 1

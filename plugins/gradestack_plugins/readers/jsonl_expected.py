@@ -18,7 +18,7 @@ _KEYS = (*SIDE_KEYS, "alternatives", "forbidden", "state")
 _ADDED = frozenset(_KEYS) - frozenset(SIDE_KEYS)
 """Those that the second version of the form added."""
 _ARGUMENTS = (str, *chat.OBJECT)
-_NAMES = ("name", "function", "names")
+_NAMES = frozenset({"name", "function", "names"})
 """Keys by one of which a reference is a single call."""
 _RULE_KEYS = Rule.__struct_fields__
 _ADDITIONS = ("rules", "optional", "turn", "group", "requestor")
@@ -56,7 +56,7 @@ class _Said(msgspec.Struct):
 
 def expectation(value: Any, version: int) -> Expectation:
     """Return the reference of a record."""
-    if isinstance(value, chat.OBJECT) and any(name in value for name in _NAMES):
+    if isinstance(value, chat.OBJECT) and not _NAMES.isdisjoint(value):
         return Expectation(calls=(_single(value, version),))
     found = side(value, "expected", version, _expected, _KEYS)
     if not isinstance(value, chat.OBJECT):
@@ -86,10 +86,8 @@ def _single(value: Mapping[str, Any], version: int) -> ExpectedCall:
 
 
 def _expected(value: Any, key: str, version: int) -> tuple[ExpectedCall, ...]:
-    return tuple(
-        _call(entry, f"{key}[{position}]", version)
-        for position, entry in enumerate(named_calls(value, key, several=True))
-    )
+    calls = named_calls(value, key, several=True)
+    return tuple([_call(entry, f"{key}[{position}]", version) for position, entry in enumerate(calls)])
 
 
 def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
@@ -115,7 +113,7 @@ def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
         arguments=given if compared else None,
         raw_arguments=text if given is None else None,
         requestor=requestor,
-        rules=_rules(entry.get("rules"), f"{key}.rules"),
+        rules=None if entry.get("rules") is None else _rules(entry["rules"], f"{key}.rules"),
         **_said(entry, key),
     )
 
@@ -146,9 +144,7 @@ def _said(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
     return said
 
 
-def _rules(value: Any, key: str) -> dict[str, Rule] | None:
-    if value is None:
-        return None
+def _rules(value: Any, key: str) -> dict[str, Rule]:
     if not isinstance(value, chat.OBJECT):
         raise wrong(key, "an object: argument to rule", value)
     return {name: _rule(rule, _below(key, name)) for name, rule in value.items()}

@@ -9,25 +9,21 @@ import json
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from markupsafe import Markup
 
 from gradestack import Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
 from gradestack_plugins.pages.rows import pieces_of
-from gradestack_plugins.pages.tallies import MOST_NAMES
+from gradestack_plugins.pages.tallies import GZIP, LEVEL, Numbers, SearchTally
 from gradestack_plugins.pages.text import brief
 
 BESIDE = ("report_data/chunk-*.js", "report_data/index.js")
 """Files in it that a page loads."""
-LEVEL = 1
-_GZIP = 16 + zlib.MAX_WBITS
-"""Tells zlib to write the format gzip, whose header has no time."""
 _CHUNK = 1 << 20
 """Bytes of a chunk before it is packed: a hundredth of a second to unpack."""
 _RATIO = 20
@@ -63,27 +59,11 @@ class Chunks:
             self._add(pieces_of(report, start, stop))
             start = stop
 
-    def add_texts(self, report: Report, count: int) -> None:
-        """Add what the search looks at beside names and reasons, a line a row, and keep which tools each row called."""
-        tools, sets, rows, held = _Numbers(), dict[tuple[int, ...], int](), list[int](), list[bytes]()
-
-        def lines() -> Iterator[bytes]:
-            longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
-            for number, _, line in report.lines():
-                row = _searched(report, number, line)
-                calls = () if row.predicted is None else row.predicted.calls or ()
-                called = dict.fromkeys([each.name or "" for each in calls])
-                numbers = tuple([tools[name] for name in called if name in tools or len(tools) < MOST_NAMES])
-                rows.append(sets.setdefault(numbers, len(sets)))
-                held.append(row.text(calls, longest))
-                if len(held) == _HELD:  # one by one they take as long again
-                    yield _lower([*held, b""])
-                    held.clear()
-            yield _lower(held)
-
-        self._add(lines(), name="text")
-        self.text = self.sums.pop()
-        self.called = {"t": rows, "called": list(map(list, sets)), "tools": list(map(name_of, tools))}
+    def add_texts(self, searched: SearchTally) -> None:
+        """Add what the search looks at beside names and reasons, and keep which tools each row called."""
+        self._add(searched.packed, name="text", packed=True)
+        self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
+        self.called = {"t": searched.rows, "called": list(map(list, searched.sets)), "tools": tools}
 
     def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
         """Add rendered panels of samples, those of each as a line of JSON."""
@@ -118,10 +98,10 @@ class Chunks:
             self.picked.append(positions)
             self._add([b"\n".join(lines)], here=True)
 
-    def _add(self, pieces: Iterable[bytes], *, here: bool = False, name: str = "") -> None:
+    def _add(self, pieces: Iterable[bytes], *, here: bool = False, name: str = "", packed: bool = False) -> None:
         """Pack a chunk, of which no more is in memory than the page has room for."""
         number, digest, parts = name or len(self.sums) + 1, hashlib.sha256(), list[str]()
-        texts = _texts(pieces, digest.update)
+        texts = _texts(pieces if packed else _pack(pieces), digest.update)
         if here or not self.beside:
             for text in texts:
                 parts.append(text)
@@ -166,10 +146,15 @@ def served_sample(row: Mapping[str, Any], panels: Iterable[str]) -> str:
     return "".join(_assigned([_packed_text(f"{json.dumps(row)}\n{json.dumps(list(panels))}".encode())]))
 
 
-def _texts(pieces: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
-    """Yield what a page carries of data, packed, as base64."""
-    packer, rest = zlib.compressobj(LEVEL, wbits=_GZIP), b""
-    for data in chain(map(packer.compress, pieces), map(packer.flush, (zlib.Z_FINISH,))):
+def _pack(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(LEVEL, wbits=GZIP)
+    return chain(map(packer.compress, pieces), map(packer.flush, (zlib.Z_FINISH,)))
+
+
+def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterator[str]:
+    """Yield what a page carries of packed data, as base64."""
+    rest = b""
+    for data in packed:
         hashed(data)
         rest += data
         cut = len(rest) // 3 * 3  # so that base64 goes on without a sign of its end
@@ -196,82 +181,6 @@ VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 _LONGEST = 80
 
 
-_HELD = 1000
-_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 2_500_000
-"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run."""
-
-
-class _Call(msgspec.Struct, frozen=True, gc=False):
-    name: str | None = None
-    arguments: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Predicted(msgspec.Struct, frozen=True, gc=False):
-    calls: list[_Call] | None = None
-
-
-class _Asked(msgspec.Struct, frozen=True, gc=False):
-    input: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Labels(msgspec.Struct, frozen=True, gc=False):
-    label: Any = None
-    gold: Any = None
-
-
-class _Searched(msgspec.Struct, gc=False):
-    """What the search looks at of a row."""
-
-    sample: _Asked = _Asked()
-    submission: msgspec.Raw = msgspec.Raw(b"null")
-    predicted: _Predicted | None = None
-    facets: msgspec.Raw = msgspec.Raw(b"null")
-    grade: _Labels = _Labels()
-
-    def text(self, calls: Iterable[_Call], longest: int) -> bytes:
-        """Return it on one line; labels stand between control characters, to be found whole."""
-        values = (self.sample.input, self.submission, *[each.arguments for each in calls], self.facets)
-        text = b" ".join([_cut(value, longest) for value in values])
-        if self.grade.gold and self.grade.label:
-            labels = f"\1{self.grade.gold}\2{self.grade.label}\1".replace("\n", " ")
-            text = labels.encode(errors="replace") + text
-        return text
-
-
-def _lower(lines: Sequence[bytes]) -> bytes:
-    """Return lines as one text in lower case, without the signs of JSON that a reader does not see."""
-    text = b"\n".join(lines).replace(b"\\n", b" ").replace(b'\\"', b'"')
-    return text.decode(errors="ignore").lower().encode()
-
-
-def _cut(raw: msgspec.Raw, longest: int) -> bytes:
-    """Return the first characters of a value as it is written, without the quote a text begins with."""
-    value = bytes(raw if len(raw) <= 4 * longest else memoryview(raw)[: 4 * longest + 1])  # of a long one no more
-    if not value.isascii():
-        value = value.decode(errors="ignore")[: longest + 1].encode()
-    return value[1 : longest + 1] if value[:1] == b'"' else value[:longest]
-
-
-_decoded = msgspec.json.Decoder(_Searched).decode
-
-
-def _searched(report: Report, number: int, line: bytes) -> _Searched:
-    try:
-        return _decoded(line)
-    except (ValueError, RecursionError):  # numbers and characters that msgspec does not know
-        row = report.row(number, line)
-        submission, facets = (msgspec.Raw(json.dumps(row.get(name)).encode()) for name in ("submission", "facets"))
-        return _Searched(submission=submission, facets=facets)
-
-
-class _Numbers(dict[str, int]):
-    """Names and their numbers, in the order they are first asked for."""
-
-    def __missing__(self, name: str) -> int:
-        self[name] = found = len(self)
-        return found
-
-
 def listing(
     index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int], more: Mapping[str, Any]
 ) -> str:
@@ -290,7 +199,7 @@ def _packed_text(text: bytes) -> str:
 
 def _columns(index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int]) -> dict[str, Any]:
     """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
-    models, runs, sets = _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
+    models, runs, sets = Numbers(), Numbers(), dict[tuple[int, ...], int]()
     ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
     names = names_of(index.names)
     for task in index.tasks:

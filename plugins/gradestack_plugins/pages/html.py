@@ -173,7 +173,7 @@ class HtmlReporter(Reporter):
         if not found.served:
             found.add_rows(report, index)
         if index.entries:
-            found.add_texts(report, len(index.entries))
+            found.add_texts(index.searched)
         found.add_panels((position, html) for position, html in sorted(shown.items()) if html)
         found.add_picked(whole.items())
         if found.beside and not found.served:

@@ -19,6 +19,8 @@ from gradestack import DataError, Report
 from gradestack.jsonio import as_list, as_map, as_number, as_text, check_utf8, dumps
 from gradestack_plugins.pages.tallies import (
     GRADED,
+    NULL,
+    Calls,
     CallTally,
     FacetTally,
     Grade,
@@ -26,6 +28,7 @@ from gradestack_plugins.pages.tallies import (
     Kind,
     Reason,
     ReasonTally,
+    SearchTally,
     Usage,
     Verdicts,
     compared,
@@ -92,13 +95,19 @@ class Spread(Struct):
 
 class _Task(Struct, frozen=True, gc=False):
     id: str | int | None = None
+    input: Raw = NULL
 
 
 class _Expected(Struct, gc=False):
-    calls: Raw = Raw(b"null")
+    calls: Raw = NULL
 
 
-_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Head()
+class _Own(Head, frozen=True, gc=False):
+    label: Any = None
+    gold: Any = None
+
+
+_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), _Own()
 
 
 class _Row(Struct, gc=False):
@@ -109,10 +118,12 @@ class _Row(Struct, gc=False):
     state: str | None = None
     passed: bool | None = None
     expected: _Expected | None = None
-    grade: Head = _NO_GRADE
+    grade: _Own = _NO_GRADE
     grades: dict[str, Grade] = {}
     facets: Raw = _NOTHING
     usage: Usage | None = None
+    submission: Raw = NULL
+    predicted: Calls | None = None
 
 
 _decode = msgspec.json.Decoder(_Row).decode
@@ -156,7 +167,7 @@ class _Numbers(dict[str | int | None, int]):
 class RowIndex:
     """What pages show of all samples of a run."""
 
-    def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
+    def __init__(self, outcome: str | None = None, compared: Collection[str] = (), count: int = 0) -> None:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.tasks = array("q")
@@ -167,6 +178,7 @@ class RowIndex:
         self.given = ReasonTally()
         self.facets = FacetTally()
         self.usage: list[Usage | None] = []
+        self.searched = SearchTally(count)
         self.verdicts = Verdicts(compared, outcome)
         self.whole = True
         self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(
@@ -185,9 +197,10 @@ class RowIndex:
         outcome: str | None = None,
         compared: Collection[str] = (),
         where: str = "a row",
+        count: int = 0,
     ) -> RowIndex:
-        """Return the index of rows."""
-        index = cls(outcome, compared)
+        """Return the index of rows, of which there are so many."""
+        index = cls(outcome, compared, count)
         number = size = 0
         rows: list[_Row] = []
         for number, place, line in lines:
@@ -207,6 +220,7 @@ class RowIndex:
                 rows, size = [], 0
         index._add(rows)
         index._fold()
+        index.searched.end()
         index._names, index._numbers = _Names(), _Numbers()  # of very many tasks they take as much as the rest
         index.whole = number == len(index.entries)
         return index
@@ -224,6 +238,10 @@ class RowIndex:
         self.quiet.extend(compress(count(first), quiet))
         self.calls.add(grades)
         self.usage.extend(row.usage for row in rows)
+        for row in rows:
+            calls = () if row.predicted is None else row.predicted.calls or ()
+            values = (row.sample.input, row.submission, *[each.arguments for each in calls], row.facets)
+            self.searched.add(calls, values, row.grade.gold, row.grade.label)
         decisive = self._lose(grades, passes)
         if self.verdicts.by_grader:
             self.verdicts.add(first, grades, decisive, quiet)
@@ -302,7 +320,10 @@ class RowIndex:
 def _converted(row: dict[str, Any]) -> _Row:
     """Return what the index needs of a row that was decoded whole."""
     kept = {key: _readable(row[key]) for key in _Row.__struct_fields__ if key in row}
-    kept["facets"] = Raw(dumps(row.get("facets", {})).encode(errors="surrogatepass"))
+    kept |= {key: Raw(dumps(row.get(key)).encode(errors="surrogatepass")) for key in ("facets", "submission")}
+    if isinstance(sample := kept.get("sample"), dict):
+        sample.pop("input", None)
+    kept.pop("predicted", None)
     if isinstance(expected := row.get("expected"), dict):
         kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else _NOTHING}
     found = msgspec.convert(kept, _Row)
@@ -329,7 +350,8 @@ def index_of(report: Report) -> RowIndex:
     found = report.shared.get("index")
     grader = outcome_of(report)
     if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
-        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), report.rows_name)
+        many = as_map(report.summary.get("metrics")).get("total", 0)
+        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), report.rows_name, many)
         found = report.shared["index"] = (report.held, report.path, grader, index)
     index_found: RowIndex = found[3]
     return index_found

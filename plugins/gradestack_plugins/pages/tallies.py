@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,12 +11,13 @@ from itertools import compress
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from gradestack.jsonio import as_list, as_map, as_text, compact, loads
 
 GRADED = ("graded", "", None)
 """States in which a score is one."""
+NULL = Raw(b"null")
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
 
@@ -224,6 +226,81 @@ class Usage(Struct, frozen=True, gc=False):
         return (
             None if self.input_tokens is None or self.output_tokens is None else self.input_tokens + self.output_tokens
         )
+
+
+LEVEL, GZIP = 1, 16 + zlib.MAX_WBITS
+"""How pages pack data: in the format gzip, whose header has no time."""
+_LINES = 1000
+_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 2_500_000
+"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run."""
+
+
+class Call(Struct, frozen=True, gc=False):
+    """What an index reads of a call."""
+
+    name: str | None = None
+    arguments: Raw = NULL
+
+
+class Calls(Struct, frozen=True, gc=False):
+    """What an index reads of the calls of a row."""
+
+    calls: list[Call] | None = None
+
+
+class Numbers(dict[str, int]):
+    """Names and their numbers, in the order they are first asked for."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = found = len(self)
+        return found
+
+
+class SearchTally:
+    """What the search looks at beside names and reasons, a line a row, packed; and which tools each row called."""
+
+    def __init__(self, count: int) -> None:
+        self._longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
+        self._packer = zlib.compressobj(LEVEL, wbits=GZIP)
+        self.packed: list[bytes] = []
+        self._held: list[bytes] = []
+        self.rows: list[int] = []
+        """Number of the tools each row called, among the sets of them."""
+        self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
+        self._known: dict[tuple[str | None, ...], int] = {}
+
+    def add(self, calls: Sequence[Call], values: Sequence[Raw], gold: Any, label: Any) -> None:
+        """Add a row: its calls and what else is searched; labels stand between control characters, found whole."""
+        names, longest = tuple([each.name for each in calls]), self._longest
+        place = self._known.get(names)
+        if place is None:
+            called = dict.fromkeys([each or "" for each in names])
+            numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
+            place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
+        self.rows.append(place)
+        end = longest + 1
+        text = b" ".join([value[1:end] if value[0] == 34 else value[:longest] for value in map(bytes, values)])
+        if not text.isascii():
+            texts = [bytes(value)[: 4 * end].decode(errors="ignore") for value in values]
+            text = " ".join([each[1:end] if each[0] == '"' else each[:longest] for each in texts]).encode()
+        if gold and label:
+            text = f"\1{gold}\2{label}\1".replace("\n", " ").encode(errors="replace") + text
+        self._held.append(text)
+        if len(self._held) == _LINES:  # one by one they take as long again
+            self._held.append(b"")
+            self._pack()
+
+    def end(self) -> None:
+        """Pack the last lines, and let go of what only adding needs."""
+        self._pack()
+        self.packed.append(self._packer.flush())
+        del self._packer, self._known
+
+    def _pack(self) -> None:
+        """Pack lines in lower case, without the signs of JSON that a reader does not see."""
+        text = b"\n".join(self._held).replace(b"\\n", b" ").replace(b'\\"', b'"')
+        self.packed.append(self._packer.compress(text.decode(errors="ignore").lower().encode()))
+        self._held.clear()
 
 
 class FacetCounts(Struct):

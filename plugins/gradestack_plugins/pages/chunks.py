@@ -184,21 +184,10 @@ _LONGEST = 80
 def listing(
     index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int], more: Mapping[str, Any]
 ) -> str:
-    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index."""
-    return island({**_columns(index, words, main), **more})
+    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index.
 
-
-def island(data: Mapping[str, Any]) -> str:
-    """Return data as a page carries it: base64 of gzipped JSON."""
-    return _packed_text(json.dumps(data, separators=(",", ":")).encode())
-
-
-def _packed_text(text: bytes) -> str:
-    return base64.b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
-
-
-def _columns(index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int]) -> dict[str, Any]:
-    """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
+    Ids, models, runs, kinds of reasons and sets of these are dictionaries, with a column for each over rows.
+    """
     models, runs, sets = Numbers(), Numbers(), dict[tuple[int, ...], int]()
     ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
     names = names_of(index.names)
@@ -210,7 +199,7 @@ def _columns(index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int,
     entries = index.entries
     fields = {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"}
     took = {name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()}
-    return {
+    columns = {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
         "r": [runs[entry.run] for entry in entries],
@@ -226,3 +215,13 @@ def _columns(index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int,
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
     }
+    return island({**columns, **more})
+
+
+def island(data: Mapping[str, Any]) -> str:
+    """Return data as a page carries it: base64 of gzipped JSON."""
+    return _packed_text(json.dumps(data, separators=(",", ":")).encode())
+
+
+def _packed_text(text: bytes) -> str:
+    return base64.b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()

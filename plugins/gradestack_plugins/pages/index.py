@@ -93,7 +93,9 @@ class Spread(Struct):
         return self.total / self.count if self.count else None
 
 
-class _Task(Struct, frozen=True, gc=False):
+class Task(Struct, frozen=True, gc=False):
+    """What an index reads of a sample."""
+
     id: str | int | None = None
     input: Raw = NULL
 
@@ -111,7 +113,7 @@ _NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), _Own()
 
 
 class _Row(Struct, gc=False):
-    sample: _Task = _Task()
+    sample: Task = Task()
     run: str | int | None = None
     model_name: str | None = None
     cluster: str | None = None

@@ -65,17 +65,11 @@ class Chunks:
         self.text, tools = self.sums.pop(), list(map(name_of, searched.tools))
         self.called = {"t": searched.rows, "called": list(map(list, searched.sets)), "tools": tools}
 
-    def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
-        """Add rendered panels of samples, those of each as a line of JSON."""
-        for positions, lines in _batches((position, json.dumps(html)) for position, html in panels):
-            self.panelled.append(positions)
-            self._add(["\n".join(lines).encode()])
-
-    def add_picked(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Add single rows, which hold more than those of results.jsonl."""
-        for positions, lines in _batches(rows):
-            self.picked.append(positions)
-            self._add(["\n".join(lines).encode()])
+    def add_lines(self, lines: Iterable[tuple[int, str]], positions: list[list[int]]) -> None:
+        """Add lines of single samples: rows that hold more than those of results.jsonl (``picked``), or panels."""
+        for places, texts in _batches(lines):
+            positions.append(places)
+            self._add(["\n".join(texts).encode()])
 
     def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:
         """Add the first of these rows to the page, though the others are beside it, as far as there is room.

@@ -174,8 +174,9 @@ class HtmlReporter(Reporter):
             found.add_rows(report, index)
         if index.entries:
             found.add_texts(index.searched)
-        found.add_panels((position, html) for position, html in sorted(shown.items()) if html)
-        found.add_picked(whole.items())
+        drawings = ((position, json.dumps(html)) for position, html in sorted(shown.items()) if html)
+        found.add_lines(drawings, found.panelled)
+        found.add_lines(whole.items(), found.picked)
         if found.beside and not found.served:
             rows = {position: [text.encode()] for position, text in whole.items()}
             found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])

@@ -106,7 +106,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 84, "plugins": 180}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_797, "suites.resolve": 5_674, "runner": 13_138}
+CLOSURES = {"grading.loop": 5_516, "suites.resolve": 5_674, "runner": 13_857}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -81,7 +81,7 @@ def pages(tmp_path_factory):
     }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", some_of(FAMILIES, 2))
 def test_the_overview_is_short(tab, pages, family):
     """Of every family: some two screens of a desk, four of a phone; and no view is wider than the window."""
     for width, most in ((1440, 2500), (390, 4 * 844)):

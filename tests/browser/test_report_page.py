@@ -8,6 +8,7 @@ import pytest
 import gradestack
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.html import HtmlReporter
+from tests.core.outcomes import some_of
 from tests.placed import panel_of, with_panels
 
 SHOWN = "+document.getElementById('shown-count').textContent.split(' ')[0]"
@@ -223,7 +224,7 @@ def test_all_trials_of_a_task_are_one_click_away(opened):
     assert opened.run("document.querySelectorAll('.trials button[aria-pressed=true]').length") == 1
 
 
-@pytest.mark.parametrize("width", [390, 740, 900, 1280])
+@pytest.mark.parametrize("width", some_of([390, 740, 900, 1280], 2))
 def test_nothing_is_wider_than_the_window(opened, page, width):
     opened.emulate(width=width)
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import distribution
 from pathlib import Path
@@ -119,10 +120,15 @@ def room(path):
     return path.relative_to(KERNEL).parts[0].removesuffix(".py")
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_modules(path):
     """Return the kernel modules a file imports, at run time or for types, as dotted names below gradestack."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -145,8 +151,7 @@ def lines_of(path):
 
 def imports(path, *, top_only=False):
     """Return the full names of what a file imports, at its top or anywhere."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_only else ast.walk(tree)
+    nodes = tree_of(path).body if top_only else ast.walk(tree_of(path))
     found = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -222,9 +227,10 @@ def test_the_outside_imports_the_public_paths_only():
     """Plugins, ours too, come through the same door as yours."""
     found = {}
     for path in files_outside():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        names = {node.module for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)}
+        names |= {
+            alias.name for node in ast.walk(tree_of(path)) if isinstance(node, ast.Import) for alias in node.names
+        }
         private = {name for name in names if name.partition(".")[0] == "gradestack"} - PUBLIC
         if private:
             found[shown(path)] = sorted(private)

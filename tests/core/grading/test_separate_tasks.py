@@ -4,7 +4,7 @@ import pytest
 
 import gradestack
 from gradestack import Registry, discover, load_report
-from tests.core.outcomes import data, ids
+from tests.core.outcomes import data, ids, some_of
 
 CASES = data(__file__, "separate_tasks.yaml")
 GRADE = ("grade", "--reader", "jsonl", "--grader", "exact_match", "--set", "reports=[]")
@@ -49,7 +49,7 @@ COLLIDING = {
 }
 
 
-@pytest.mark.parametrize("engine", ["processes", "dask", "auto"])
+@pytest.mark.parametrize("engine", some_of(["processes", "dask", "auto"], 3))
 def test_every_engine_tells_them_apart(grade, small_shards, engine):
     small_shards(300)
     _, serial = grade(COLLIDING, "--engine", "serial", output="serial")

@@ -10,7 +10,7 @@ import gradestack
 from gradestack import ConfigError, Grade, Grader, Sample, ToolCall
 from gradestack_plugins.engines import processes as pool
 from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
-from tests.core.outcomes import data, files_but_headers
+from tests.core.outcomes import data, files_but_headers, some_of
 from tests.core.toy_components import ROOT
 
 DATA = data(__file__, "code.yaml")
@@ -42,7 +42,7 @@ def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
             assert row["grade"]["score"] == 1 / (1 + max(0, len(made) - 2))
 
 
-@pytest.mark.parametrize("way", ["fork", "forkserver", "spawn"])
+@pytest.mark.parametrize("way", some_of(["forkserver", "fork", "spawn"], 3))
 def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
     (shapes / "more.py").write_text(
         "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Helped", "helper.SCORE")

@@ -194,7 +194,7 @@ ASKING = {
 }
 
 
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("profile", some_of(["documented", "upstream"], 2))
 @pytest.mark.parametrize("family", ASKING)
 def test_judges_of_families(family, profile, command, place):
     """Every reply is read as the profile says; a model that broke down is failed, or what the original has for that."""

@@ -7,7 +7,6 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -22,14 +21,14 @@ def _tool(*arguments):
     return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
 
 
-@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
-def test_a_fragment_is_named_by_its_kind_and_holds_whole_sentences(path):
+def test_fragments_are_named_by_their_kind_and_hold_whole_sentences():
     """`+a-few-words.KIND.md`; a fragment of another name would be left out without a word."""
-    assert re.fullmatch(rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(KINDS)})\.md", path.name)
-    text = path.read_text(encoding="utf-8")
-    assert re.fullmatch(r"[A-Z`].*[.`]\n", text, re.DOTALL), "a sentence, no bullet, one line break at its end"
-    assert "\n\n" not in text
-    assert max(map(len, text.splitlines())) <= 140
+    for path in FRAGMENTS:
+        assert re.fullmatch(rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(KINDS)})\.md", path.name)
+        text = path.read_text(encoding="utf-8")
+        assert re.fullmatch(r"[A-Z`].*[.`]\n", text, re.DOTALL), "a sentence, no bullet, one line break at its end"
+        assert "\n\n" not in text
+        assert max(map(len, text.splitlines())) <= 140
 
 
 def test_fragments_come_to_a_section():

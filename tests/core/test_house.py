@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_299,
     "plugins": 42_073,
-    "tests": 48_565,
+    "tests": 48_564,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -14,7 +14,10 @@ from gradestack_plugins.archives.documents import DocumentReader, at, named
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, conversation_of
 from gradestack_plugins.readers.chat.logs import log_sample
+from gradestack_plugins.readers.chat.names import decoded
 
+_RESULTS: Final = ("_case_results", "CaseResults", "_case_results\\")
+"""How the key of results is spelled; in the text of a text, a quote is escaped."""
 _STATUSES: Final = {"1": "passed", "2": "failed", "3": "not_evaluated"}
 
 
@@ -29,13 +32,13 @@ class Adk(DocumentReader):
 
     A result (``eval_case_results``) has a sample per case and run: calls, results and answers of each
     ``actual_invocation``, and as expected what stands in ``expected_invocation``. ``overall_eval_metric_results`` are
-    recorded scores. The id is ``eval_id``.
+    recorded scores. The id is ``eval_id``. The file may be the text of that JSON, as ADK writes it.
 
     The legacy list ``[{query, expected_tool_use, reference}]`` is one conversation, as ADK reads it, of the name of its
     file; ``[{name, data: [turns]}]`` is a case per entry.
     """
 
-    marks = (("eval_cases", "eval_set_id"), ("evalCases",), ("eval_case_results",), ("evalCaseResults",))
+    marks = (("eval_cases", "eval_set_id"), ("evalCases",), *((f"eval{name}",) for name in _RESULTS))
 
     @classmethod
     @override
@@ -48,7 +51,7 @@ class Adk(DocumentReader):
     def records_in(cls, value: Any) -> list[Any] | None:
         if _are_legacy(value):
             return [{"conversation": value}]
-        found = at(value, "eval_cases", "eval_case_results")
+        found = at(decoded(value), "eval_cases", "eval_case_results")
         return found if isinstance(found, list) else None
 
     @classmethod

@@ -106,6 +106,8 @@ def sample_of(
         "agent_usage": record.get("model_usage") or None,
         "ended": "completed",
     }
+    if record.get("invalidation"):
+        lost["invalidated"] = 1
     limit = as_map(record.get("limit")).get("type")
     if limit is not None:
         more["ended"] = f"limit:{limit}"

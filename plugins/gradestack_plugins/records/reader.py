@@ -303,7 +303,7 @@ class Records(StepReader):
             how = (f"fields: {_listed(names)}", f"say which holds what: {_ARGUMENT}")
             what = f"{where}: no column has a name that is recognised"
             raise DataError(what, *(how if path is None else _advice(first or [dict.fromkeys(names)], path)))
-        return Guess(columns, [each for each in found.doubts if not any(place in each for place in used)], names)
+        return Guess(columns, [each for each in found.doubts if not any(place in each for place in used)], names, first)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:

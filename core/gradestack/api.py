@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import msgspec
 
+from gradestack.errors import suggest
 from gradestack.hooks import Kind
 from gradestack.model import JSON, BadRecord, Grade, Sample, Status
 
@@ -290,16 +291,19 @@ def _pattern(name: str) -> str:
 _PARTS = ("items", "reasons", "fault", "metadata")
 
 
-def misdeclared(aggregator: Any) -> str | None:
-    """Return what is wrong with the figures an aggregator declares, or with the parts of a grade it asks for."""
-    for name in ("needs", "keeps"):
-        asked = getattr(aggregator, name)
-        if not isinstance(asked, frozenset | set | tuple | list):
-            return f"has {name} = {asked!r}; write a frozenset of {', '.join(_PARTS)}"
-        unknown = [each for each in asked if str(each).partition(":")[0] not in _PARTS]
-        if unknown:
-            return f"has {unknown[0]!r} among its {name}; a grade has {', '.join(_PARTS)}, and metadata:NAME"
-    figures = aggregator.figures
+def misdeclared(component: Any) -> str | None:
+    """Return what is wrong with the sample fields, or the parts of a grade and the figures, a component declares."""
+    of_grades = component.contract == "aggregator"
+    fields: tuple[str, ...] = _PARTS if of_grades else Sample.__struct_fields__
+    there = f"a grade has {', '.join(_PARTS)}, and metadata:NAME" if of_grades else "a sample has no such field"
+    for name in ("needs", "keeps") if of_grades else ("needs", "requires", "provides"):
+        asked = getattr(component, name, ())
+        if not isinstance(asked, frozenset | set | tuple | list | property):
+            return f"has {name} = {asked!r}; write a frozenset of {', '.join(fields)}"
+        for each in () if isinstance(asked, property) else asked:
+            if str(each).partition(":")[0] not in fields:
+                return f"has {each!r} among its {name}{suggest(each, fields)}; {there}"
+    figures = component.figures if of_grades else ()
     if not isinstance(figures, tuple | list) or not all(isinstance(each, Figure) for each in figures):
         return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
     for each in figures:

@@ -135,12 +135,15 @@ def place_in_code(error: BaseException) -> str:
     return next((f"{Path(file).name}:{line}" for file, line in reversed(steps) if file in LOCAL_CODE), "")
 
 
-def stable_text(error: BaseException) -> str:
-    """Return an error's text without what differs from run to run (object addresses), at most 500 characters.
-
-    Behind it stands the line of the user's own code; not of errors that have no place of their own.
-    """
+def message_of(error: BaseException) -> str:
+    """Return an error's text without what differs from run to run: object addresses."""
     text = re.sub(" at 0x[0-9a-fA-F]*", "", str(error))
+    return f"{text}; name each field: Grade(score=1.0)" if text == "Extra positional arguments provided" else text
+
+
+def stable_text(error: BaseException) -> str:
+    """Return the same, at most 500 characters, and the line of the user's own code that an error has its place in."""
+    text = message_of(error)
     where = "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
     return f"{text[:500]} ({where})".lstrip() if where else text[:500]
 

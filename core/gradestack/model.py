@@ -389,13 +389,15 @@ LARGEST_SCORE = 1e100
 """Larger magnitudes than any metric has; sums of squares of this many stay finite."""
 
 
-def check_grade(grade: Grade) -> str | None:
-    """Return what is wrong with a grade's numbers and labels, or None when it obeys the contract.
+def check_grade(grade: Any) -> str | None:
+    """Return what is wrong with what a grader returned, or None where it is a grade that obeys the contract.
 
     A graded outcome has a finite score of at most ``LARGEST_SCORE`` in magnitude, and a verdict or None; any other
     has no score. Parts are finite or None, counts finite, labels text or None.
     """
-    score = grade.score
+    if not isinstance(grade, Grade):
+        return f"returned {grade!r:.60} ({type(grade).__name__}), expected a Grade, a number, or True or False"
+    score: Any = grade.score
     if grade.outcome is not _GRADED:
         return _odd_member(grade) if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
     if type(score) is not float and (isinstance(score, bool) or not isinstance(score, int | float)):

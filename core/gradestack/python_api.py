@@ -163,6 +163,9 @@ def _suite_of(report: Report) -> dict[str, Any]:
     return config | {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
 
 
+_RESULTS = (".jsonl", ".csv", ".tsv", ".txt", ".html", ".parquet", ".gz", ".zst")
+
+
 def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None = None) -> Suite:
     """Return the suite of a YAML file or a mapping, or that of a report over its rows, ready to run."""
     if isinstance(suite, Report):
@@ -171,7 +174,10 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
         document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:
         origin = _local(suite)
-        document = read_yaml(origin)
+        results = origin.suffix in _RESULTS and origin.is_file()
+        document = read_yaml(origin) if not results else Document(data={}, origin=str(origin))
+        if results or (origin.suffix == ".json" and not document.data.keys() & {"target", "graders", "stack"}):
+            raise ConfigError(f"{origin}: not a suite; to grade a result file: gradestack grade {origin}")
     unused: list[str] = []
     if cached is not None:
         target = document.data.get("target")

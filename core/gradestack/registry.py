@@ -38,6 +38,7 @@ def gradestack_components() -> Iterable[Component]:
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
+_REQUIRES = re.compile(r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", re.IGNORECASE)  # without its markers
 _DISTRIBUTIONS, _FIELDS = (".dist-info", "egg-info"), 5
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
@@ -73,7 +74,7 @@ class Plugin(NamedTuple):
         return f"{self.distribution} {self.version}"
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.release})"
+        return f"{self.name} ({self.release})" if self.release != "local 0" else self.name
 
 
 class Registry:
@@ -135,15 +136,9 @@ class Registry:
         return name
 
     def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
-        """Return a component and the plugin it comes from: of several of one name ours.
+        """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin: of several of one name ours.
 
-        Args:
-            kind: Its kind.
-            name: Its name, or ``DISTRIBUTION:NAME``.
-
-        Raises:
-            ConfigError: No such component.
-            PluginError: No such component, and a plugin that may have it is broken; or several distributions have it.
+        Where there is none a ConfigError says so; a PluginError, where a broken plugin may have it or several have it.
         """
         found = self.owners(kind, name)
         if len(found) == 1 or (found and found[0][1].distribution == BUILT_IN):
@@ -162,12 +157,7 @@ class Registry:
         raise ConfigError(f"unknown {kind} {name!r}{hint}{also}")
 
     def load(self, kind: Kind, name: str) -> Any:
-        """Import and return a component's class (or a stack's function).
-
-        Raises:
-            ConfigError: No such component.
-            PluginError: It cannot be imported or is not of its kind.
-        """
+        """Import and return a component's class (or a stack's function); PluginError where it is broken."""
         return self.loaded(*self.find(kind, name))
 
     @staticmethod
@@ -197,7 +187,7 @@ def flaw(target: Any, kind: Kind) -> str | None:
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
         base = "the contract of panels" if kind == "panel" else f"gradestack.{kind.capitalize()}"
         return f"is not a class derived from {base}"
-    if kind == "aggregator" and (wrong := misdeclared(target)):
+    if wrong := misdeclared(target):
         return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
         methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
@@ -293,6 +283,8 @@ def _load(
         if manager.has_plugin(key):
             manager.unregister(name=key)
         said = str(error) if isinstance(error, PluginError) else error_text(error)
+        if isinstance(error, pluggy.PluginValidationError):
+            said = f"{str(error).partition(' in plugin')[0]} (did you mean 'gradestack_components'?)"
         return found._replace(error=said)
 
 
@@ -307,12 +299,6 @@ def unmet(requires: str, version: str = __version__) -> str:
         with contextlib.suppress(InvalidSpecifier):
             found += [] if SpecifierSet(clause).contains(version, prereleases=True) else [clause]
     return ",".join(found)
-
-
-def _requires(lines: Iterable[str]) -> str:
-    """Return what a distribution's Requires-Dist say of us, without markers."""
-    ours = (re.fullmatch(r"gradestack\s*(?:\[[^]]*\])?\s*\(?([^;)]*)\)?.*", line, re.IGNORECASE) for line in lines)
-    return ",".join(match[1].strip() for match in ours if match and match[1].strip())
 
 
 def _environment() -> str:
@@ -374,7 +360,9 @@ def _entry_points() -> list[list[str]]:
         with contextlib.suppress(ValueError):  # what is no text is of nobody
             entries = each.entry_points.select(group=NAME)
             if entries:
-                whose = str(each.metadata["Name"]), str(each.metadata["Version"]), _requires(each.requires or ())
+                ours = (_REQUIRES.fullmatch(line) for line in each.requires or ())
+                requires = ",".join(match[1].strip() for match in ours if match and match[1].strip())
+                whose = str(each.metadata["Name"]), str(each.metadata["Version"]), requires
         for entry in entries:
             offers.setdefault((whose[0].lower(), entry.name), [entry.name, *whose[:2], entry.value, whose[2]])
     found = sorted(offers.values())

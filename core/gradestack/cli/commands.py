@@ -165,10 +165,6 @@ def _say(line: str) -> None:
     click.echo(coloured(terminal_line(line), sys.stderr), err=True)
 
 
-def _print(line: str) -> None:
-    click.echo(terminal_line(line))
-
-
 def _of_part(given: dict[str, Any]) -> dict[str, Any]:
     """Return what options say of the part of the samples to take, as keys of a suite with values in YAML."""
     import json  # noqa: PLC0415 - not needed for --help
@@ -291,7 +287,7 @@ def report(
         return
     with forward_termination():
         for page in rewrite_pages(found, registry, formats, out, _say):
-            _print(f"Report: {page}")
+            click.echo(terminal_line(f"Report: {page}"))
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

@@ -95,7 +95,8 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         remarks += [f"{side.name}: {each}" for each in lost]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
-        raise DataError("the runs cannot be compared: they have no grader in common")
+        there = [f"{side.name} has {', '.join(side.graders) or 'none'}" for side in sides]
+        raise DataError("the runs cannot be compared: they have no grader in common", *there)
     headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
     by_rate = rules.headline is None and all("outcome" in pair for pair in found)

@@ -58,9 +58,7 @@ def guarded_grades(
             if type(grade) is Grade and type(grade.outcome) is Outcome:
                 add(grade)
                 continue
-            grade = as_grade(grade)
-            kind = type(grade).__name__
-            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {kind}, not a Grade or a number"
+            flaw = check_grade(grade := as_grade(grade))
         except BaseException as error:
             if forked:
                 os._exit(0)
@@ -378,7 +376,7 @@ class Watch:
 
     def _tell(self, law: str, sample: Sample, said: str) -> None:
         place = sample.source or f"sample {sample.id}"
-        who = f"grader {self._stage.key!r} ({self._stage.name} of {self._stage.distribution})"
+        who = f"grader {self._stage.key!r} ({self._stage.origin})"
         if self._strict:
             raise PluginError(f"{who} {law}", f"{place}: {said}")
         self.breaches.setdefault(f"{who} {law}", f"first at {place}: {said}")
@@ -420,7 +418,7 @@ class Graders:
         strict: bool,
     ) -> None:
         # ours see samples first; who combines grades of others comes last
-        self._stages = sorted(stages, key=lambda stage: (bool(stage.component.combines), stage.foreign))
+        self._stages = sorted(stages, key=lambda stage: (bool(stage.combines), stage.foreign))
         self._parts, self._strict = parts, strict
         self._keys = [stage.key for stage in stages]
         self.watches = {stage.key: Watch(stage, watched, strict=strict) for stage in stages if stage.foreign}
@@ -525,8 +523,10 @@ class Graders:
         column: Column,
         judged: list[str | None],
     ) -> None:
-        keys, combine = stage.component.combines, stage.component.combine
+        keys, combine = stage.combines, stage.component.combine
         method = (lambda _: combine({key: others[key][len(column)] for key in keys})) if keys else stage.component.grade
+        if type(stage.component).combines is not Grader.combines and not keys:
+            method = lambda sample: stage.component.combines or stage.component.grade(sample)  # noqa: E731
         if (fault := self.spared.get(stage.key)) is not None:
             column += [failed(fault)] * len(samples)
             judged += [""] * len(samples)

@@ -83,6 +83,20 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "foreign", foreign)
 
     @property
+    def combines(self) -> tuple[str, ...]:
+        """Keys of the graders whose grades it combines; none where that raises, as it will where it grades."""
+        try:
+            return tuple(self.component.combines)
+        except Exception:  # noqa: BLE001 - of a grader of others
+            return ()
+
+    @property
+    def origin(self) -> str:
+        """Name and what it comes from: a distribution, or the user's own files."""
+        whose = ", ".join(self.code) if self.distribution == "local 0" else self.distribution
+        return f"{self.name} of {whose}" if whose and ".py:" not in self.name else self.name
+
+    @property
     def signature(self) -> str:
         """Name and version: what failures are signed with."""
         return f"{self.name} {self.version}"
@@ -109,8 +123,8 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """The same with the component and its distribution: how messages name it."""
-        return f"{self.name} ({self.stage.name} of {self.stage.distribution})"
+        """The same with the component: how messages name it."""
+        return f"{self.name} ({self.stage.origin})"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -299,7 +299,9 @@ class ShardGrader:
             for kind, grader in self._plan.unused.items():
                 lost = [each for each in block if getattr(each.expected, kind) is not None]
                 if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
-                    what = f"expected {kind}, to compare: --grader {grader}"
+                    what = (
+                        f"expected {kind}: read by no grader of this run, in no figure; to compare: --grader {grader}"
+                    )
                     result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
             for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not _MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"

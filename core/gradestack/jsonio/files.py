@@ -47,11 +47,7 @@ def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.Buff
 
 
 def read_regular(path: Path) -> bytes:
-    """Return what a file holds; of one above ``limits.record_bytes`` what ``loads`` refuses with the reason.
-
-    Raises:
-        OSError: As of ``open_regular``.
-    """
+    """Return what a file holds; of one above ``limits.record_bytes`` what ``loads`` refuses with the reason."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         return TooLong(b"", size) if exceeds_limit(size) else file.read()

@@ -85,13 +85,7 @@ def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
 
 
 def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at a place of a text, and where it ends.
-
-    Raises:
-        JSONDecodeError: There is none.
-        RecursionError: It is nested too deeply, in front of what is no JSON if there is any.
-        ValueError: A whole number has more digits than the interpreter reads.
-    """
+    """Return the value that begins at a place of a text, and where it ends."""
     try:
         value, end = _raw_decode(text, at)
     except json.JSONDecodeError as error:
@@ -204,11 +198,7 @@ def _shared(text: Any, known: list[tuple[Any, Any]]) -> Any:
 
 
 def check_utf8(data: bytes) -> None:
-    """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise.
-
-    Raises:
-        UnicodeDecodeError: They are not.
-    """
+    """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise."""
     if data.isascii():
         return
     if len(data) <= _LONG:
@@ -294,11 +284,7 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
 
 
 def compact(value: Any) -> str:
-    """Return one-line JSON in the value's own key order, for messages.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-    """
+    """Return one-line JSON in the value's own key order, for messages."""
     try:
         text = _compact(value)
     except (TypeError, ValueError, RecursionError):

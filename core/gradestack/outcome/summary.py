@@ -194,7 +194,7 @@ def _warnings(
     found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
     found += [f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful]
-    origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
+    origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
     broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
     found += [f"{law}, {said}" for law, said in sorted(merged.breaches.items())]
@@ -305,15 +305,11 @@ def headline_figures(
     """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
     found = []
     for figure in suite.headline.figures:
-        metrics = aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
-        found.append(_entry(figure, as_map(metrics)))
+        metrics = as_map(aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader])
+        models = {str(name): _estimate(figure, as_map(each)) for name, each in as_map(metrics.get("models")).items()}
+        entry = {"label": figure.label, "figure": figure.path, **_estimate(figure, metrics)}
+        found.append({**entry, "models": models} if models else entry)
     return found
-
-
-def _entry(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
-    found: dict[str, JSON] = {"label": figure.label, "figure": figure.path, **_estimate(figure, metrics)}
-    models = {str(name): _estimate(figure, as_map(each)) for name, each in as_map(metrics.get("models")).items()}
-    return {**found, "models": models} if models else found
 
 
 def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:

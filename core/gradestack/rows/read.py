@@ -220,7 +220,11 @@ def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], 
     """
     whole = {key for key, *_ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
     kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
-    named = {key: key if _names_a_field(key) else f"\ufdd0{at}" for at, key in enumerate(wanted.parts)}
+    # names of fields, in which msgspec refuses quotes and control characters
+    named = {
+        key: key if key.isprintable() and not {*'"\\'} & {*key} else f"\ufdd0{at}"
+        for at, key in enumerate(wanted.parts)
+    }
     odd = [key for key in named if named[key] != key]
     fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=named[key])) for at, (key, kind) in enumerate(kinds)]
     grades = msgspec.defstruct("Grades", fields, gc=False)
@@ -241,11 +245,6 @@ def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], 
         return found
 
     return decode
-
-
-def _names_a_field(key: str) -> bool:
-    """Return whether a key can be the name of a struct's field: msgspec refuses quotes and control characters."""
-    return key.isprintable() and '"' not in key and "\\" not in key
 
 
 _BLOCK = 1024

@@ -76,7 +76,6 @@ _Verdict = _form("Verdict", "passed state submission submissions")
 _write = msgspec.json.Encoder().encode
 _PLAIN = frozenset({str, int, bool, type(None), msgspec.UnsetType})
 """Classes whose values need no look."""
-_REASON = frozenset({Reason})
 
 
 def _check(values: Sequence[Any]) -> None:
@@ -275,9 +274,9 @@ def _grade(grade: Grade, values: list[Any]) -> Any:
         values += (item.metadata or None, item.score, *item.counts.values(), *item.parts.values())
         if item.reasons:
             reasons += item.reasons
-    if not _REASON.issuperset(map(type, reasons)):
-        raise TypeError("what stands among its reasons is none")
     for reason in reasons:
+        if type(reason) is not Reason:
+            raise TypeError(f"reasons must be of gradestack.Reason(code=...), got {reason!r:.80}")
         values += (reason.expected, reason.actual)
     return _Grade(
         metadata,
@@ -300,9 +299,6 @@ def grade_to_json(grade: Grade) -> GradeRow:
 
     ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry ``metadata.error``
     and ``metadata.error_type``.
-
-    Raises:
-        TypeError: It is not JSON.
     """
     row: GradeRow = json_data(_grade(grade, []))
     return row

@@ -20,7 +20,7 @@ import msgspec
 from gradestack.api import Contract, Grader
 from gradestack.copies.addresses import path_of
 from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
-from gradestack.hooks import Component, Kind
+from gradestack.hooks import NAME, Component, Kind
 from gradestack.model import Sample
 from gradestack.registry import Plugin, Registry, discover, flaw
 
@@ -104,9 +104,6 @@ def load_file(path: Path) -> ModuleType:
     """Return the module of a Python file of the user's own; it runs again only where code it consists of has changed.
 
     While it runs its folder stands on ``sys.path``, as a script's does.
-
-    Raises:
-        ConfigError: There is no such file, or it raises; with its line.
     """
     shown, path = path, path.resolve()
     modules = _code_of(path)
@@ -218,7 +215,7 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
 def file_plugin(path: Path) -> Plugin:
     """Return what a file offers, as if it were installed: by its hooks, components else as classes."""
     module = load_file(path)
-    if hasattr(module, "gradestack_components"):
+    if any(hasattr(each, f"{NAME}_impl") for each in vars(module).values()):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")

@@ -146,7 +146,7 @@ class Resolver:
 
     def _allowed(self, why: str, place: Place) -> bool:
         if not self.allow_code:
-            self.add_problem(place, f"{why}; pass --allow-code if you trust this suite")
+            self.add_problem(place, f"{why}; pass --allow-code if you trust it")
         return self.allow_code
 
     def may_read(self, text: str, place: Place) -> bool:
@@ -261,13 +261,13 @@ def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader
         if stage is not None:
             stages[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
     for key, stage in stages.items():
-        for part in stage.component.combines:
-            of = stages[part].component if part in stages else None
+        for part in stage.combines:
+            of = stages.get(part)
             if part not in spec.graders:
                 resolver.add_problem(
                     ("graders", key, "of"), f"no grader has the key {part!r}{suggest(part, spec.graders)}"
                 )
-            elif of is not None and (of.combines or of.better != "higher"):
+            elif of is not None and (of.combines or of.component.better != "higher"):
                 what = "combines others itself" if of.combines else "is no score of which more is better"
                 resolver.add_problem(("graders", key, "of"), f"{part!r} {what}")
     return stages

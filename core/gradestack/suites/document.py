@@ -75,12 +75,7 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
 
 
 def yaml_data(text: str) -> Any:
-    """Return the value of a YAML text.
-
-    Raises:
-        yaml.YAMLError: Not YAML, or not plain data.
-        RecursionError: Nested too deeply.
-    """
+    """Return the value of a YAML text."""
     node, loader = parse(text)
     return None if node is None else loader.construct_document(node)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Grader, Input, Inputs, Reader, Shard
+from gradestack.api import Grader, Input, Inputs, Reader, Shard, misdeclared
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, flaw
@@ -64,12 +64,14 @@ def _name_of(grader: Graders) -> str:
 
 
 def _ready(grader: Any, registry: Registry) -> Any:
-    if not isinstance(grader, type):
-        function = callable(grader) and not isinstance(grader, Grader)
-        return registry.load("grader", FUNCTIONS).of(grader) if function else grader
-    name = grader.__name__
-    if not issubclass(grader, Grader) or inspect.isabstract(grader):
-        raise ConfigError(f"graders: {name} {flaw(grader, 'grader')}")
+    if callable(grader) and not isinstance(grader, Grader | type):
+        return registry.load("grader", FUNCTIONS).of(grader)
+    kind = grader if isinstance(grader, type) else type(grader)
+    name, complete = kind.__name__, issubclass(kind, Grader) and not inspect.isabstract(kind)
+    if (complete or kind is grader) and (problem := misdeclared(kind) if complete else flaw(kind, "grader")):
+        raise ConfigError(f"graders: {name} {problem}")
+    if kind is not grader:
+        return grader
     options = inspect.signature(grader).parameters.values()
     if needed := [each.name for each in options if each.default is each.empty and each.kind not in _ANY]:
         raise ConfigError(f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as {name}(…)")

@@ -366,8 +366,7 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
         if issubclass(each, RecordReader) and (why := _ask(each.complaint, first, otherwise=None)):
             what.append(f"the nearest is {name}: {why}")
     naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
-    # an object or a list that holds something may be a record; what is no JSON may be, too
-    if not any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each, _ in records):
+    if not any(isinstance(each.value, dict | list) and each.value for each, _ in records if each.problem is None):
         naming = "a record is an object; `gradestack schema sample` prints a form that is read"
     elif advice:
         return DataError(f"{path}: the format is not recognised: {'; '.join(what)}", *advice)

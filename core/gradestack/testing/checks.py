@@ -8,15 +8,18 @@ import json
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, ClassVar, get_type_hints
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
-from gradestack.errors import DataError
+from gradestack.errors import DataError, GradestackError, message_of
 from gradestack.estimates import Grades
 from gradestack.grading.graders import as_grade
 from gradestack.grading.metrics import differing, figures_of, grades_of, wanted
@@ -47,25 +50,26 @@ def check_component(component: Component) -> None:
     assert "\n" not in component.summary, f"{component.name}: summary has several lines"
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
-    assert target.__doc__, f"{component.target}: a docstring is missing"
+    shown = re.sub(r"gradestack_user_code_(\w+)_\w+:", r"\1.py:", component.target)
+    assert target.__doc__, f"{shown}: a docstring is missing"
     problem = flaw(target, component.kind)
-    assert problem is None, f"{component.target} {problem}"
+    assert problem is None, f"{shown} {problem}"
     if component.kind in ("stack", "command"):
         sound = component.kind == "command" or isinstance(target(), dict)
-        assert sound, f"{component.target}: a stack returns a mapping"
+        assert sound, f"{shown}: a stack returns a mapping"
         return
     json.dumps(options := class_schema(target)["properties"])
     own, theirs = get_type_hints(target), get_type_hints(target.__mro__[1])
     taken = [name for name in options if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]])]
-    assert not taken, f"{component.target}: an option has the name of the contract's {taken[0]!r}; name it otherwise"
+    assert not taken, f"{shown}: an option has the name of the contract's {taken[0]!r}; name it otherwise"
     frozen = target.__setattr__ is not object.__setattr__
-    assert frozen, f"{component.target}: its options can be changed; write @attrs.frozen(kw_only=True)"
+    assert frozen, f"{shown}: its options can be changed; write @attrs.frozen(kw_only=True)"
     try:
         made = structure({}, target)
     except Problems as problems:
-        assert problems.found, f"{component.target}: refuses no options without saying why"
+        assert problems.found, f"{shown}: refuses no options without saying why"
     else:
-        assert pickle.loads(pickle.dumps(made)) == made, f"{component.target}: does not survive pickling"  # noqa: S301
+        assert pickle.loads(pickle.dumps(made)) == made, f"{shown}: does not survive pickling"  # noqa: S301
 
 
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
@@ -79,36 +83,53 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     """
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
-    known = set(Sample.__struct_fields__)
-    assert grader.needs <= known, f"needs names no Sample field: {sorted(grader.needs - known)}"
     assert grader.requires <= grader.needs, "requires must be part of needs"
     pickle.dumps(grader)
     for sample in [*samples, *nasty_samples()]:
         if sample.status not in grader.handles:
             continue
-        before = _fingerprint(sample)
-        brief, masks = as_grade(grader.grade(sample)), masked(sample, grader.needs)
-        assert isinstance(brief, Grade), f"{sample.id!r}: returned {type(brief).__name__}"
-        stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
-        assert not stray, f"{sample.id!r}: its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
-        assert (problem := check_grade(brief)) is None, f"{sample.id!r}: {problem}"
-        first, second = grader.explain(sample, brief), explained(grader, masks)
-        assert isinstance(first, Grade), f"{sample.id!r}: explain returned {type(first).__name__}"
-        assert (problem := check_grade(first)) is None, f"{sample.id!r}: {problem}"
-        for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
-            same = getattr(first, name) == getattr(brief, name)
-            assert same, f"{sample.id!r}: explain gives another {name} than grade"
-        answered = sample.status is not Status.MISSING
-        assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
-        assert _text(first) == _text(second), f"{sample.id!r}: two grades of one sample differ"
-        assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample; copy what you change"
-        low, high = grader.bounds
-        fits = first.score is None or low <= first.score <= high
-        assert fits, f"{sample.id!r}: the score {first.score} is not within bounds, {low:g} to {high:g}"
-        back = grade_from_json(json.loads(dumps(grade_to_json(first))))
-        assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
+        with _about(sample):
+            before = _fingerprint(sample)
+            brief, masks = as_grade(grader.grade(sample)), masked(sample, grader.needs)
+            assert (problem := check_grade(brief)) is None, problem
+            stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
+            assert not stray, f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+            first, second = grader.explain(sample, brief), explained(grader, masks)
+            assert (problem := check_grade(first)) is None, f"explain {problem}"
+            for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
+                assert getattr(first, name) == getattr(brief, name), f"explain gives another {name} than grade"
+            answered = sample.status is not Status.MISSING
+            assert first.outcome is not Outcome.MISSING or not answered, "it is not missing"
+            text = _text(first)
+            assert text == _text(second), "two grades of one sample differ"
+            assert _fingerprint(sample) == before, "the grader changed its sample; copy what you change"
+            low, high = grader.bounds
+            fits = first.score is None or low <= first.score <= high
+            assert fits, f"the score {first.score} is not within bounds, {low:g} to {high:g}"
+            assert _text(grade_from_json(json.loads(text))) == text, "the grade does not survive results.jsonl"
 
 
+@contextmanager
+def _about(sample: Sample) -> Iterator[None]:
+    """Name the sample in what is wrong with what was made of it."""
+    try:
+        yield
+    except Exception as error:
+        raise AssertionError(f"{sample.id!r}: {what_is_wrong(error)}") from error
+
+
+def what_is_wrong(error: BaseException) -> str:
+    """Return what an assertion of ours says; else what was raised, and the innermost line of the package."""
+    frames = [(Path(step.filename), step.lineno) for step in extract_tb(error.__traceback__)]
+    theirs = [(file, line) for file, line in frames if not file.is_relative_to(_OURS)]
+    if isinstance(error, AssertionError) and frames[-1] not in theirs:
+        return str(error)
+    where = [f" ({file.name}:{line})" for file, line in theirs if file.parent == theirs[0][0].parent][-1:]
+    said = error.line if isinstance(error, GradestackError) else f"{type(error).__name__}: {message_of(error)}"
+    return "".join([f"raised {said}", *where])
+
+
+_OURS = Path(__file__).parents[1]
 _ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
 _ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"), Reply(finish=""), Reply(refusal="no"))
 
@@ -116,14 +137,14 @@ _ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"),
 def _check_judged(grader: Judged, samples: Iterable[Sample]) -> None:
     """Check that the same sample has the same requests, and that every reply, however odd, gives a grade."""
     for sample in [*samples, *nasty_samples()]:
-        requests = grader.requests(sample)
-        keys = [each.key for each in requests]
-        again = [each.key for each in grader.requests(masked(sample, grader.needs))]
-        assert keys == again, f"{sample.id!r}: two times the same sample, two different requests"
-        for reply in (None, *_ODD_REPLIES):
-            grade = grader.verdict(sample, [reply] * len(requests))
-            assert isinstance(grade, Grade), f"{sample.id!r}: the verdict is {type(grade).__name__}, not a Grade"
-            assert (problem := check_grade(grade)) is None, f"{sample.id!r}: {problem}"
+        with _about(sample):
+            requests = grader.requests(sample)
+            keys = [each.key for each in requests]
+            again = [each.key for each in grader.requests(masked(sample, grader.needs))]
+            assert keys == again, "two times the same sample, two different requests"
+            for reply in (None, *_ODD_REPLIES):
+                grade = grader.verdict(sample, [reply] * len(requests))
+                assert (problem := check_grade(grade)) is None, f"the verdict: {problem}"
 
 
 def explained(grader: Grader, sample: Sample) -> Grade:
@@ -143,11 +164,12 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
     """Check an extractor over ``samples`` and the nasty ones: it gives text, the same twice, and changes nothing."""
     pickle.dumps(extractor)
     for sample in [*samples, *nasty_samples()]:
-        before = _fingerprint(sample)
-        first, second = extractor.extract(sample), extractor.extract(sample)
-        assert isinstance(first, str), f"{sample.id!r}: gives {type(first).__name__}, not text; empty for none"
-        assert first == second, f"{sample.id!r}: gives two texts for one sample"
-        assert _fingerprint(sample) == before, f"{sample.id!r}: the extractor changed its sample; copy what you change"
+        with _about(sample):
+            before = _fingerprint(sample)
+            first, second = extractor.extract(sample), extractor.extract(sample)
+            assert isinstance(first, str), f"gives {type(first).__name__}, not text; empty for none"
+            assert first == second, "gives two texts for one sample"
+            assert _fingerprint(sample) == before, "the extractor changed its sample; copy what you change"
 
 
 def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
@@ -181,12 +203,15 @@ def tell(component: str, path: str, code: str) -> None:
     if code:
         load_file(Path(code))
     found = pickle.loads(Path(component).read_bytes())  # noqa: S301 - written by the check
-    if isinstance(found, Grader):
-        samples = [sample for sample in nasty_samples() if sample.status in found.handles]
-        print(*(_text(explained(found, sample)) for sample in samples), sep="\n")  # noqa: T201 - to be compared
-    else:
-        grades = isinstance(found, Aggregator)
-        print(_figures(found, [random_grades()]) if grades else _read(found, Path(path)))  # noqa: T201
+    try:
+        if isinstance(found, Grader):
+            gives: object = [_text(explained(found, each)) for each in nasty_samples() if each.status in found.handles]
+        else:
+            grades = isinstance(found, Aggregator)
+            gives = _figures(found, [random_grades()]) if grades else _read(found, Path(path))
+    except Exception as error:  # noqa: BLE001 - the check of its laws names it
+        gives = type(error)
+    print(gives)  # noqa: T201 - to be compared
 
 
 def check_aggregator(
@@ -272,8 +297,6 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
     assert not odd, f"it yields {', '.join(odd)}, expected Sample or BadRecord"
     flaw = next(filter(None, map(wrong_types, first)), None)
     assert flaw is None, f"it yields a {flaw}"
-    known = set(Sample.__struct_fields__)
-    assert reader.provides <= known, f"provides names no Sample field: {sorted(reader.provides - known)}"
     for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
         copy_path = scratch / f"broken-{number}{path.suffix}"
         copy_path.write_bytes(broken)

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs
-from gradestack.errors import ConfigError, GradestackError, PluginError, error_text
+from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.hooks import Component
 from gradestack.interpreter import ticking
 from gradestack.model import Sample
@@ -31,6 +31,7 @@ from gradestack.testing.checks import (
     check_grader,
     check_hash_seeds,
     check_reader,
+    what_is_wrong,
 )
 
 SECONDS = 10.0
@@ -54,12 +55,7 @@ class Check:
         return self.name
 
     def __call__(self) -> None:
-        """Check.
-
-        Raises:
-            AssertionError: The component breaks the contract, disturbs its process, takes longer than
-                ``SECONDS``, or does nothing wrong although that is known.
-        """
+        """Check, and raise AssertionError, also where nothing is wrong although that is known."""
         try:
             with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():
                 self.steps(Path(place))
@@ -67,9 +63,7 @@ class Check:
             raise
         except BaseException as error:
             if self.known is None:
-                text = error.line if isinstance(error, GradestackError) else error_text(error)
-                told = str(error) if isinstance(error, AssertionError) else f"raised {text}"
-                raise AssertionError(f"{self.name}: {told}") from error
+                raise AssertionError(f"{self.name}: {what_is_wrong(error)}") from error
         else:
             assert self.known is None, f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
 
@@ -152,10 +146,12 @@ def checks(
         found[f"run on {path.name}: same bytes on every engine"] = partial(
             _run, registry, own, name, path, str(package) if file else None
         )
-    if given or not (plugins and found) or (set(known or ()) - found.keys()):
-        wrong = ", ".join([*given, *(set(known or ()) - found.keys())])
-        what = f"nothing that is called {wrong}" if wrong else "nothing, or is not installed"
-        raise ConfigError(f"{package} offers {what}: there is nothing to check")
+    if wrong := ", ".join([*given, *(set(known or ()) - found.keys())]):
+        raise ConfigError(f"{package} offers nothing that is called {wrong}: there is nothing to check")
+    if not found:
+        what = "it offers nothing" if plugins else "no plugin is installed from a distribution of this name"
+        hint = suggest(str(package), {each.distribution for each in registry.plugins})
+        raise ConfigError(f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py")
     return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
 
 

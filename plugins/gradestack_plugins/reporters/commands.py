@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any, get_args
@@ -50,13 +51,13 @@ _PLACES = {
 _CONDITION = re.compile(r"  #(with|without) (\w+)$")
 
 
-def start(name: str, parts: Collection[str]) -> Iterator[Path]:
+def start(name: str, parts: Collection[Any], registry: Registry) -> Iterator[Path]:
     """Write a metric in one file (``FILE.py``), or a package with its test in a folder, and yield the files.
 
     Lines of a template that end in ``#with PART``, or ``#without PART``, are those of packages that have it, or not.
 
     Raises:
-        ConfigError: There is something of that name, the name is none of a distribution, or a part is unknown.
+        ConfigError: Something has that name, it is none of a distribution, or a part is unknown.
     """
     place, alone = Path(os.path.normpath(name)), name.endswith(".py")
     if unknown := sorted(set(parts) - (set() if alone else {*PARTS})):
@@ -70,6 +71,8 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
     if keyword.iskeyword(module) or find_spec(module):
         raise ConfigError(f"{name}: Python has a {module!r} already; choose another name")
     key = module.removeprefix("gradestack_")
+    if taken := next(chain.from_iterable(registry.owners(kind, key) for kind in ("grader", *parts)), None):
+        raise ConfigError(f"{name}: {taken[1].release} has a {taken[0].kind} {key!r} already; choose another name")
     names = {"distribution": stem, "module": module, "key": key, "release": __version__}
     for template, form in _PLACES.items():
         if (template in PARTS and template not in parts) or (alone and template != "metric"):
@@ -92,8 +95,11 @@ def start(name: str, parts: Collection[str]) -> Iterator[Path]:
 @click.option("--with", "parts", metavar="PARTS", help="Also reader, aggregator, exporter, stack; with commas between.")
 def new(name: str, *, parts: str | None) -> None:
     """Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test."""
-    for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split())):
+    for file in start(name, dict.fromkeys((parts or "").replace(",", " ").split()), _registry()):
         click.echo(terminal_line(f"{file}"))
+    step = f"gradestack plugins check {name} --allow-code"
+    step = step if name.endswith(".py") else f"cd {name} && pip install -e '.[test]' && pytest"
+    click.echo(terminal_line(f"Next: {step}"), err=True)
 
 
 @click.group()

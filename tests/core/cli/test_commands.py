@@ -303,7 +303,7 @@ def test_trouble_is_listed_too(registry):
     last = list(component_lines(Registry([*registry.plugins, twice])))[-2:]
     assert last[0] == f"broken      {'toys':<26} boom  [d 2]"
     assert last[1].startswith("conflict    ")
-    assert " is offered by toys (local 0) and toys (d 2); write local:" in last[1]
+    assert " is offered by toys and toys (d 2); write local:" in last[1]
 
 
 def test_a_component_is_described(registry, toys):

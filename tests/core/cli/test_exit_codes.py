@@ -21,7 +21,7 @@ DATA = data(__file__, "exit_codes.yaml")
     [
         (None, ["gone.jsonl: no such file or directory"]),
         (b"", ["data.jsonl: the file is empty"]),
-        (b"just text\n", ["data.jsonl: the format is not recognised: it is neither JSON", "; name it with --reader"]),
+        (b"just text\n", ["data.jsonl: the format is not recognised: it is neither JSON", "; a record is an object"]),
         (b'{"version": 9, "id": "a", "predicted": "x"}\n', ["data.jsonl:1: version 9 of the sample form", "upgrade"]),
     ],
 )

@@ -74,7 +74,7 @@ def test_parts_are_finite_one_by_one(slot, parts):
 @pytest.mark.parametrize(
     ("do", "message"),
     [
-        ("nothing", "returned NoneType, not a Grade or a number"),
+        ("nothing", "returned None (NoneType), expected a Grade, a number, or True or False"),
         ("nan part", "part 'share' must be finite or None, got nan"),
     ],
 )

@@ -138,7 +138,7 @@ def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, command, part,
     suite = "name: s\ntarget: {paths: [r.jsonl]}\ngraders: {g: exact_match}\nreports: []\n"
     (tmp_path / "s.yaml").write_text(f"{suite}metrics: {{l: {{kind: './leaving.py:Leaving', of: g}}}}\n")
     said = command("run", str(tmp_path / "s.yaml"), "--allow-code", "-o", str(tmp_path / "out"))
-    assert (said.code, "g/l (leaving.py:Leaving of local 0) is broken and left out" in said.out) == (0, True), said
+    assert (said.code, "g/l (leaving.py:Leaving) is broken and left out" in said.out) == (0, True), said
     report = load_report(tmp_path / "out")
     assert "error" in report.aggregates["g"]["l"]
     assert report.aggregates["g"]["mean"]["mean"] == 1.0

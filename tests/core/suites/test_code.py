@@ -133,7 +133,7 @@ def test_code_that_was_not_allowed_is_not_run(shapes, command):
     )
     (shapes / "plugin.yaml").write_text("target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n")
     (shapes / "trap.py").write_text("open('sprung', 'w')\n")
-    advice = "is Python code; pass --allow-code if you trust this suite"
+    advice = "is Python code; pass --allow-code if you trust it"
     for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
         said = command(*arguments)
         assert said.code == 2

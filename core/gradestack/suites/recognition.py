@@ -366,10 +366,11 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
         if issubclass(each, RecordReader) and (why := _ask(each.complaint, first, otherwise=None)):
             what.append(f"the nearest is {name}: {why}")
     naming = f"name it with --reader, in a suite as target.reader (known: {', '.join(registry.names('reader'))})"
-    if not any(isinstance(each.value, dict | list) and each.value for each, _ in records if each.problem is None):
-        naming = "a record is an object; `gradestack schema sample` prints a form that is read"
-    elif advice:
+    records = [(each, text) for each, text in records if each.problem is not None or each.value]
+    if advice and any(each.problem is not None or isinstance(each.value, dict | list) for each, _ in records):
         return DataError(f"{path}: the format is not recognised: {'; '.join(what)}", *advice)
+    if not any(each.problem is None and isinstance(each.value, dict | list) for each, _ in records):
+        naming = "a record is an object; `gradestack schema sample` prints a form that is read"
     return DataError(f"{path}: the format is not recognised{which}: {'; '.join(what)}; {naming}")
 
 

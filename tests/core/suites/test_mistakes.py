@@ -46,9 +46,7 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
     """Alone it is a plugin error; beside mistakes of the suite, a configuration error that lists it too."""
     using = make_registry_(toys.component("grader", "sick", "Missing"))
     (found,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
-    assert found.startswith(
-        "--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError"
-    )
+    assert found.startswith("--set graders.quality: grader 'sick' of plugin toys cannot be loaded: AttributeError")
     both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)
     assert len(both) == 2
     with_broken = Registry([*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")])

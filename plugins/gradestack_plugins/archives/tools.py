@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from gradestack import Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
-from gradestack_plugins.archives.documents import DocumentReader, at, named
+from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
@@ -170,9 +170,9 @@ class DeepEval(DocumentReader):
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
+        record = {in_snake(key): each for key, each in record.items() if each is not None}
         talk = Conversation()
-        trace = at(record, "trace")
-        called = at(record, "tools_called")
+        trace, called = record.get("trace"), record.get("tools_called")
         if given := as_list(record.get("turns")):
             for turn in given:
                 _take(turn, at(turn, "tools_called"), talk)
@@ -180,8 +180,8 @@ class DeepEval(DocumentReader):
             if (asked := record.get("input")) is not None:
                 talk.read([{"role": "user", "content": asked}])
             spans = as_list(at(trace, "tool_spans")) if called is None else []
-            _take({"role": "assistant", "content": at(record, "actual_output")}, spans or called, talk)
-        measured = list(map(as_map, as_list(at(record, "metrics_data"))))
+            _take({"role": "assistant", "content": record.get("actual_output")}, spans or called, talk)
+        measured = list(map(as_map, as_list(record.get("metrics_data"))))
         scores: dict[str, Any] = {}
         for each in (*measured, {"name": "success", "score": record.get("success")}):
             if isinstance(name := each.get("name"), str) and (score := each.get("score")) is not None:
@@ -190,17 +190,16 @@ class DeepEval(DocumentReader):
                 talk.remark("metric_error")
         details = as_map(at(record, "additional_metadata", "metadata"))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
-        if tags := record.get("tags"):
-            facets["tags"] = tags
+        facets |= {"tags": tags} if (tags := record.get("tags")) else {}
         models, spent = _requests(trace)
-        cost, seconds = as_number(at(record, "token_cost")), as_number(at(record, "completion_time"))
+        cost, seconds = as_number(record.get("token_cost")), as_number(record.get("completion_time"))
         if cost is not None or seconds is not None:
             spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
         usage = Usage(**spent) if spent else None
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
-        tools = at(record, "expected_tools")
+        tools = record.get("expected_tools")
         due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
-        expected = expected_of({**due, "text": at(record, "expected_output")})
+        expected = expected_of({**due, "text": record.get("expected_output")})
         known = named(record.get("name"), made, facets=facets)
         return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
 

@@ -137,6 +137,8 @@ def _check_keys(entry: Mapping[str, Any], key: str, known: tuple[str, ...], vers
 
 
 def _said(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
+    if entry.keys().isdisjoint(_Said.__struct_fields__):
+        return {}
     given = {name: entry[name] for name in _Said.__struct_fields__ if entry.get(name) is not None}
     said = msgspec.structs.asdict(_converted(given, _Said, key)) if given else {}
     if said and said["turn"] is not None and said["turn"] < 0:

@@ -180,7 +180,7 @@ class Conversation:
             arguments=arguments[0],
             raw_arguments=arguments[1],
             id=text_or_none(identifier),
-            turn=self.turn,
+            turn=len(self.turns) - 1,
             step=self.step,
             author=author,
             server=text_or_none(server),
@@ -322,8 +322,7 @@ class Conversation:
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1
         self.model = text_or_none(entry.get("model")) or self.model
-        if usage := entry.get("usage"):
-            self.usages.append(usage)
+        self.usages += [entry["usage"]] if entry.get("usage") else []
         author = text_or_none(entry.get("author")) or name
         listed = entry.get("tool_calls")
         made = [call for each in as_list(listed) if (call := self._call(each, author))] if listed else []
@@ -345,8 +344,7 @@ class Conversation:
             alone = len(parts) == 1 and parts[0].get("type") == "text" and not parts[0].get("citations")
             content = text if alone else parts or None
         thought = text_or_none(entry.get("reasoning_content", entry.get("reasoning")))
-        if thought is not None and not thoughts:
-            thoughts.append(thought)
+        thoughts += [thought] if thought is not None and not thoughts else []
         self.add(
             Message(
                 role="assistant",

@@ -140,8 +140,8 @@ def call_of(entry: Any) -> tuple[Any, list[str]]:
         found.setdefault("result", call["output"])
     if inner.get("name") is not None:
         found["name"] = inner["name"]
-    left = [str(key) for each in ([call] if inner is call else [call, inner]) for key in each if key not in _UNDERSTOOD]
-    return {**found, "arguments": inner.get("arguments")}, left
+    found["arguments"] = inner.get("arguments")
+    return found, [str(key) for key in (call if inner is call else (*call, *inner)) if key not in _UNDERSTOOD]
 
 
 def usual_record(record: Any) -> Any:

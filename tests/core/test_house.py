@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 84, "plugins": 180}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 4_719, "suites.resolve": 5_560, "runner": 13_013}
+CLOSURES = {"grading.loop": 4_822, "suites.resolve": 5_663, "runner": 13_116}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -73,6 +73,7 @@ class Line(Reply, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fals
 
 
 _line = msgspec.json.Decoder(Line)
+_vote: Any = msgspec.json.Decoder(msgspec.defstruct("Vote", [("vote", int)], bases=(Reply,), frozen=True, gc=False))
 
 
 def _lines(path: Path, *, part: bool = False) -> Iterator[tuple[str, Line, bytes]]:
@@ -134,17 +135,17 @@ class Journal:
 
     def replies(self, keys: Sequence[str]) -> list[Reply | None]:
         """Return the reply to each of several requests; the n-th time a key comes up it is vote n."""
-        known = {key: self._votes(key.encode()) for key in dict.fromkeys(keys)}
+        known = {key: self.votes(key) for key in dict.fromkeys(keys)}
         return [known[key].get(vote) for key, vote in numbered(keys)]
 
-    def _votes(self, key: bytes) -> dict[int, Reply]:
+    def votes(self, key: str) -> dict[int, Reply]:
         """Return all replies to a request by vote: those of the first line with its key, and of the next ones."""
-        data, found = self.data, dict[int, Reply]()
+        data, wanted, found = self.data, key.encode(), dict[int, Reply]()
         try:
-            at = self._first(key)
-            while at < len(data) and _key_of(data, at) == key:
+            at = self._first(wanted)
+            while at < len(data) and _key_of(data, at) == wanted:
                 end = data.find(b"\n", at) + 1 or len(data)
-                line = _line.decode(data[at:end])
+                line = _vote.decode(data[at:end])
                 found[line.vote], at = line, end
         except ValueError as error:
             raise DataError(f"{self.shown}: was changed while it was read: {error}") from error

@@ -238,7 +238,8 @@ class JudgedByRubric(LabelledJudge):
     @override
     def grade(self, sample: Sample) -> Grade:
         requests = self.requests(sample)  # rendered once
-        return self._verdict(sample, requests[0], self.journal.replies([requests[0].key] * len(requests)))
+        known = self.journal.votes(requests[0].key)
+        return self._verdict(sample, requests[0], [known.get(vote) for vote in range(len(requests))])
 
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
@@ -253,8 +254,11 @@ class JudgedByRubric(LabelledJudge):
         given = zip(criteria, zip(*votes, strict=True), strict=True)
         items = tuple([self._item(sample, *of, verdicts) for of, verdicts in given])
         score, passed = self._judged([item.score for item in items])
-        worth = [[of.worth(each.verdict) for (_, of), each in zip(criteria, vote, strict=True)] for vote in votes]
-        counts = {"votes": len(votes), "votes_passed": sum(self._judged(values)[1] for values in worth)}
+        passing = [passed]  # of one vote; each of several may say otherwise
+        if len(votes) > 1:
+            worth = [[of.worth(each.verdict) for (_, of), each in zip(criteria, vote, strict=True)] for vote in votes]
+            passing = [self._judged(values)[1] for values in worth]
+        counts = {"votes": len(votes), "votes_passed": sum(passing)}
         if score is None:
             return replace(failed(fault_of("unclear")), items=items, counts=counts)
         return Grade(

@@ -22,6 +22,7 @@ from gradestack import (
     testing,
 )
 from gradestack.jsonio import Range, first_records, iter_records, record_ranges
+from tests.core.outcomes import some_of
 
 HEAD = 64 * 1024
 LAYOUTS = pytest.mark.parametrize("as_list", [False, True], ids=["lines", "list"])
@@ -213,7 +214,7 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
         assert shard.position + len(part) <= later.position
 
 
-@LAYOUTS
+@pytest.mark.parametrize("as_list", some_of([True, False], 2))
 def test_one_record_at_a_time_is_in_memory(write, as_list):
     path = write([quiz(n, "x" * 1000) for n in range(30_000)], as_list=as_list)
     (shard, *_) = shards_of(path)

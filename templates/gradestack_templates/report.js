@@ -274,7 +274,7 @@
 
   function boxes() { return Array.prototype.slice.call(form.querySelectorAll("input[name=verdict]")); }
   /* What is searched for: words, and terms such as tool:refund, cost>0.01 or passed:no; quotes hold spaces together. */
-  var TERM = /(?:(tool|cause|reason|model|task|label|passed)(:)|(score|cost|seconds|tokens)(>=|<=|>|<))(?:"((?:[^"\\]|\\.)*)"|(\S+))|"((?:[^"\\]|\\.)*)"|(\S+)/gi;
+  var TERM = /(?:(tool|cause|reason|model|task|label|facet|passed)(:)|(score|cost|seconds|tokens)(>=|<=|>|<))(?:"((?:[^"\\]|\\.)*)"|(\S+))|"((?:[^"\\]|\\.)*)"|(\S+)/gi;
   function termsOf(query) {
     return Array.from(query.matchAll(TERM), function (match) {
       var quoted = match[5] !== undefined ? match[5] : match[7], text = quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : match[6] || match[8];
@@ -307,17 +307,22 @@
   }
   function testOf(term) {
     var text = term.text, known, kinds, ids, tools, hits;
+    function under(path) { return path === text || path.indexOf(text + "›") === 0; }
     switch (term.key) {
       case "model": known = named(data.models, text); return function (row) { return known[data.m[row]]; };
       case "task": known = named(data.ids, text); return function (row) { return known[data.i[row]]; };
       case "tool": known = among(data.called, named(data.tools, text)); return function (row) { return known[data.t[row]]; };
-      case "reason": known = among(data.sets, named(paths(), text)); return function (row) { return known[data.k[row]]; };
+      case "reason": known = among(data.sets, named(paths(), text, under)); return function (row) { return known[data.k[row]]; };
       case "cause":
-        kinds = named(paths(), text, function (path) { return path === text || path.indexOf(text + "›") === 0; });
+        kinds = named(paths(), text, under);
         known = flags(data.main, function (kind) { return kind >= 0 && kinds[kind]; });
         return function (row) { return known[data.k[row]] && isLost(row); };
       case "label": hits = texts("\u0001" + text.replace(" → ", "\u0002") + "\u0001", found); return function (row) { return hits[row]; };
-      case "passed": return function (row) { return text === "no" ? isLost(row) : data.v[row] === 5; };
+      case "facet":
+        known = text.slice(text.indexOf("=") + 1);
+        hits = ['"' + known + '"', known + ",", known + "}"].map(function (each) { return texts('"' + text.split("=")[0] + '"\u0003' + each, found); });
+        return function (row) { return hits.some(function (each) { return each[row]; }); };
+      case "passed": return function (row) { return text === "no" ? isLost(row) : data.v[row] === 5 || data.v[row] === 2 && !isLost(row); };
       case "": break;
       default: return function (row) {
         var value = amount(term.key, row), bound = parseFloat(text);
@@ -417,9 +422,10 @@
     if (plain) { event.preventDefault(); open(plain[1] - 1); one.focus({ preventScroll: true }); }
     if (link.classList.contains("pick")) {
       event.preventDefault();
+      var of = link.dataset, key = ["cause", "reason", "facet"].find(function (each) { return of[each]; });
       clear();
-      find.value = link.dataset.cause ? "cause:" + JSON.stringify(link.dataset.cause) : link.dataset.q || "";
-      if (link.dataset.only) { boxes().forEach(function (box) { box.checked = link.dataset.only.indexOf(box.value) >= 0; }); }
+      find.value = ((key ? key + ":" + JSON.stringify(of[key]) + " " : "") + (of.q || "")).trim();
+      if (of.only) { boxes().forEach(function (box) { box.checked = of.only.indexOf(box.value) >= 0; }); }
       gradestackViews.show("samples");
       split.classList.remove("reading");
       changed();

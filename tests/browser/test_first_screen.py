@@ -145,3 +145,22 @@ def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
         assert tab.run("document.getElementById('shown-count').textContent") == "48 of 48"
         tab.run("document.getElementById('clear').click()")
     assert tab.messages() == []
+
+
+@pytest.mark.parametrize("family", ["airline", "deepfabric", "letta", "orchestration", "quickstart", "when2call"])
+def test_the_first_screen_of_a_family_leads_to_its_samples(tab, tmp_path, family):
+    """The most common cause and a sample of it are a click away, those that called a tool two, its link one more."""
+    suite = Path(__file__).parents[2] / "examples" / family / "suite.yaml"
+    tab.visit((gradestack.run(suite, output=tmp_path, engine="serial").path / "report.html").as_uri(), width=1440)
+    tab.wait("document.documentElement.classList.contains('searchable')")
+    count = "document.getElementById('shown-count').textContent.split(' ')[0]"
+    told = tab.run("document.querySelector('.causes td.n').textContent")
+    tab.run("document.querySelector('.causes a').click()")
+    assert tab.run(count) == told
+    tab.wait("document.querySelector('#one .inside') !== null")
+    tab.run("[...document.querySelectorAll('.one-head button')].at(-1).click()")
+    tab.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
+    tab.run("document.getElementById('clear').click()")
+    if tab.run("document.querySelector('.term[data-term^=\"tool:\"]')?.click() === undefined"):
+        assert int(tab.run(count)) > 0
+    assert tab.messages() == []

@@ -175,15 +175,22 @@ def test_filter_and_sort_survive_a_reload(opened, page):
 
 def test_a_cause_shows_exactly_its_samples(opened):
     """On the overview and in the tree, on every level; what the levels below come to is that of the level above."""
-    names = opened.run("[...document.querySelectorAll('.tree a.pick')].map(one => one.dataset.cause)")
+    names = opened.run("[...document.querySelectorAll('.tree [data-cause]')].map(one => one.dataset.cause)")
     assert len(names) > 3
     for place in range(len(names)):
-        line = f"document.querySelectorAll('.tree a.pick')[{place}]"
+        line = f"document.querySelectorAll('.tree [data-cause]')[{place}]"
         beside = f"({line}.closest('.leaf')?.querySelector('.n') ?? {line}.nextSibling)"
         told = opened.run(f"+{beside}.textContent")
         opened.run(f"{line}.click()")
         assert opened.run(SHOWN) == told > 0
         assert opened.run("document.querySelector('.view.now').dataset.view") == "samples"
+    numbers = "document.querySelectorAll('[data-reason], td [data-facet]')"
+    assert opened.run(f"{numbers}.length") > 2  # also in so many that passed; passed of a category
+    for place in range(opened.run(f"{numbers}.length")):
+        told = opened.run(
+            f"const one{place} = {numbers}[{place}]; one{place}.click(); parseInt(one{place}.textContent)"
+        )
+        assert opened.run(SHOWN) == told
     address, shown = opened.run("location.href"), opened.run(SHOWN)
     opened.open("about:blank")
     opened.open(address)

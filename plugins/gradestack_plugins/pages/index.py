@@ -24,8 +24,8 @@ from gradestack_plugins.pages.tallies import (
     CallTally,
     FacetTally,
     Grade,
-    Head,
     Kind,
+    Own,
     Reason,
     ReasonTally,
     SearchTally,
@@ -104,12 +104,7 @@ class _Expected(Struct, gc=False):
     calls: Raw = NULL
 
 
-class _Own(Head, frozen=True, gc=False):
-    label: Any = None
-    gold: Any = None
-
-
-_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), _Own()
+_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Own()
 
 
 class _Row(Struct, gc=False):
@@ -120,7 +115,7 @@ class _Row(Struct, gc=False):
     state: str | None = None
     passed: bool | None = None
     expected: _Expected | None = None
-    grade: _Own = _NO_GRADE
+    grade: Own = _NO_GRADE
     grades: dict[str, Grade] = {}
     facets: Raw = _NOTHING
     usage: Usage | None = None
@@ -242,8 +237,8 @@ class RowIndex:
         self.usage.extend(row.usage for row in rows)
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
-            values = (row.sample.input, row.submission, *[each.arguments for each in calls], row.facets)
-            self.searched.add(calls, values, row.grade.gold, row.grade.label)
+            values = (row.sample.input, row.submission, *[each.arguments for each in calls])
+            self.searched.add(calls, values, bytes(row.facets), row.grade)
         decisive = self._lose(grades, passes)
         if self.verdicts.by_grader:
             self.verdicts.add(first, grades, decisive, quiet)

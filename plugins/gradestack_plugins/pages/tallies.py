@@ -58,15 +58,20 @@ class Head(Struct, frozen=True, gc=False):
         return self.state or ("skipped" if self.score is None else "graded")
 
 
-class Grade(Head, frozen=True, gc=False):
+class Own(Head, frozen=True, gc=False):
+    """What an index reads of a row's own grade: its labels, too."""
+
+    label: Any = None
+    gold: Any = None
+
+
+class Grade(Own, frozen=True, gc=False):
     """What an index reads of a grade."""
 
     fault: dict[str, Any] | None = None
     reasons: tuple[Reason, ...] = ()
     items: tuple[Item, ...] = ()
     passed: bool | None = None
-    label: Any = None
-    gold: Any = None
 
     def swapped(self) -> str:
         """Return which label was expected and which was given; "" unless there are two."""
@@ -231,8 +236,8 @@ class Usage(Struct, frozen=True, gc=False):
 LEVEL, GZIP = 1, 16 + zlib.MAX_WBITS
 """How pages pack data: in the format gzip, whose header has no time."""
 _LINES = 1000
-_SHORTEST, _SEARCHED, _MOST_SEARCHED = 20, 200, 2_500_000
-"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run."""
+_SHORTEST, _SEARCHED, _MOST_SEARCHED, _LONGEST_FACETS = 20, 200, 2_500_000, 1000
+"""Characters of an input, an answer and arguments that are searched: most of one, and of all of a run; of facets."""
 
 
 class Call(Struct, frozen=True, gc=False):
@@ -269,8 +274,8 @@ class SearchTally:
         self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
         self._known: dict[tuple[str | None, ...], int] = {}
 
-    def add(self, calls: Sequence[Call], values: Sequence[Raw], gold: Any, label: Any) -> None:
-        """Add a row: its calls and what else is searched; labels stand between control characters, found whole."""
+    def add(self, calls: Sequence[Call], values: Sequence[Raw], facets: bytes, own: Own) -> None:
+        """Add a row: its calls and what else is searched; control characters tell labels and facets from other text."""
         names, longest = tuple([each.name for each in calls]), self._longest
         place = self._known.get(names)
         if place is None:
@@ -283,8 +288,9 @@ class SearchTally:
         if not text.isascii():
             texts = [bytes(value)[: 4 * end].decode(errors="ignore") for value in values]
             text = " ".join([each[1:end] if each[0] == '"' else each[:longest] for each in texts]).encode()
-        if gold and label:
-            text = f"\1{gold}\2{label}\1".replace("\n", " ").encode(errors="replace") + text
+        text += b" " + facets[:_LONGEST_FACETS].replace(b'":', b'"\3')
+        if own.gold and own.label:
+            text = f"\1{own.gold}\2{own.label}\1".replace("\n", " ").encode(errors="replace") + text
         self._held.append(text)
         if len(self._held) == _LINES:  # one by one they take as long again
             self._held.append(b"")

@@ -276,14 +276,13 @@ class SearchTally:
 
     def add(self, calls: Sequence[Call], values: Sequence[Raw], facets: bytes, own: Own) -> None:
         """Add a row: its calls and what else is searched; control characters tell labels and facets from other text."""
-        names, longest = tuple([each.name for each in calls]), self._longest
+        names, longest, end = tuple([each.name for each in calls]), self._longest, self._longest + 1
         place = self._known.get(names)
         if place is None:
             called = dict.fromkeys([each or "" for each in names])
             numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
             place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
         self.rows.append(place)
-        end = longest + 1
         text = b" ".join([value[1:end] if value[0] == 34 else value[:longest] for value in map(bytes, values)])
         if not text.isascii():
             texts = [bytes(value)[: 4 * end].decode(errors="ignore") for value in values]

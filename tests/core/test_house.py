@@ -272,7 +272,9 @@ def closure(module):
     seen, waiting = set(), [module]
     while waiting:
         path = KERNEL / waiting.pop().replace(".", "/")
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        path = (
+            file if (file := path.with_suffix(".py")).is_file() else path / "__init__.py"
+        )  # a folder may be left of it
         if path in seen or not path.is_file():
             continue
         seen.add(path)

@@ -13,10 +13,9 @@ import msgspec
 
 from gradestack.api import Engine, Inputs, Shard
 from gradestack.errors import DataError, GradestackError, PluginError
-from gradestack.grading.merging import LISTED, Merged, Merging, ShardResult
+from gradestack.grading.merging import LISTED, Merged, Merging, Recorder, ShardResult
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import InputFiles, Separated, separated, shards_of
-from gradestack.grading.recording import Recorder
 from gradestack.grading.selection import (
     Selection,
     first_ids,

@@ -18,11 +18,10 @@ import attrs
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, StepTimedOutError, error_text, storage_failed
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
-from gradestack.grading.merging import LISTED, ShardResult
+from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
 from gradestack.grading.plan import Plan, named_graders
 from gradestack.grading.reading import blocks_of, watched_of
-from gradestack.grading.recording import Grades, Pieces
 from gradestack.grading.selection import Selection, digests, joined
 from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
 from gradestack.model import BadRecord, Fault, Sample, Status, failed, replace

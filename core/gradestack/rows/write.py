@@ -17,8 +17,8 @@ import msgspec
 from msgspec.structs import astuple
 
 from gradestack.errors import PluginError
+from gradestack.grading.merging import WrittenBlock
 from gradestack.grading.plan import Plan, Success
-from gradestack.grading.recording import WrittenBlock
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import (
     Expectation,

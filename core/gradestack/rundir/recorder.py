@@ -16,9 +16,8 @@ import msgspec
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.loop import Loop, ProgressCount
-from gradestack.grading.merging import ShardResult
+from gradestack.grading.merging import Grades, ShardResult, WrittenBlock
 from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Grades, WrittenBlock
 from gradestack.grading.selection import Span, picked, unanswered
 from gradestack.grading.worker import ShardGrader, Worker
 from gradestack.interpreter import for_a_shard

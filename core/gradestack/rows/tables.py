@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, compress, islice
 from math import isfinite
-from operator import itemgetter
 from typing import Any, Literal, Self
 
 import attrs
@@ -333,7 +332,8 @@ def _reasons(block: _Block) -> _Columns:
 def _calls(block: _Block) -> _Columns:
     lines: list[Line] = []
     for key, row in block.rows:
-        expected, made = (side.calls or () if side else () for side in (row.expected, row.predicted))
+        expected = (row.expected and row.expected.calls) or ()
+        made = (row.predicted and row.predicted.calls) or ()
         items = _paired_items(row, len(expected))
         answers = [item.metadata.call for item in items] or [None] * len(expected)
         scores = [_graded(item.outcome or "graded", item.score)[1] for item in items] or [None] * len(expected)
@@ -350,7 +350,8 @@ def _calls(block: _Block) -> _Columns:
 def _paired_items(row: Any, count: int) -> list[Any]:
     """Return the items, one per expected call, of the first grader that says which call answers which."""
     if count:
-        for grade in (row.grade, *(grade for _, grade in sorted((row.grades or {}).items(), key=itemgetter(0)))):
+        others = (found[name] for found in (row.grades or {},) for name in sorted(found))
+        for grade in chain((row.grade,), others):
             items = [each for each in (grade and grade.items) or () if not (each.counts and each.counts.extra)]
             if len(items) == count and all(
                 item.metadata is not None and item.metadata.call is not msgspec.UNSET for item in items

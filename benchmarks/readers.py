@@ -52,13 +52,12 @@ def parsed(files: Files) -> int:
     return number
 
 
-def read(name: str, files: Files) -> int:
+def read(reader: Any, files: Files) -> int:
     """Read all samples, and return how many they were.
 
     Raises:
         ValueError: A record is bad: the files are not of the format.
     """
-    reader: Any = discover().load("reader", name)()
     dataset = files.dataset
     inputs = Inputs(
         data=(Input(path=files.data, name=files.data.stem, shown=files.data.name),),
@@ -68,7 +67,7 @@ def read(name: str, files: Files) -> int:
     for shard in reader.plan(inputs, index):
         for sample in reader.read(shard, index):
             if isinstance(sample, BadRecord):
-                raise ValueError(f"{name}: {sample.reason}")  # noqa: TRY004 - of the data
+                raise ValueError(f"{type(reader).__name__}: {sample.reason}")  # noqa: TRY004 - of the data
             number += 1
     return number
 
@@ -77,9 +76,10 @@ def work(job: dict[str, Any]) -> dict[str, Any]:
     """Return what parsing or reading a format's files takes."""
     jobs.pin(job["cores"])
     name = job["format"]
+    reader = discover().load("reader", name)()
 
     def once(files: Files) -> int:
-        return read(name, files) if job["read"] else parsed(files)
+        return read(reader, files) if job["read"] else parsed(files)
 
     with tempfile.TemporaryDirectory() as temporary:
         once(WRITERS[name](Path(temporary), jobs.WARM_UP, -1))

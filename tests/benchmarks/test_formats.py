@@ -60,6 +60,6 @@ def test_a_file_of_another_format_is_not_measured(bench, tmp_path):
     readers, formats = bench("readers"), bench("formats")
     wrong = tmp_path / "results.json"
     wrong.write_text('[{"reward": 1}]', encoding="utf-8")
-    with pytest.raises(ValueError, match="tau_bench: task_id is missing"):
-        readers.read("tau_bench", formats.Files(wrong))
+    with pytest.raises(ValueError, match="task_id is missing"):
+        readers.read(readers.discover().load("reader", "tau_bench")(), formats.Files(wrong))
     assert readers.parsed(formats.Files(wrong)) == 1

@@ -93,7 +93,7 @@ def test_where_a_judge_and_people_disagree_is_listed_with_the_reason(runs):
     words, _, matrix, _, apart = PANELS["text_graders.judges"].show(runs["judges"])
     assert "uncalibrated: 2 labels, floor 50" in words.text
     assert matrix.values == [[1, 1], [0, 0]]
-    assert [*apart.rows.values()] == [[blocks.Link("b", position=1), "pass", "fail", "good: <b>Sure.</b>"]]
+    assert apart.rows == {"1. b": [blocks.Link("pass / fail", position=1), "good: <b>Sure.</b>"]}
 
 
 def test_the_figures_of_panels_are_those_of_the_summary(runs):

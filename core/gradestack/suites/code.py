@@ -215,7 +215,7 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
 def file_plugin(path: Path) -> Plugin:
     """Return what a file offers, as if it were installed: by its hooks, components else as classes."""
     module = load_file(path)
-    if any(hasattr(each, f"{NAME}_impl") for each in vars(module).values()):
+    if hasattr(module, "gradestack_components") or any(hasattr(each, f"{NAME}_impl") for each in vars(module).values()):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from gradestack import DataError, Report
-from gradestack.jsonio import as_list, as_map, as_number, as_text, check_utf8, dumps
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, check_utf8, dumps
 from gradestack_plugins.pages.tallies import (
     GRADED,
     NULL,
@@ -347,7 +347,7 @@ def index_of(report: Report) -> RowIndex:
     found = report.shared.get("index")
     grader = outcome_of(report)
     if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
-        many = as_map(report.summary.get("metrics")).get("total", 0)
+        many = as_count(as_map(report.summary.get("metrics")).get("total"))
         index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), report.rows_name, many)
         found = report.shared["index"] = (report.held, report.path, grader, index)
     index_found: RowIndex = found[3]

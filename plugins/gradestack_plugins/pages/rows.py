@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from gradestack import DataError, Report, Row
-from gradestack_plugins.pages.index import RowEntry, RowIndex, Task, index_of, outcome_of
+from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
 
 _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
@@ -26,8 +26,12 @@ class RowName(NamedTuple):
     run: str
 
 
+class _Task(Struct, frozen=True, gc=False):
+    id: str | int | None = None
+
+
 class _Named(Struct, frozen=True, gc=False):
-    sample: Task = Task()
+    sample: _Task = _Task()
     run: str | int | None = None
     model_name: str | None = None
 

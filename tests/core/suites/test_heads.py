@@ -50,8 +50,11 @@ UNKNOWN = {
     "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a"),
     "a piece": (b'{"a": [1,\n', "it is not valid JSON ("),
     "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - to grade answers, map "),
-    "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),
-    "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); name"),
+    "Latin-1": (
+        b'{"id": "\xe9"}\n',
+        "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; a record is",
+    ),
+    "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),
     "nesting": (b"[" * 10_000, "it is "),
     "another object": (b'{"tasks": {}}\n', "it is JSON Lines of objects with the keys tasks\n  - fields"),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}\n  - fields"),

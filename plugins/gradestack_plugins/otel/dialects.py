@@ -18,7 +18,7 @@ from gradestack_plugins.readers.chat.usage import count_of, usage_of
 Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
-_ANSWERS: Final = frozenset({"chat", "generate_content", "text_completion"})
+_ANSWERS: Final = ("chat", "generate_content", "text_completion")
 _MERGED: Final = "(merged tools)"
 """The name of ADK's span over calls made at once, which have spans of their own."""
 _USAGE: Final[Mapping[str, tuple[str, ...]]] = {

@@ -19,7 +19,7 @@ from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
 from gradestack_plugins.readers.chat.usage import usage_of
 
-_ANSWERS: Final = frozenset({"CHAT_MODEL", "LLM"})
+_ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _TOKENS: Final = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -28,7 +28,7 @@ _TOKENS: Final = {
 }
 _COPY: Final = re.compile(r"_\d+\Z")
 """What release 2 puts behind the names of spans that would have the same."""
-_FAILED: Final = frozenset({"ERROR", "STATUS_CODE_ERROR"})
+_FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
 _VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
 
 
@@ -114,7 +114,7 @@ def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
 def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event]) -> Span:
     status, context = as_map(raw.get("status")), as_map(raw.get("context"))
     problem: Mapping[str, Any] = next((event.attributes for event in events if event.name == "exception"), {})
-    failed = _FAILED & {status.get("code"), raw.get("status_code")}
+    failed = status.get("code") in _FAILED or raw.get("status_code") in _FAILED
     if failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
     said = status.get("message") or raw.get("status_message") or problem.get("exception.message")

@@ -17,7 +17,7 @@ _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 _RECORDS: Final = ("resourceSpans", "batches", "resourceLogs")
 KEYS: Final = (*_RECORDS, "data")
 """Keys of a document under which lists of spans or log records stand."""
-_ERROR: Final = frozenset({2, "2", "STATUS_CODE_ERROR", "ERROR"})
+_ERROR: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 
 
 class Event(msgspec.Struct):

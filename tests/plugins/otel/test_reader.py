@@ -235,6 +235,16 @@ def test_damaged_lines_and_other_traces(tmp_path, capsys):
     assert "traces.jsonl:3: not JSON" in said.err + said.out
 
 
+@pytest.mark.parametrize("odd", [{"kvlistValue": {"values": [{"key": "a", "value": {}}]}}, {"arrayValue": {}}])
+def test_kinds_and_codes_that_are_no_text(tmp_path, odd):
+    kinds = ["gen_ai.operation.name", "openinference.span.kind", "traceloop.span.kind", "gen_ai.tool.name"]
+    broken = [{**span(f"1{at}"), "attributes": [{"key": key, "value": odd}]} for at, key in enumerate(kinds)]
+    of_mlflow = {"context": {"trace_id": "ab", "span_id": "c"}, "attributes": {"mlflow.spanType": "{}"}}
+    (tmp_path / "spans.jsonl").write_text(json.dumps({**of_mlflow, "name": "x", "start_time": 1, "status_code": []}))
+    assert one(tmp_path, *USUAL, *broken, {**span("20"), "status": {"code": {}}}).calls == one(tmp_path, *USUAL).calls
+    assert not [each for each in chat_files.read("otel", tmp_path / "spans.jsonl") if each.calls]
+
+
 def test_a_file_without_an_agent_holds_no_record(tmp_path, capsys):
     path = tmp_path / "traces.jsonl"
     path.write_text(json.dumps(document(span("01"))), encoding="utf-8")

@@ -246,3 +246,10 @@ def test_a_broken_footer_of_parquet_is_an_unusable_input(tmp_path, footer, capsy
             commands.main(["grade", str(tmp_path / "t.parquet"), "--reader", "records", *options])
         assert ended.value.code == 3
         assert "t.parquet: no Parquet file that can be read: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("depth", [400, 450, 480, 490])
+def test_keys_that_are_paths_beside_a_value_too_deep_for_them(tmp_path, depth):
+    runs = '{"runs": [{"context.trace_id": "t", "a.b": %s1%s}, {"id": "b", "expected": "w", "output": "w"}]}'
+    (tmp_path / "spans.json").write_text(runs % ('{"a":' * depth, "}" * depth))
+    assert gradestack.grade_files(tmp_path / "spans.json", output=tmp_path / "out").metrics["total"] == 2

@@ -152,7 +152,10 @@ def usual_record(record: Any) -> Any:
         return record
     held = record.get("attributes") if "span_kind" in record and "context" in record else None
     paths = isinstance(held, dict) and any("." in str(key) for key in held)
-    return nested(record) if paths or "context.trace_id" in record else record
+    try:
+        return nested(record) if paths or "context.trace_id" in record else record
+    except RecursionError:
+        return record
 
 
 def talk_of(value: Any) -> Any:

@@ -22,7 +22,8 @@ class GradestackError(Exception):
 
     Attributes:
         exit_code: What the command line exits with: 2 usage or configuration, 3 unusable input, 4 broken plugin.
-        problems: One line each: what is wrong, where, and what to try; of very many, the first and how many more.
+        problems: One line each: what is wrong, where, and what to try; of very many, the first and how many more. Empty
+            where the message says everything.
     """
 
     exit_code: int = 2

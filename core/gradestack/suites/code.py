@@ -220,13 +220,20 @@ def file_plugin(path: Path) -> Plugin:
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
         return plugin
+    classes = [
+        (name, value)
+        for name, value in vars(module).items()
+        if _is_contract(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    ]
     components = [
         Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary=name)
-        for name, value in vars(module).items()
-        if _is_component(value) and value.__module__ == module.__name__ and not name.startswith("_")
+        for name, value in classes
+        if _is_component(value)
     ]
     if not components:
-        raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
+        why = [f"{name} {flaw(value, value.contract)}" for name, value in classes]
+        none = "no class derived from gradestack.Grader or another contract"
+        raise ConfigError(f"{path.name} has no component: {'; '.join(why) or none}")
     return _plugin(path, *components)
 
 
@@ -243,6 +250,9 @@ def _plugin(path: Path, *components: Component) -> Plugin:
     return Plugin(name=path.name, distribution="local", version="0", components=components)
 
 
+def _is_contract(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Contract) and hasattr(value, "contract")
+
+
 def _is_component(value: Any) -> bool:
-    component = isinstance(value, type) and issubclass(value, Contract) and hasattr(value, "contract")
-    return component and not inspect.isabstract(value)
+    return _is_contract(value) and not inspect.isabstract(value)

@@ -58,7 +58,11 @@ def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
 def test_a_plugin_file_that_cannot_be_used(here, registry):
     (here / "empty.py").write_text("VALUE = 1\n")
     (here / "clash.py").write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
-    for file, problem in (("empty.py", "has no component"), ("gone.py", "no such Python file")):
+    (here / "abstract.py").write_text(
+        "from gradestack import Grader\nclass Mine(Grader):\n    def graed(self, sample): ...\n"
+    )
+    wrong = "abstract.py has no component: Mine has no method grade"
+    for file, problem in (("empty.py", "has no component"), ("abstract.py", wrong), ("gone.py", "no such Python file")):
         with pytest.raises(ConfigError, match=problem):
             gradestack.run(plugin_suite(file, graders={"q": "toy"}), allow_code=True, registry=registry)
     suite = gradestack.load_suite(

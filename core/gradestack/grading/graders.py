@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from gradestack.api import Grader
-from gradestack.errors import DataError, PluginError, TimedOut, stable_text
+from gradestack.errors import DataError, PluginError, TimedOut, error_text, stable_text
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import UNDER_WAY
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed, replace
@@ -158,20 +158,20 @@ def explained_grade(stage: Stage, sample: Sample, grade: Grade, *, strict: bool)
         error = raised
     if strict:
         msg = f"grader {stage.key!r} ({stage.signature}) did not explain its grade of {sample.source or sample.id}"
-        raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+        raise PluginError(msg, error_text(error)) from error
     return unexplained(grade, error)
 
 
 def unexplained(grade: Grade, error: BaseException) -> Grade:
     """Return a grade that says why it has no items and reasons."""
-    return replace(grade, rationale=f"could not be explained: {type(error).__name__}: {stable_text(error)}")
+    return replace(grade, rationale=f"could not be explained: {error_text(error)}")
 
 
 def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
     """Return the failed grade of a sample at which a grader raised, or was stopped for its time."""
     if strict:
         msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
-        raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+        raise PluginError(msg, error_text(error)) from error
     if stage.key not in TRACEBACKS and not isinstance(error, MemoryError):
         below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
         TRACEBACKS[stage.key] = traceback_text(error, below)
@@ -228,7 +228,7 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
     except BaseException as error:
         if strict:
             msg = f"the extractor of {stage.key!r} raised on {sample.source or sample.id}"
-            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+            raise PluginError(msg, error_text(error)) from error
         said = stable_text(error)
         return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
     if not text and stage.profile == "documented" and not stage.grades_empty:

@@ -163,6 +163,7 @@ def _suite_of(report: Report) -> dict[str, Any]:
     return config | {"outcome": outcome["grader"], "headline": {**config.get("headline", {}), "figures": figures}}
 
 
+# Names of files of results, to one of which a suite's place was given.
 _RESULTS = (".jsonl", ".csv", ".tsv", ".txt", ".html", ".parquet", ".gz", ".zst")
 
 
@@ -174,10 +175,12 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
         document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:
         origin = _local(suite)
-        results = origin.suffix in _RESULTS and origin.is_file()
-        document = read_yaml(origin) if not results else Document(data={}, origin=str(origin))
-        if results or (origin.suffix == ".json" and not document.data.keys() & {"target", "graders", "stack"}):
-            raise ConfigError(f"{origin}: not a suite; to grade a result file: gradestack grade {origin}")
+        no_suite = ConfigError(f"{origin}: not a suite; to grade a result file: gradestack grade {origin}")
+        if origin.suffix in _RESULTS and origin.is_file():
+            raise no_suite
+        document = read_yaml(origin)
+        if origin.suffix == ".json" and document.data.keys().isdisjoint(("target", "graders", "stack")):
+            raise no_suite
     unused: list[str] = []
     if cached is not None:
         target = document.data.get("target")

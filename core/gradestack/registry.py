@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pluggy
 
 from gradestack._version import __version__
-from gradestack.errors import ConfigError, PluginError, error_text, suggest
+from gradestack.errors import LOCAL, ConfigError, PluginError, error_text, suggest
 from gradestack.hooks import KINDS, NAME, Component, Kind
 
 hookspec = pluggy.HookspecMarker(NAME)
@@ -74,7 +74,7 @@ class Plugin(NamedTuple):
         return f"{self.distribution} {self.version}"
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.release})" if self.release != "local 0" else self.name
+        return f"{self.name} ({self.release})" if self.release != LOCAL else self.name
 
 
 class Registry:

@@ -526,6 +526,7 @@ class Graders:
         keys, combine = stage.combines, stage.component.combine
         method = (lambda _: combine({key: others[key][len(column)] for key in keys})) if keys else stage.component.grade
         if type(stage.component).combines is not Grader.combines and not keys:
+            # `combines` of others that raised raises here, where it costs this grade alone
             method = lambda sample: stage.component.combines or stage.component.grade(sample)  # noqa: E731
         if (fault := self.spared.get(stage.key)) is not None:
             column += [failed(fault)] * len(samples)

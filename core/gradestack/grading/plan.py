@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from gradestack.api import Direction, Exporter, Inputs, Profile
+from gradestack.errors import LOCAL
 from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
@@ -93,7 +94,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def origin(self) -> str:
         """Name and what it comes from: a distribution, or the user's own files."""
-        whose = ", ".join(self.code) if self.distribution == "local 0" else self.distribution
+        whose = ", ".join(self.code) if self.distribution == LOCAL else self.distribution
         return f"{self.name} of {whose}" if whose and ".py:" not in self.name else self.name
 
     @property

@@ -12,7 +12,7 @@ from gradestack import Report
 from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.judges.calibrated import CELLS, Calibrated
 from gradestack_plugins.pages import blocks
-from gradestack_plugins.pages.text import brief
+from gradestack_plugins.pages.text import brief, counted
 
 _MOST = 20
 """Disagreements that are listed."""
@@ -36,9 +36,11 @@ class Judges(blocks.Panel):
 
 
 def _judge(about: Report, key: str, held: Mapping[str, Any]) -> Iterator[blocks.Block]:
-    labels = f"{held['labels'] or 'No'} samples labelled by people{' in another run' if 'labels_of' in held else ''}; "
+    where = " in another run" if "labels_of" in held else ""
+    labels = f"{counted(held['labels'], 'samples')} labelled by people{where}; "
     why = as_text(held.get("uncalibrated"))
-    what = f"uncalibrated: {why}. Gates on these rates fail." if why else "the judge is calibrated."
+    gates = "A gate on these rates fails unless `on_uncalibrated` says otherwise"
+    what = f"uncalibrated: {why}. {gates}." if why else "the judge is calibrated."
     more = "" if held["labels"] else " To draw samples to label: gradestack judge --sample 100."
     yield blocks.Words(labels + what + more)
     figures = {each.name: blocks.figure_of(each.label, held, each.name) for each in Calibrated.figures}

@@ -81,7 +81,7 @@ def kind_of(span: Span) -> Kind | None:
     operation = known.get("gen_ai.operation.name")
     if operation == "execute_tool":
         return None if known.get("gen_ai.tool.name") == _MERGED else "tool"
-    if operation in _ANSWERS or as_map(_decoded(known.get(_REQUEST))):
+    if operation in _ANSWERS or as_map(decoded(known.get(_REQUEST))):
         return "answer"
     kind = known.get("openinference.span.kind")
     if kind is not None:
@@ -93,7 +93,8 @@ def kind_of(span: Span) -> Kind | None:
     return None
 
 
-def _decoded(value: Any) -> Any:
+def decoded(value: Any) -> Any:
+    """Return what a text of JSON holds; anything else as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -141,17 +142,17 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
 
 def specs_of(raws: Any) -> tuple[ToolSpec, ...] | None:
     """Return the tools that an answer was offered; None where none are recorded."""
-    listed = _decoded(raws)
+    listed = decoded(raws)
     if not isinstance(listed, list):
         return None
-    return tuple(spec for each in listed if (spec := tool_spec(_decoded(each))) is not None)
+    return tuple(spec for each in listed if (spec := tool_spec(decoded(each))) is not None)
 
 
 def _of_adk(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    request = as_map(_decoded(known.get(_REQUEST)))
+    request = as_map(decoded(known.get(_REQUEST)))
     if not request:
         return False
-    response = as_map(_decoded(known.get(_RESPONSE)))
+    response = as_map(decoded(known.get(_RESPONSE)))
     config = as_map(request.get("config"))
     system = config.get("system_instruction")
     found.history = [{"role": "system", "content": system}] if isinstance(system, str) else []
@@ -173,12 +174,12 @@ def _declarations(tool: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    asked, said = _decoded(known.get("gen_ai.input.messages")), _decoded(known.get("gen_ai.output.messages"))
+    asked, said = decoded(known.get("gen_ai.input.messages")), decoded(known.get("gen_ai.output.messages"))
     if found.tools is None:
         found.tools = known.get("gen_ai.tool.definitions")
     if not isinstance(asked, list) and not isinstance(said, list):
         return False
-    told = _decoded(known.get("gen_ai.system_instructions"))
+    told = decoded(known.get("gen_ai.system_instructions"))
     if told:
         parts = told if isinstance(told, list) else [told]
         text = "\n".join(as_text(as_map(each).get("content", each)) for each in parts if each)
@@ -221,10 +222,10 @@ def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> 
     """Read the messages that stand in events or log records, as up to version 1.36 of the conventions."""
     for event in events:
         kind = event.name.removeprefix("gen_ai.")
-        held = _decoded(event.attributes.get("gen_ai.event.content"))
+        held = decoded(event.attributes.get("gen_ai.event.content"))
         body = as_map(event.body) or as_map(held) or event.attributes
         if kind == "choice":
-            message = as_map(_decoded(body.get("message"))) or body
+            message = as_map(decoded(body.get("message"))) or body
             found.said.append({"role": "assistant", **_openai_message(message)})
         elif kind in {"system.message", "user.message", "assistant.message", "tool.message"}:
             role = kind.removesuffix(".message")
@@ -237,7 +238,7 @@ def _of_events(found: Answer, _: Mapping[str, Any], events: Iterable[Event]) -> 
 
 def _openai_message(body: Mapping[str, Any]) -> dict[str, Any]:
     known = {key: body[key] for key in ("role", "content", "name") if body.get(key) is not None}
-    calls = _decoded(body.get("tool_calls"))
+    calls = decoded(body.get("tool_calls"))
     return {**known, "tool_calls": calls} if isinstance(calls, list) else known
 
 
@@ -273,7 +274,7 @@ def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _of_traceloop(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
     functions = _listed(known, "llm.request.functions.")
     if functions:
-        found.tools = [{**each, "parameters": _decoded(each.get("parameters"))} for each in functions]
+        found.tools = [{**each, "parameters": decoded(each.get("parameters"))} for each in functions]
     found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
     found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
     return bool(found.history or found.said)
@@ -298,11 +299,11 @@ def execution_of(span: Span) -> Execution:
     asked = _first(known, (f"{_ADK}tool_call_args", "gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
     result = _first(known, (_RESULT, "gen_ai.tool.call.result", "output.value"))
     if known.get("traceloop.span.kind") == "tool" and asked is None:
-        given = as_map(_decoded(known.get("traceloop.entity.input")))
+        given = as_map(decoded(known.get("traceloop.entity.input")))
         asked = given.get("kwargs") or given.get("inputs") or given
-        result = _decoded(known.get("traceloop.entity.output"))
+        result = decoded(known.get("traceloop.entity.output"))
     if _RESULT in known:
-        result = _decoded(result)
+        result = decoded(result)
         result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
     kind = text_or_none(known.get("error.type"))
     thrown = next((each.attributes for each in span.events if each.name == "exception"), {})

@@ -12,7 +12,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
-from gradestack.jsonio import JsonProblem, as_list, as_map, as_number, as_text, compact, loads
+from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
+from gradestack_plugins.otel.dialects import decoded
 from gradestack_plugins.otel.spans import Event, Span, hex_id
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
@@ -80,17 +81,8 @@ class MlflowTraces(RecordReader):
         return replace(found, facets=facets, expected=expected, remarks=remarks)
 
 
-def _decoded(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return loads(value)
-    except JsonProblem:
-        return value
-
-
 def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
-    read = [({key: _decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
+    read = [({key: decoded(each) for key, each in as_map(raw.get("attributes")).items()}, raw) for raw in raws]
     kinds = [known.get("mlflow.spanType") for known, _ in read]
     names = Counter(_COPY.sub("", as_text(raw.get("name"))) for raw in raws if "context" in raw)
     answered = any(kind in _ANSWERS for kind in kinds)
@@ -225,7 +217,7 @@ def _created(assessment: Mapping[str, Any]) -> float:
 
 def _value(held: Mapping[str, Any]) -> JSON:
     serialized = as_map(held.get("serialized_value"))
-    return _decoded(serialized["value"]) if "value" in serialized else held.get("value")
+    return decoded(serialized["value"]) if "value" in serialized else held.get("value")
 
 
 def _feedback(assessments: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

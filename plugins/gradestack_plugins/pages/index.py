@@ -93,9 +93,7 @@ class Spread(Struct):
         return self.total / self.count if self.count else None
 
 
-class Task(Struct, frozen=True, gc=False):
-    """What an index reads of a sample."""
-
+class _Task(Struct, frozen=True, gc=False):
     id: str | int | None = None
     input: Raw = NULL
 
@@ -108,7 +106,7 @@ _NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Own()
 
 
 class _Row(Struct, gc=False):
-    sample: Task = Task()
+    sample: _Task = _Task()
     run: str | int | None = None
     model_name: str | None = None
     cluster: str | None = None

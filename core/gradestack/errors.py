@@ -87,6 +87,16 @@ def reading(shown: object) -> Iterator[None]:
         raise DataError(f"{shown}: cannot be read: {error.strerror or error}") from error
 
 
+@contextmanager
+def writing(shown: object) -> Iterator[None]:
+    """Raise DataError where the disk keeps something from being written there, ConfigError where the place does."""
+    try:
+        yield
+    except OSError as error:
+        kind = DataError if storage_failed(error) else ConfigError
+        raise kind(f"{error.filename or shown}: cannot be written: {error.strerror or error}") from error
+
+
 class PluginError(GradestackError):
     """A plugin that is broken, missing or in conflict with another (exit code 4)."""
 

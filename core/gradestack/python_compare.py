@@ -11,7 +11,7 @@ import msgspec
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
-from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
+from gradestack.errors import ConfigError, DataError, PluginError, writing
 from gradestack.grading.subset import Subset
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.pages import COMPARISON, COMPARISON_PARTS, apart, keep_foreign_comparison
@@ -132,18 +132,16 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
 
 
 def _check_output(out: Path) -> None:
-    try:
+    with writing(out):
         check_directory(out)
         keep_foreign_comparison(out)
-    except OSError as error:
-        raise ConfigError(f"{out}: {error.strerror or error}") from error
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
     """Write ``comparison.json`` and its pages, return the paths; a PluginError of a page is raised after all else."""
     _check_output(out)
     broken: list[PluginError] = []
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         with filling(out, (COMPARISON_PARTS,)) as new:
             pages = [new / COMPARISON]
@@ -155,10 +153,6 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
                     pages += apart(f"reporter {name}", write, reporter, registry)
                 except PluginError as error:  # costs its page, not the comparison
                     broken.append(error)
-    except OSError as error:
-        raise (DataError if storage_failed(error) else ConfigError)(
-            f"{error.filename or out}: cannot be written: {error.strerror or error}"
-        ) from error
     if broken:
         raise broken[0]
     return [out / page.relative_to(new) for page in pages]

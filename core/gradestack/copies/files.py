@@ -15,7 +15,6 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -106,11 +105,6 @@ def shown_path(path: Path) -> Path:
     return path if name is None else Path("stdin" if name == STANDARD_INPUT else name)
 
 
-def is_copy(path: Path) -> bool:
-    """Return whether a path lies in the directory of copies, or is it."""
-    return bool(_folders) and path.is_relative_to(_folders[0])
-
-
 def _name(path: Path) -> str | None:
     for parent in (path, *path.parents) if _origins else ():
         if parent in _origins:
@@ -138,46 +132,6 @@ def _renamed(text: Any) -> Any:
 
 
 SUFFIXES: Final = frozenset({".gz", ".zst"})
-_LEVELS: Final = 6
-"""Directories around a file, its own included, that are laid out again."""
-_MOST: Final = 200
-"""Entries of a directory up to which the others are linked."""
-
-_like: dict[Path, Path] = {}
-"""Directory -> the one that is laid out like it."""
-
-
-def _free_place(path: Path, name: str) -> Path:
-    copy = _new_folder() / name if is_copy(path) else _folder_like(path.parent.resolve()) / name
-    if copy.is_symlink() and name == path.name:
-        copy.unlink()
-    return _new_folder() / name if copy.exists() else copy
-
-
-def _folder_like(folder: Path) -> Path:
-    if folder in _like:
-        return _like[folder]
-    around = [each for each in (folder, *folder.parents)[:_LEVELS] if each.name][::-1]
-    place = _new_folder()
-    for outer, inner in zip(around, (*around[1:], None), strict=True):
-        place = place / outer.name
-        place.mkdir()
-        if outer is around[0]:
-            _note(place, outer)
-        with suppress(OSError):  # one that may be passed through and not be looked into
-            _link(outer, place, "" if inner is None else inner.name)
-    _like[folder] = place
-    return place
-
-
-def _link(folder: Path, place: Path, left_out: str) -> None:
-    with os.scandir(folder) as found:
-        entries = list(islice(found, _MOST + 1))
-    for each in entries if len(entries) <= _MOST else ():
-        if each.name != left_out and Path(each.name).suffix.lower() not in SUFFIXES and not is_copy(Path(each.path)):
-            (place / each.name).symlink_to(each.path)
-
-
 _PIECE: Final = 1 << 20
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
@@ -198,7 +152,7 @@ def readable(path: Path) -> Path:
             state = FileState.of(os.fstat(file.fileno()))
             key = (str(path.resolve()), state)
             if key not in _made:
-                copy = _free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
+                copy = _new_folder() / (path.stem if path.suffix.lower() in SUFFIXES else path.name)
                 _unpack(path, file, kind, copy)
                 _made[key] = copy
             return _note(_made[key], path, state)

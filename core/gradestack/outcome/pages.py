@@ -23,7 +23,16 @@ import msgspec
 
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.copies.files import original, readable
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, guarded, storage_failed
+from gradestack.errors import (
+    ConfigError,
+    DataError,
+    GradestackError,
+    PluginError,
+    error_text,
+    guarded,
+    storage_failed,
+    writing,
+)
 from gradestack.grading.plan import Stage, is_foreign
 from gradestack.grading.reading import MIXED, Mixed, records_of, separated, shards_of
 from gradestack.interpreter import IN_FORCE, TOLD, collected_seldom, note, step
@@ -335,7 +344,7 @@ def rewrite_pages(
     ]
     written: list[Path] = []
     report = attrs.evolve(with_trajectories(report, registry, say), registry=registry)
-    try:
+    with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         if not is_run(out):
             keep_foreign(*(out / page for page in REPORT_PAGES))
@@ -352,10 +361,6 @@ def rewrite_pages(
                 written += [out / page for page in _written(reporter, report, out, f"reporter {name}")]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
-    except OSError as error:
-        raise (DataError if storage_failed(error) else ConfigError)(
-            f"{error.filename or out}: cannot be written: {error.strerror or error}"
-        ) from error
     return written
 
 

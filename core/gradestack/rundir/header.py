@@ -189,17 +189,6 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
     }
 
 
-def peak_memory() -> dict[str, int]:
-    """Return the most memory this process has had at once, and the largest of its workers, in bytes."""
-    try:
-        import resource  # noqa: PLC0415 - not on every system
-    except ImportError:
-        return {}
-    unit = 1 if sys.platform == "darwin" else 1024
-    kinds = {"main": resource.RUSAGE_SELF, "largest_worker": resource.RUSAGE_CHILDREN}
-    return {name: resource.getrusage(kind).ru_maxrss * unit for name, kind in kinds.items()}
-
-
 def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of header.json, whose bytes depend on time, place and machine; no input may have changed."""
     merged = loop.merged
@@ -240,7 +229,6 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),
         **({"recording": _recording(suite.reader, suite.inputs)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
-        "peak_memory": peak_memory(),
         **({"timed_out": merged.timed_out} if merged.timed_out else {}),
         **({"warnings": warnings} if warnings else {}),
         **({"resumed": loop.resumed} if loop.resumed else {}),

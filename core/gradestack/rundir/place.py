@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
 
-from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.errors import ConfigError, writing
 from gradestack.jsonio.values import dumps, loads
 from gradestack.report import HEADER, ROWS, header_of, is_run
 
@@ -48,7 +48,7 @@ def default_place(name: str, now: datetime) -> Path:
 
 def check_place(path: Path) -> None:
     """Refuse a place that holds anything but nothing or an earlier run."""
-    try:
+    with writing(path):
         if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
             why = "holds the working directory, and a run directory is replaced whole"
             raise ConfigError(f"{path}: {why}; name another with -o")
@@ -57,8 +57,6 @@ def check_place(path: Path) -> None:
         if foreign := _foreign(path):
             raise ConfigError(f"{path}: holds {min(foreign)}, which gradestack did not write; name another with -o")
         check_directory(path, path.absolute().parent)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _files(path: Path) -> set[str]:
@@ -298,7 +296,7 @@ class Staging:
     def __init__(self, place: Path, *, resume: bool = False) -> None:
         self.replaced = self.committed = False
         self._lock: int | None = None
-        try:
+        with writing(place):
             check_place(place)
             self.place = place.resolve() if place.is_symlink() else place  # what a link leads to is replaced, not it
             self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
@@ -310,10 +308,6 @@ class Staging:
                 self.leave()
                 raise
             self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
-        except OSError as error:
-            raise (DataError if storage_failed(error) else ConfigError)(
-                f"{place}: cannot be written: {error.strerror or error}"
-            ) from error
 
     def _enter(self, *, resume: bool) -> None:
         if self.base.is_symlink():

@@ -144,13 +144,12 @@ def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry
     assert [each["sha256"] is None for each in report.header["inputs"]] == [False, True]
 
 
-def test_timings_and_memory(suite, tmp_path, registry):
-    """Seconds in all and by part, per grader, and the most memory; none of it where bytes are promised."""
+def test_timings(suite, tmp_path, registry):
+    """Seconds in all and by part, per grader; none of it where bytes are promised."""
     found = gradestack.run(suite, output=tmp_path / "out", registry=registry).header
     assert set(found["timings"]) == {"seconds", "grading", "merging", "native", "graders"}
     assert 0 <= found["timings"]["merging"] <= found["timings"]["grading"] <= found["timings"]["seconds"]
     assert set(found["timings"]["graders"]) <= {"q"}
-    assert found["peak_memory"]["main"] > 1_000_000
     assert found["rows"] is True
 
 

@@ -22,7 +22,6 @@ def temporary(tmp_path, monkeypatch):
     get_temp_dir()  # that of this process's workers is made once, and has a socket in it, whose name must be short
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(copying, "_folders", [])
-    monkeypatch.setattr(copying, "_like", {})
     monkeypatch.setattr(copying, "_read", {})
     return folder
 

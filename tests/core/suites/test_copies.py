@@ -221,39 +221,3 @@ def test_a_stream_of_a_packed_file_names_it(tmp_path):
     with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
         list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))
     assert str(caught.value).startswith(str(path))
-
-
-def test_a_packed_file_is_read_with_what_stands_around_it(tmp_path):
-    for name, record in {
-        "BFCL_v4_simple.json": {
-            "id": "simple_0",
-            "question": [[{"role": "user", "content": "?"}]],
-            "function": [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}}}],
-        },
-        "possible_answer/BFCL_v4_simple.json": {"id": "simple_0", "ground_truth": [{"f": {"a": [1]}}]},
-        "result/m/non_live/BFCL_v4_simple_result.json": {"id": "simple_0", "result": [{"f": '{"a": 1}'}], "latency": 1},
-        "score/m/non_live/BFCL_v4_simple_score.json": {"accuracy": 1.0, "correct_count": 1, "total_count": 1},
-    }.items():
-        (tmp_path / "board" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "board" / name).write_text(json.dumps(record) + "\n")
-    result = tmp_path / "board/result/m/non_live/BFCL_v4_simple_result.json"
-    plain = graded(result, output=tmp_path / "plain")
-    packed_result = result.with_name(f"{result.name}.gz")
-    packed_result.write_bytes(gzip.compress(result.read_bytes()))
-    result.unlink()
-    found = graded(packed_result, output=tmp_path / "packed")
-    (row,), (wanted,) = found.rows(), plain.rows()
-    assert wanted["state"] == "graded"
-    assert {**row, "source": None} == {**wanted, "source": None}
-    assert found.metrics == plain.metrics
-
-
-def test_files_of_many_are_not_linked(tmp_path, temporary):
-    """A directory of hundreds of logs is not laid out again; the packed one is read all the same."""
-    for number in range(250):
-        (tmp_path / "logs").mkdir(exist_ok=True)
-        (tmp_path / f"logs/{number}.txt").touch()
-    path = tmp_path / "logs/runs.jsonl.gz"
-    path.write_bytes(gzip.compress(LINES))
-    assert graded(path, output=tmp_path / "out").metrics["total"] == 3
-    assert not list(temporary.rglob("logs/*.txt"))

@@ -1,19 +1,10 @@
-"""DeepFabric's weighted tool metrics: did the model call the right tool, with arguments its schema accepts?
-
-``evaluate`` and its result classes are loaded on first use, so that listing plugins stays cheap.
-"""
+"""DeepFabric's weighted tool metrics: did the model call the right tool, with arguments its schema accepts?"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradestack import Component, hookimpl
-
-if TYPE_CHECKING:
-    from gradestack_plugins.deepfabric.exporter import Evaluation, Metrics, Prediction, evaluate
-
-__all__ = ["Evaluation", "Metrics", "Prediction", "evaluate", "gradestack_components"]
 
 _TABLE = """
 reader deepfabric .reader:DeepFabricReader DeepFabric dataset JSONL with recorded replies, in the same lines or in a
@@ -33,12 +24,6 @@ stack deepfabric :stack DeepFabric's weighted tool metrics under the grader key 
 def gradestack_components() -> tuple[Component, ...]:
     """Return the family's reader, grader, aggregator, exporter and stack."""
     return Component.table(__name__, _TABLE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.exporter"), name)
 
 
 def stack() -> dict[str, Any]:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gradestack import Input, Inputs, Key, Source
+from gradestack import (
+    ExportSummary,
+    Fault,
+    Grade,
+    GraderSummary,
+    Input,
+    Inputs,
+    Key,
+    Outcome,
+    Shard,
+    Source,
+    Status,
+    figures,
+)
 from gradestack.grading.metrics import figures_of
 from gradestack.testing.checks import _grades
+from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import build, split_entry
@@ -80,6 +96,45 @@ def write_lines(path: Any, *lines: Any) -> Any:
 def fold(aggregator: Any, grades: Any) -> Any:
     keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
     return figures_of(aggregator, _grades(aggregator, [list(zip(keys, grades, strict=True))]))
+
+
+def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
+    """Return the native file of samples and their grades."""
+    exporter, given = DeepFabricExporter(), Input(path=Path(), name="in", shown=shown)
+    grades = [grade for _, grade in found]
+    aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile)
+    states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
+    part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
+    reader, graders = DeepFabricReader(), {"deepfabric": part}
+    summary = ExportSummary(input=given, reader=reader, profile=grader.profile, graders=graders)
+    shard = Shard(ordinal=0, input=given)
+    rows = [text for each, grade in found for _, text in exporter.row(each, {"deepfabric": grade}, shard)]
+    head, tail = exporter.frame("deepfabric.json", summary)
+    whole = exporter.finish(summary)
+    assert bool(rows) is not bool(whole)
+    return head + exporter.separator.join(rows) + tail if rows else whole["deepfabric.json"]
+
+
+def evaluate(dataset: Any, replies: Any = None, *, grader: Any = None, **options: Any) -> Any:
+    """Return metrics, predictions and the native file of decoded records, or files, and the replies to them."""
+    reading = {name: options.pop(name) for name in ("validation", "join") if name in options}
+    grader = grader or DeepFabric(**options)
+    reader = DeepFabricReader(profile=grader.profile, **reading)
+    with tempfile.TemporaryDirectory() as place:
+        lists = enumerate(each for each in (dataset, replies) if each is not None)
+        files = [
+            write_lines(Path(place) / f"{n}.jsonl", *each) if isinstance(each, list) else each for n, each in lists
+        ]
+        samples = read(reader, files[-1], dataset=files[0] if len(files) > 1 else None)
+    missing = Grade(outcome=Outcome.MISSING, fault=Fault(category="data", code="missing_reply"))
+    grades = [missing if each.status is Status.MISSING else grader.grade(each) for each in samples]
+    told = [("s", None, None, grade) for grade in grades]
+    shown = [prediction(each, grade) for each, grade in zip(samples, grades, strict=True)]
+    return SimpleNamespace(
+        metrics=SimpleNamespace(**figures({"deepfabric": {}}, told, profile=grader.profile)["deepfabric"]),
+        predictions=[SimpleNamespace(**each) for each in shown],
+        text=native_text(grader, list(zip(samples, grades, strict=True)), ""),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregators import BANDS
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from tests.plugins.deepfabric.conftest import evaluate
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deepfabric.md").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_grading_without_a_suite(tmp_path, profile):
     assert code == 0, output
     expected = evaluate(EXAMPLE / "dataset.jsonl", EXAMPLE / "replies.jsonl", profile=profile)
     native = json.loads((out / "native" / "deepfabric.json").read_text(encoding="utf-8"))
-    wanted = json.loads(expected.to_json())
+    wanted = json.loads(expected.text)
     assert (native["metrics"], native["predictions"]) == (wanted["metrics"], wanted["predictions"])
     summary = json.loads((out / "summary.json").read_text(encoding="utf-8"))
     figures = summary["metrics"]["aggregates"]["tools"]["deepfabric"]

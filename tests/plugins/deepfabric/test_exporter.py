@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source, figures, replace
-from gradestack_plugins.deepfabric import evaluate
+from gradestack import BadRecord, Source
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, number, prediction, render
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from tests.plugins.deepfabric.conftest import evaluate, native_text
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -31,12 +30,12 @@ def lines(df):
 
 def test_the_whole_file(lines):
     """Keys, order, indentation, escapes, numbers and the missing final newline are the original's."""
-    assert evaluate(lines, profile="upstream").to_json() == WHOLE
+    assert evaluate(lines, profile="upstream").text == WHOLE
 
 
 def test_the_older_version_has_its_own_keys(lines):
     """4.3 knows neither available_tools nor several turns, and calls the model by another name."""
-    text = evaluate(lines, profile="upstream", upstream_version="4.3").to_json()
+    text = evaluate(lines, profile="upstream", upstream_version="4.3").text
     old, new = json.loads(text), json.loads(WHOLE)
     for record in new["predictions"]:
         del record["available_tools"]
@@ -48,7 +47,7 @@ def test_the_older_version_has_its_own_keys(lines):
 
 def test_documented_adds_its_options_to_the_config(lines):
     """The documented profile says in the configuration what the original's cannot say."""
-    config = json.loads(evaluate(lines, weights={"tool_selection": 2}, normalize=True).to_json())["config"]
+    config = json.loads(evaluate(lines, weights={"tool_selection": 2}, normalize=True).text)["config"]
     assert list(config)[:13] == list(json.loads(WHOLE)["config"])
     assert config["profile"] == "documented"
     assert config["metric_weights"] == {"tool_selection": 2}
@@ -110,41 +109,6 @@ def test_lone_surrogates_are_escaped():
     assert render((1, b"x")) == "[\n  1,\n  \"b'x'\"\n]"
 
 
-def summary_of(grader, grades, shown="in.jsonl"):
-    aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile)
-    states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
-    part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
-    given = Input(path=None, name="in", shown=shown)
-    return ExportSummary(input=given, reader=DeepFabricReader(), profile=grader.profile, graders={"deepfabric": part})
-
-
-def exported(grader, samples, grades):
-    exporter, shard = DeepFabricExporter(), Shard(ordinal=0, input=Input(path=None, name="in", shown="in"))
-    chunks = [
-        chunk
-        for sample, grade in zip(samples, grades, strict=True)
-        for chunk in exporter.row(sample, {"deepfabric": grade}, shard)
-    ]
-    summary = summary_of(grader, grades)
-    assert {name for name, _ in chunks} <= {"deepfabric.json"}
-    head, tail = exporter.frame("deepfabric.json", summary)
-    streamed = head + exporter.separator.join(text for _, text in chunks) + tail
-    whole = exporter.finish(summary)
-    assert bool(chunks) is not bool(whole)
-    return streamed if chunks else whole["deepfabric.json"]
-
-
-@PROFILES
-def test_streamed_and_whole_files_are_the_same(df, lines, profile):
-    """The exporter's pieces joined are the file evaluate() gives, but for the path in it."""
-    grader = DeepFabric(profile=profile)
-    samples = [df.sample(line["sample"], line["recorded"], profile) for line in lines]
-    samples[1] = replace(samples[1], native=samples[1].native._replace(row=1))
-    text = exported(grader, samples, [grader.grade(sample) for sample in samples])
-    expected = evaluate(lines, profile=profile).to_json().replace('"dataset_path": ""', '"dataset_path": "in.jsonl"')
-    assert text == expected
-
-
 def test_the_config_names_the_dataset_and_the_limit(tmp_path):
     """Not the file of replies; and how many samples were asked for."""
     example = Path(__file__).parents[3] / "examples/deepfabric"
@@ -162,7 +126,7 @@ def test_the_config_names_the_dataset_and_the_limit(tmp_path):
 def test_a_file_without_predictions():
     """Nothing to predict still gives a file; a bad record has no prediction."""
     grader = DeepFabric(profile="upstream")
-    found = json.loads(exported(grader, [], []))
+    found = json.loads(native_text(grader, []))
     assert found["predictions"] == []
     assert found["metrics"]["overall_score"] == 0.0
     bad = BadRecord(source=Source(file="x"), reason="r")
@@ -174,16 +138,19 @@ def test_records_of_ungraded_samples(df):
     record = df.record(("f", {"a": 1}))
     sample = df.sample(record, df.reply(("f", {"a": 2})))
     skipped = prediction(sample, DeepFabric().grade(sample))
-    assert skipped.state == "skipped"
-    assert (skipped.tool_selection_correct, skipped.parameters_correct, skipped.execution_valid) == (None, None, None)
-    assert (skipped.predicted_tool, skipped.error) == ("f", None)
+    assert (skipped["tool_selection_correct"], skipped["parameters_correct"], skipped["execution_valid"]) == (
+        None,
+        None,
+        None,
+    )
+    assert (skipped["predicted_tool"], skipped["error"]) == ("f", None)
     missing = prediction(df.sample(record, None), None)
-    assert (missing.error, missing.tool_selection_correct, missing.predicted_answer) == (
+    assert (missing["error"], missing["tool_selection_correct"], missing["predicted_answer"]) == (
         "no recorded reply",
         False,
         None,
     )
-    assert (missing.query, missing.expected_parameters) == ("the query", {"a": 1})
+    assert (missing["query"], missing["expected_parameters"]) == ("the query", {"a": 1})
 
 
 def test_records_of_errors(df):
@@ -191,12 +158,12 @@ def test_records_of_errors(df):
     record = df.record(("f", {"a": 1}), final_answer="fa")
     sample = df.sample(record, {"kind": "exception", "message": ""}, "upstream")
     found = prediction(sample, DeepFabric(profile="upstream").grade(sample))
-    assert found.error == ""
-    assert (found.query, found.expected_tool, found.expected_answer) == ("the query", "f", "fa")
-    assert (found.predicted_tool, found.predicted_parameters, found.predicted_answer) == (None, {}, None)
+    assert found["error"] == ""
+    assert (found["query"], found["expected_tool"], found["expected_answer"]) == ("the query", "f", "fa")
+    assert (found["predicted_tool"], found["predicted_parameters"], found["predicted_answer"]) == (None, {}, None)
     large = df.sample(df.record(("f", {"a": 10**400})), df.reply(("f", {"a": 1})), "upstream")
     found = prediction(large, DeepFabric(profile="upstream").grade(large))
-    assert (found.error, found.predicted_tool) == ("int too large to convert to float", None)
+    assert (found["error"], found["predicted_tool"]) == ("int too large to convert to float", None)
 
 
 def test_nameless_calls_and_kept_answers(df):
@@ -205,10 +172,10 @@ def test_nameless_calls_and_kept_answers(df):
     sample = df.sample(df.record(("f", {"a": 1})), reply, "upstream")
     grade = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}).grade(sample)
     found = prediction(sample, grade)
-    assert (found.predicted_tool, found.predicted_parameters) == (None, {"a": 1})
-    assert (found.parameters_correct, found.error) == (False, None)
+    assert (found["predicted_tool"], found["predicted_parameters"]) == (None, {"a": 1})
+    assert (found["parameters_correct"], found["error"]) == (False, None)
     old = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}, upstream_version="4.3").grade(sample)
-    assert prediction(sample, old).parameters_correct is True
+    assert prediction(sample, old)["parameters_correct"] is True
 
 
 def test_parameters_too_deep_to_write_are_left_out(df):

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Outcome, Sample, ToolCall, figures
-from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import ERRORS, Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
+from tests.plugins.deepfabric.conftest import evaluate, native_text
 
 pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -174,8 +174,7 @@ def test_hostile_lines_never_raise(profile, validation, line):
         grade = grader.grade(sample)
         assert grade.outcome is not Outcome.MISSING
         assert grade.outcome is not Outcome.FAILED or grade.fault.code in {*ERRORS, "missing_reply"}
-        text = evaluate([line], validation=validation, grader=grader).to_json()
-        json.loads(text.encode("utf-8"))
+        json.loads(native_text(grader, [(sample, grade)]).encode("utf-8"))
 
 
 @PROFILES
@@ -190,4 +189,4 @@ def test_hostile_replies_and_tools_never_raise(profile, record, reply, tools):
         metrics = results.metrics
         assert metrics.samples_evaluated + metrics.samples_skipped == 1
         assert metrics.samples_processed + metrics.processing_errors == metrics.samples_evaluated
-        json.loads(results.to_json().encode("utf-8"))
+        json.loads(results.text.encode("utf-8"))

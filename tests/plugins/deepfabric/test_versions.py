@@ -2,16 +2,15 @@
 
 import json
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import DataError, Outcome
-from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from tests.conftest import examples
+from tests.plugins.deepfabric.conftest import evaluate
 
 VERSIONS = ("4.13", "4.3")
 
@@ -33,7 +32,7 @@ def test_tools_are_named_in_the_result_file(df):
     assert [record.available_tools for record in new] == [("f", ""), ("f",), (), ()]
     assert [(record.query, record.expected_tool) for record in new[:3]] == [("the query", "f"), ("", None), ("", None)]
     old = evaluate(lines, replies, profile="upstream", upstream_version="4.3").predictions
-    assert [record.available_tools for record in old] == [None] * 4
+    assert not any(hasattr(record, "available_tools") for record in old)
     assert [record.error for record in old] == [None] * 4
 
 
@@ -46,7 +45,7 @@ def test_one_reading_serves_graders_of_both_versions(df):
         for version in VERSIONS:
             grade = DeepFabric(profile="upstream", upstream_version=version).grade(sample)
             assert (grade.outcome is Outcome.GRADED) is (version == fine)
-            assert (prediction(sample, grade).error is None) is (version == fine)
+            assert (prediction(sample, grade)["error"] is None) is (version == fine)
     broken = df.sample(df.record(("f", {}), tool, metadata={"agent_mode": 1}), df.reply(), "upstream")
     assert broken.status == "failed"
 
@@ -76,7 +75,7 @@ def test_a_record_that_ends_the_program_can_end_the_run(df):
     """``on_stop: stop`` raises with the record's place; by default it is an error among others."""
     lines = [df.record(("f", {})), {"messages": [SYSTEM]}]
     assert evaluate(lines, [df.reply(), df.reply()], profile="upstream").metrics.processing_errors == 1
-    with pytest.raises(DataError, match=r"<records> record 1: DeepFabric 4.13 ends on this record: No user query"):
+    with pytest.raises(DataError, match=r"1.jsonl:2: DeepFabric 4.13 ends on this record: No user query"):
         evaluate(lines, [df.reply(), df.reply()], profile="upstream", on_stop="stop")
     old = DeepFabric(profile="upstream", on_stop="stop", upstream_version="4.3")
     assert evaluate(lines, [df.reply(), df.reply()], grader=old).metrics.processing_errors == 1
@@ -119,8 +118,6 @@ def test_the_versions_agree_where_a_tool_is_named(line):
     found = evaluate([line], profile="upstream")
     old = evaluate([line], profile="upstream", upstream_version="4.3")
     assert found.metrics == old.metrics
-    assert [msgspec.structs.replace(record, available_tools=None) for record in found.predictions] == list(
-        old.predictions
-    )
+    assert {**vars(found.predictions[0]), **vars(old.predictions[0])} == vars(found.predictions[0])
     assert found.predictions[0].error is None
     assert found.predictions[0].predicted_tool is not None

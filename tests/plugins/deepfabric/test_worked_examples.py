@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack_plugins.deepfabric import evaluate
+from tests.plugins.deepfabric.conftest import evaluate
 
 READ = ("read_file", {"file_path": "a.txt"})
 
@@ -62,6 +62,6 @@ def test_a_whole_file(four):
     rates = (several.metrics.tool_selection_accuracy, several.metrics.parameter_accuracy)
     assert (*rates, several.metrics.execution_success_rate) == (0.5, 0.75, 0.75)
     assert several.metrics.response_quality == 0.5
-    assert '"overall_score": 0.6499999999999999,' in several.to_json()
+    assert '"overall_score": 0.6499999999999999,' in several.text
     weights = {"response_quality": 1}
     assert evaluate(*four, profile="upstream", multi_turn=True, metric_weights=weights).metrics.overall_score == 0.5

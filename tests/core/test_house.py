@@ -75,7 +75,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/anthropic_logs": 121,
     "plugins/gradestack_plugins/archives": 1_255,
     "plugins/gradestack_plugins/bfcl": 1_178,
-    "plugins/gradestack_plugins/deepfabric": 3_045,
+    "plugins/gradestack_plugins/deepfabric": 2_833,
     "plugins/gradestack_plugins/end_states": 796,
     "plugins/gradestack_plugins/engines": 1_591,
     "plugins/gradestack_plugins/extractors": 313,
@@ -98,8 +98,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_006,
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_254,
-    "plugins": 42_090,
-    "tests": 48_568,
+    "plugins": 41_878,
+    "tests": 48_501,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -523,14 +523,14 @@ class Letta(RecordReader):
     kept in ``recorded``, also of failed runs.
 
     gradestack's own run directories are read without loss of what rows hold: predictions, references, runs, facets,
-    states. Tools come back by name only.
+    states. Tools come back by name only. A row that was changed into another form is a bad record.
 
     Attributes:
         profile: ``documented`` or ``upstream``.
         model: Model of results that name none.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "run", "input", "turns", "calls", "label", "text", "plan", "tools", "expected", "recorded", "status"}
         | {"error", "agent_id", "agent_usage", "facets", "source"}

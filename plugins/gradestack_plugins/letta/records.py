@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +11,6 @@ from gradestack import (
     JSON,
     BadRecord,
     Expectation,
-    ExpectedCall,
     Fault,
     Message,
     Profile,
@@ -20,8 +18,6 @@ from gradestack import (
     Source,
     Status,
     ToolCall,
-    ToolSpec,
-    Usage,
     replace,
 )
 from gradestack.jsonio import as_map, compact
@@ -286,49 +282,44 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
         reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
-    identifier, own = str(named), is_own(result)
-    asked = result.get("sample")
+    identifier, asked = str(named), result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
     trajectory = read_trajectory(result.get("trajectory"))
-    status, error = own_status(result) if own else _status(result, trajectory, context.profile)
-    truth = truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
-    usage = ("agent_usage",) if own else ("agent_usage", "usage")
-    sample = Sample(
-        id=identifier,
+    if is_own(result):
+        found = _own(result, identifier, trajectory, _answer(result, trajectory, "documented"))
+    else:
+        status, error = _status(result, trajectory, context.profile)
+        found = Sample(
+            id=identifier,
+            calls=trajectory.calls if trajectory.said else None,
+            text=_answer(result, trajectory, context.profile),
+            expected=expectation(truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))),
+            status=status,
+            error=error,
+            agent_id=_text(result.get("agent_id")),
+            agent_usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
+            facets=facets_of(asked),
+        )
+    return replace(
+        found,
         model=model_of(result, context),
         run=run_of(result, context),
         input=given,
         turns=trajectory.turns,
-        calls=own_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.said else None,
-        label=_text(result["predicted"].get("label")) if own else None,
-        text=_answer(result, trajectory, context.profile, own=own),
-        plan=result["predicted"].get("plan") if own else None,
-        tools=own_tools(result) if own else None,
-        expected=own_expectation(result) if own else expectation(truth),
         recorded=_recorded(result),
-        status=status,
-        error=error,
-        agent_id=_text(result.get("agent_id")),
-        agent_usage=next((result[name] for name in usage if result.get(name) is not None), None),
-        facets=dict(as_map(result.get("facets"))) if own else facets_of(asked),
         source=source if isinstance(named, str) else replace(source, id=named),
     )
-    return replace(sample, **rest) if own and (rest := own_rest(result)) else sample
 
 
-def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile, *, own: bool) -> str | None:
+def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> str | None:
     """Return the final answer: what the assistant said last, else the recorded submission.
 
-    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it grades one again. Rows of
-    gradestack's say what the answer was; an extracted submission beside it is none.
+    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it grades one again.
     """
-    predicted = result["predicted"] if own else {}
-    if "text" in predicted:
-        return _text(predicted["text"])
     submitted = _text(result.get("submission")) or None
     if not trajectory.said:
-        return submitted if own or profile == "documented" else None
+        return submitted if profile == "documented" else None
     said = [message for turn in trajectory.turns for message in turn if message.role == "assistant"]
     spoken = [text for message in said if (text := text_of(message.content))]
     return spoken[-1] if spoken else submitted
@@ -379,9 +370,10 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 
-_FAULT = Fault.__struct_fields__
-_MADE = ("turn", "step", "author", "server", "kind", "status", "error_type", "started", "seconds", "requestor")
-_EXPECTED = ("names", "rules", "optional", "turn", "group", "requestor")
+_AS_WRITTEN = {"cluster", "expected", "status", "error", "ended", "trace", "children", "facets", "remarks", "native"}
+_AS_WRITTEN |= {"agent_id", "agent_usage", "usage"}
+"""Fields that stand in a row in the form of a sample's."""
+_PREDICTED = ("calls", "label", "text", "plan", "state")
 
 
 def is_own(record: Mapping[str, Any]) -> bool:
@@ -389,61 +381,24 @@ def is_own(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
 
 
-def _texts(value: JSON) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+def _own(row: Mapping[str, Any], identifier: str, trajectory: Trajectory, answer: str | None) -> Sample:
+    """Return the sample of a row of gradestack's; tools stand there with their schemas, or by name.
 
-
-def _fitting(entry: Mapping[str, Any], names: Iterable[str], form: type[msgspec.Struct]) -> dict[str, Any]:
-    found = {}
-    for name in names:
-        if entry.get(name) is not None:
-            with suppress(ValueError):
-                found[name] = getattr(msgspec.convert({"name": "", name: entry[name]}, form), name)
-    return found
-
-
-def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
-    arguments, text = entry.get("arguments"), entry.get("raw_arguments")
-    if arguments is not None:
-        arguments, text = chat.parse_arguments(arguments)
-    return {
-        "name": _text(entry.get("name")) or "",
-        "arguments": arguments,
-        "raw_arguments": text if text is None or isinstance(text, str) else compact(text),
-    }
-
-
-def _made_calls(raw: JSON) -> tuple[ToolCall, ...] | None:
-    if not isinstance(raw, list):
-        return None
-    return tuple(
-        ToolCall(
-            **_arguments(entry),
-            error=_text(entry.get("error")),
-            result=entry.get("result"),
-            **_fitting(entry, _MADE, ToolCall),
-        )
-        for entry in raw
-        if isinstance(entry, dict)
-    )
-
-
-def _expected_calls(raw: JSON) -> tuple[ExpectedCall, ...] | None:
-    if not isinstance(raw, list):
-        return None
-    return tuple(
-        ExpectedCall(**_arguments(entry), **_fitting(entry, _EXPECTED, ExpectedCall))
-        for entry in raw
-        if isinstance(entry, dict)
-    )
-
-
-def own_calls(record: Mapping[str, Any], paired: tuple[ToolCall, ...]) -> tuple[ToolCall, ...] | None:
-    """Return the calls a row lists, with id, argument text and result of the trajectory's where the two agree."""
-    listed = _made_calls(record["predicted"].get("calls"))
-    if listed is None or [call.name for call in listed] != [call.name for call in paired]:
-        return listed
-    return tuple(
+    A row without ``predicted.text`` is one of before that key was there.
+    """
+    predicted, tools = row["predicted"], row.get("tools")
+    found = {name: row[name] for name in _AS_WRITTEN if row.get(name) is not None}
+    found |= {"text": answer} | {name: predicted[name] for name in _PREDICTED if name in predicted}
+    if isinstance(tools, list):
+        found["tools"] = [{"name": each} if isinstance(each, str) else each for each in tools]
+    try:
+        sample = msgspec.convert({"id": identifier, **found}, Sample)
+    except ValueError as error:
+        raise ValueError(f"the row is not as gradestack wrote it: {error}") from error
+    made, paired = sample.calls or (), trajectory.calls
+    if [call.name for call in made] != [call.name for call in paired]:
+        return sample
+    calls = (
         replace(
             call,
             id=other.id,
@@ -451,66 +406,6 @@ def own_calls(record: Mapping[str, Any], paired: tuple[ToolCall, ...]) -> tuple[
             raw_arguments=call.raw_arguments or other.raw_arguments,
             error=other.error if call.error is None else call.error,
         )
-        for call, other in zip(listed, paired, strict=True)
+        for call, other in zip(made, paired, strict=True)
     )
-
-
-def own_expectation(record: Mapping[str, Any]) -> Expectation:
-    """Return a row's reference."""
-    raw = record["expected"]
-    text, lists = raw.get("text"), raw.get("alternatives")
-    found = map(_expected_calls, lists) if isinstance(lists, list) else ()
-    return Expectation(
-        calls=_expected_calls(raw.get("calls")),
-        alternatives=tuple(calls for calls in found if calls is not None),
-        forbidden=_texts(raw.get("forbidden")),
-        label=_text(raw.get("label")),
-        text=truth_of(text, turns=True) if isinstance(text, list) else _text(text),
-        plan=raw.get("plan"),
-        state=raw.get("state"),
-    )
-
-
-def own_rest(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a sample that stand in a row only when they were recorded."""
-    trace = record.get("trace")
-    found = {
-        "native": record.get("native"),
-        "cluster": _text(record.get("cluster")),
-        "state": record["predicted"].get("state"),
-        "ended": _text(record.get("ended")),
-        "trace": {key: each for key, each in trace.items() if isinstance(each, str)} if isinstance(trace, dict) else {},
-        "children": _texts(record.get("children")),
-        "usage": _usage(record.get("usage")),
-        "remarks": {key: each for key, each in as_map(record.get("remarks")).items() if isinstance(each, int)},
-    }
-    return {name: value for name, value in found.items() if value is not None and value not in ({}, ())}
-
-
-def _usage(raw: JSON) -> Usage | None:
-    try:
-        return None if raw is None else msgspec.convert(raw, Usage)
-    except ValueError:  # edited
-        return None
-
-
-def own_tools(record: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools of a row: with their schemas where a grader of its run read these, else by name."""
-    raw = record.get("tools")
-    if not isinstance(raw, list):
-        return None
-    found = (ToolSpec(name=tool) if isinstance(tool, str) else chat.tool_spec(tool) for tool in raw)
-    return tuple(tool for tool in found if tool is not None)
-
-
-def own_status(record: Mapping[str, Any]) -> tuple[Status, Fault | None]:
-    """Return a row's status and fault."""
-    try:
-        found = Status(str(record.get("status")))
-    except ValueError:
-        found = Status.OK
-    raw = record.get("error")
-    if not isinstance(raw, dict):
-        return found, None
-    texts = {name: raw[name] for name in _FAULT if isinstance(raw.get(name), str)}
-    return found, Fault(**{"category": "target", "code": "target_error", **texts})
+    return replace(sample, calls=None if sample.calls is None else tuple(calls))

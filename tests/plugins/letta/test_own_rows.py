@@ -159,10 +159,10 @@ def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
 
 
 @pytest.mark.parametrize("changes", data(__file__, "cases.yaml")["odd_rows"])
-def test_odd_rows_give_a_sample(letta, tmp_path, changes):
+def test_rows_that_were_changed_are_bad_records(letta, tmp_path, changes):
     (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
-    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
-    assert sample.id == "whole"
+    (bad,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
+    assert bad.reason.startswith("the row is not as gradestack wrote it: ")
 
 
 def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/extractors": 313,
     "plugins/gradestack_plugins/inspect_logs": 571,
     "plugins/gradestack_plugins/judges": 1_247,
-    "plugins/gradestack_plugins/letta": 1_655,
+    "plugins/gradestack_plugins/letta": 1_550,
     "plugins/gradestack_plugins/openai_logs": 160,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_328,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 2_006,
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_254,
-    "plugins": 41_878,
+    "plugins": 41_773,
     "tests": 48_501,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

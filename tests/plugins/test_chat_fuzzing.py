@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import BadRecord, Grade, Input, Inputs, Sample
-from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
-from gradestack_plugins.openai_logs.reader import OpenAILogs
+from gradestack_plugins.readers.api_logs import AnthropicLogs, OpenAILogs
 from tests.conftest import examples
 from tests.core.row_reference import row_bytes
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from gradestack import Component, hookimpl
 
 _TABLE = """
-reader openai .reader:OpenAILogs OpenAI chat messages, request and response logs, batches, Responses and their items
+reader openai .api_logs:OpenAILogs OpenAI chat messages, request and response logs, batches, Responses and their items
 """
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the reader."""
-    return Component.table(__name__, _TABLE)
+    return Component.table("gradestack_plugins.readers", _TABLE)

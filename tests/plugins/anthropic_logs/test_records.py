@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack import BadRecord, testing
-from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
+from gradestack_plugins.readers.api_logs import AnthropicLogs
 from tests.plugins.chat_files import certainties, check_reference, read, written
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}

@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import Inputs, testing
 from gradestack.suites.recognition import name_inputs
-from gradestack_plugins.openai_logs.reader import OpenAILogs
+from gradestack_plugins.readers.api_logs import OpenAILogs
 from gradestack_plugins.readers.chat import logs
 from tests.plugins.chat_files import certainties, check_reference, read, written
 

@@ -6,8 +6,7 @@ import pytest
 
 import gradestack
 from gradestack.cli.commands import main
-from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
-from gradestack_plugins.openai_logs.reader import OpenAILogs
+from gradestack_plugins.readers.api_logs import AnthropicLogs, OpenAILogs
 from gradestack_plugins.readers.chat.conversation import conversation_of
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.records.reader import Records

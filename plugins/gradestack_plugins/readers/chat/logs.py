@@ -58,7 +58,6 @@ _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
 _WHOLE: Final = ("document", "line")
 """Files that reading decodes at once, and looks at what stands beside the messages."""
-_HTTP_ERROR: Final = 400
 _PROVIDED: Final = """
 cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
 recorded
@@ -454,12 +453,6 @@ def _tools(raws: Iterable[Any], talk: Conversation) -> Iterator[ToolSpec]:
             talk.remark(kind_of("tool", kind))
         else:
             yield found
-
-
-def failed_status(response: Any) -> str | None:
-    """Return that a request failed, where the status of its response says so."""
-    code = response.get("status_code") if isinstance(response, dict) else None
-    return f"the request ended with status {code}" if isinstance(code, int) and code >= _HTTP_ERROR else None
 
 
 def _certainty(found: dialect.Dialect | None) -> float:

@@ -3,7 +3,7 @@
 import copy
 import json
 import random
-import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,12 +24,8 @@ def figures(report, grader="orchestrationbench", aggregator="orchestrationbench"
 
 @pytest.fixture
 def page_example(tmp_path):
-    """The file of the worked example, as it stands on the page."""
-    text = (ROOT / "docs" / "orchestrationbench.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```json ferry_out\.json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    path = tmp_path / "ferry_out.json"
-    path.write_text(block, encoding="utf-8")
-    return path
+    """The file of the page's worked example."""
+    return Path(shutil.copy(EXAMPLE / "worked" / "ferry_out.json", tmp_path))
 
 
 def test_worked_example_documented(page_example, tmp_path):

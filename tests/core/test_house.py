@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_307,
     "core": 21_254,
     "plugins": 41_717,
-    "tests": 48_500,
+    "tests": 48_496,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

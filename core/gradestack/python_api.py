@@ -156,7 +156,6 @@ _OF_INPUT = ("dataset", "duplicates", "filter", "max_samples", "reader", "sample
 
 
 def _suite_of(report: Report) -> dict[str, Any]:
-    """Return the suite of a run without what it says of its input."""
     config = {name: each for name, each in report.summary["config"].items() if name not in _OF_INPUT}
     figures = {each["label"]: each["figure"] for each in report.summary["headline"]["figures"]}
     outcome = report.summary.get("outcome") or {"grader": "none"}
@@ -193,7 +192,6 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
 
 
 def _local(path: str | Path) -> Path:
-    """Return the path of a suite or run directory, which no address may stand for."""
     try:
         return local_path_of(str(path))
     except ValueError as error:
@@ -490,7 +488,6 @@ def stream(
 def _named_as_given(
     graded: Iterator[tuple[Sample, Mapping[str, Grade]]],
 ) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
-    """Yield samples with their grades; errors name inputs as they were given."""
     with named_as_given():
         yield from graded
 

@@ -119,7 +119,6 @@ def compare(
 
 
 def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], aggregators: Aggregators) -> Rules:
-    """Return the rules with the figures asked for; else those of the headline, and why one of them is left out."""
     found, left_out = [], {}
     for path in dict.fromkeys(headline_figures(sides[0].report) if asked is None else asked):
         try:
@@ -159,7 +158,6 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
 
 
 def _place(run: str | Path) -> tuple[str, str | None]:
-    """Return the path and the model of what is to be compared; a path that exists is one whatever it holds."""
     text = str(run)
     return (text, None) if Path(text).exists() else split_name(text)
 

@@ -293,7 +293,6 @@ class Report:
             yield from blocks_of(OF_ROWS, self._read_rows())
 
     def _read_rows(self) -> Iterator[Any]:
-        """Yield of every row what tables need."""
         self._check_rows()
         return (row_of(number, line, self.row) for number, _, line in self._lines())
 
@@ -379,7 +378,6 @@ class Report:
                 yield position + 1, place, whole_line(file)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield number, first byte and bytes of each line that is not blank."""
         number = place = rows = 0
         with self.open_rows() as file:
             while True:

@@ -85,14 +85,11 @@ def _timings(loop: Loop, seconds: float) -> dict[str, Any]:
 
 
 def _as_read(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a JSON file as a later reader sees it."""
     found: dict[str, Any] = loads(dumps(content))
     return found
 
 
 class _Run:
-    """One run: where it is written, and its steps."""
-
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         self.suite, self.options, self.say = suite, options, options.say
         self.progress = ProgressCount(options.progress, suite.main)
@@ -100,7 +97,6 @@ class _Run:
         self.timings: dict[str, Any] = {}
 
     def staged(self) -> _Run:
-        """Choose the place and open the directory the run is written in."""
         suite, options = self.suite, self.options
         self.default = options.output is None
         place = options.output if options.output is not None else self._default_place()
@@ -162,7 +158,6 @@ class _Run:
             raise DataError(f"{error.filename or self.staging.path}: {error.strerror or error}", *advice) from error
 
     def whole(self) -> Report:
-        """Grade, join, sum up, write pages, and move the directory into its place."""
         suite, loop, staging, begun = self.suite, self.loop, self.staging, time.perf_counter()
         loop.execute(suite.engine.component)
         if self.recorder.damaged:
@@ -204,7 +199,6 @@ class _Run:
         return attrs.evolve(report, header=head, summary=figures, pages=written)
 
     def _figures(self) -> dict[str, Any]:
-        """Write summary.json and header.json; return the first as a later reader of the file sees it."""
         suite, loop, staging = self.suite, self.loop, self.staging
         recorded = Report(path=staging.path, header={}, summary={})
         figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)

@@ -72,8 +72,6 @@ _GROUPS = {
 
 
 class _Grouped(click.Command):
-    """A command whose help has options by what they are about."""
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         _write({each.opts[-1]: each.get_help_record(ctx) or ("", "") for each in options}, formatter)
@@ -147,7 +145,6 @@ def _finish(report: Report, *, quiet: bool) -> None:
 
 
 def _registry(context: click.Context | None = None, *, no_plugins: bool = False) -> Any:
-    """Return what is installed, looked for once in a command."""
     from gradestack.registry import discover  # noqa: PLC0415 - not needed for --version
 
     known = (context or click.get_current_context()).meta
@@ -178,7 +175,6 @@ def _of_part(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
-    """Run the suite that ``make`` returns when it is given what all grading commands take."""
     import msgspec  # noqa: PLC0415 - not needed for --help
 
     from gradestack.cli import console  # noqa: PLC0415
@@ -291,7 +287,6 @@ def report(
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:
-    """Say what went wrong on standard error and return the exit code."""
     if debug:
         click.echo(traceback_text(error, error.__traceback__), err=True)
     if isinstance(error, GradestackError):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
@@ -17,9 +16,6 @@ from gradestack.output import coloured, terminal_line
 from gradestack.report import Report
 
 _BAR = 40
-_MOST, _NAMED = 5, 3
-"""Graders with one finding that have a warning each; that are named of more."""
-_OF_A_GRADER = re.compile(r"grader ('[^']*')(.*)", re.DOTALL)
 
 
 def verdict(passed: bool) -> str:
@@ -92,7 +88,6 @@ def _with_resumed(watcher: ProgressCallback) -> ProgressCallback:
 
 
 def _graders(report: Report) -> list[str]:
-    """Return the block "By grader": averages and states of each, then the first reason of each that failed."""
     metrics, failures = report.metrics, report.summary.get("failures", {})
     lines = []
     width = max(map(len, metrics["by_metric"]))
@@ -110,7 +105,6 @@ def _graders(report: Report) -> list[str]:
 
 
 def _models(report: Report) -> list[str]:
-    """Return the block "Results by model", with the successes of each; of letta-evals' suites, how many passed."""
     rows = report.metrics["per_model"] or []
     width = max((len(str(row["model_name"])) for row in rows), default=0)
     outcome = report.summary.get("outcome") or {}
@@ -129,7 +123,6 @@ def _models(report: Report) -> list[str]:
 
 
 def _in_lettas_words(report: Report) -> bool:
-    """Return whether a run has the block of letta-evals' guide."""
     headline = report.summary.get("headline")
     return headline is None or headline["letta"] or report.header.get("profile") == "upstream"
 
@@ -161,22 +154,6 @@ def _bad_records(bad: Mapping[str, Any]) -> list[str]:
     return [*lines, f"  and {bad['count'] - 3} more, in summary.json"] if bad["count"] > 3 else lines
 
 
-def _warnings(warnings: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of warnings in their order; what holds of more than five graders is one line, at the first."""
-    graders: dict[str, list[str]] = {}
-    parts = [(text, _OF_A_GRADER.fullmatch(text)) for text in warnings]
-    for _, part in parts:
-        if part:
-            graders.setdefault(part[2], []).append(part[1])
-    for text, part in parts:
-        keys = graders[part[2]] if part else []
-        if part is None or len(keys) <= _MOST:
-            yield f"Warning: {text}"
-        elif part[1] == keys[0]:
-            named = f"{', '.join(keys[:_NAMED])}, …"
-            yield f"Warning: {len(keys)} graders ({named}){part[2]}; all {len(keys)} under warnings in summary.json"
-
-
 def results(report: Report) -> str:
     """Return the results block: headline, states by grader, models, gates, and what needs attention."""
     total = report.metrics["total"]
@@ -192,7 +169,7 @@ def results(report: Report) -> str:
         *[line for gate in report.gates for line in gate_lines(gate, apart=_in_lettas_words(report))],
         *_bad_records(report.summary["bad_records"]),
         *report.header.get("notes", []),
-        *_warnings([*report.summary["warnings"], *report.header.get("warnings", [])]),
+        *(f"Warning: {each}" for each in [*report.summary["warnings"], *report.header.get("warnings", [])]),
         *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
     ]
     return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))
@@ -240,7 +217,6 @@ def _letta(report: Report, *, bands: bool) -> Iterator[str]:
 
 
 def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield how many samples are a success, of how many, and by which rule."""
     if outcome is None:
         return
     word, graded = outcome["words"]["passed"], outcome["passed"] + outcome["failed"]
@@ -275,7 +251,6 @@ def _figures(figures: list[Mapping[str, Any]], declared: Declarations) -> Iterat
 
 
 def _estimate(figure: Mapping[str, Any], unit: str) -> str:
-    """Return a figure with its unit, its interval and that one's confidence; n/a with the reason where undefined."""
     value, interval = figure["value"], figure.get("interval") or {}
     if value is None:
         return f"n/a ({figure['reason']})"

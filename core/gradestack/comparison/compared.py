@@ -143,7 +143,6 @@ def _refuse(problems: Sequence[str], otherwise: set[str]) -> None:
 
 
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
-    """Return the grader asked for, else that of the baseline's outcome, else the first."""
     if asked is not None and asked not in shared:
         raise ConfigError(f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}")
     return asked or next((key for key in shared if key == baseline.outcome), shared[0])
@@ -187,7 +186,6 @@ def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
 
 
 def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    """Return the share of trials that passed by the runs' verdict, paired by task."""
     matched = Matched.of(a.pass_rates(key, rules.failed), b.pass_rates(key, rules.failed))
     word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
     declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
@@ -280,7 +278,6 @@ _WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither"
 
 
 def _verdict(row: Mapping[str, Any], level: float) -> str:
-    """Return what a difference comes to: the one word that console, pages and comparison.json have for it."""
     gap = row["difference"]
     if row["tasks"] and gap == 0 and not moved(row):
         return "same"
@@ -365,7 +362,6 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
-    """Return the difference within every value of a facet, the worst first."""
     name, known = str(rules.by), a.samples.facets
     if name not in known:
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
@@ -430,7 +426,6 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
 
 
 def _unmatched(a: Side, b: Side, row: Mapping[str, Any]) -> str:
-    """Return how many tasks have a score on one side only, which no difference is of."""
     only = [(row[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
     return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
 
@@ -479,7 +474,6 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
 
 
 def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
-    """Return a difference: of shares in points of 100, of other figures with their unit."""
     if row["share"]:
         return f"{100 * value:{sign}.1f} points"
     return with_unit(f"{value:{sign}.3f}", row["unit"])

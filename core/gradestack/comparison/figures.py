@@ -258,7 +258,6 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
 
 
 def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[FigureSide]:
-    """Return figures of one aggregator on one side, over some of its tasks."""
     grader, table = figures[0].grader, side.samples.table
     metric = side.metrics[grader, figures[0].metric]
     if metric.name in side.samples.broken:

@@ -92,7 +92,6 @@ def sign_flips(values: Sequence[float]) -> float | None:
 
 
 def _sums(sizes: Sequence[float]) -> list[float]:
-    """Return the sum of every sign pattern, the least first."""
     sums = [0.0]
     for size in sizes:
         sums = [each + signed for each in sums for signed in (size, -size)]

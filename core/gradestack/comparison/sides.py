@@ -104,7 +104,6 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return max(map(len, self.tasks.values()), default=0)
 
     def _grades(self, key: str) -> tuple[list[Any], Sequence[int]]:
-        """Return the distinct grades of a grader, and which of them each row has."""
         return self.samples.table.grades(key), self.samples.table.verdicts[key].codes
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
@@ -325,7 +324,6 @@ def _digest(value: Any) -> bytes:
 
 
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
-    """Return what a row's task is called, which is the same in all runs."""
     if match == "id":
         return str(row.cluster or row.sample.id)
     if match == "input":

@@ -27,8 +27,6 @@ STANDARD_INPUT: Final = "-"
 
 
 class _Origin(NamedTuple):
-    """What a copy was made of."""
-
     name: str
     """An absolute path, an address or ``-``."""
     spelled: str

@@ -123,7 +123,6 @@ class _AllPoints:
     """The rule per sample of a gate that has none of its own."""
 
     def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes: score >= 1.0."""
         return score >= 1.0
 
 

@@ -140,7 +140,6 @@ class Scores:
         return interval(estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most))
 
     def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
-        """Return how many tasks add what to the figures of several graders, one after the other."""
         table = self.table
         _, tasks = table.tasks()
         columns = [(table.verdicts[key].codes, [_cell(gate, grade) for grade in table.grades(key)]) for key in keys]
@@ -163,23 +162,15 @@ class Scores:
     def groups(self, per: str) -> dict[str, Scores]:
         """Return group name -> scores, by model or by a facet, in order of first appearance."""
         column = self.table.keys["model" if per == "model" else "facets"]
-        values = (
-            [each or None for each in column.values]
-            if per == "model"
-            else [facets.get(per) for facets in self.table.facets()]
-        )
-        names = _names(values)
-        found: dict[str, list[int]] = {}
-        known = per == "model"
+        values: list[Any] = [each or None for each in column.values]
+        if per != "model":
+            values = [facets.get(per) for facets in self.table.facets()]
+        names, found = _names(values), dict[str, list[int]]()
         for row in self.rows:
-            code = column.codes[row]
-            found.setdefault(names[code], []).append(row)
-            known = known or values[code] is not None
-        return (
-            {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
-            if known
-            else {}
-        )
+            found.setdefault(names[column.codes[row]], []).append(row)
+        if per != "model" and all(values[column.codes[row]] is None for row in self.rows):
+            return {}
+        return {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
 
 
 def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
@@ -364,7 +355,6 @@ def _compared(
     scores: Scores,
     beside: Interval | None = None,
 ) -> dict[str, JSON]:
-    """Return what a figure comes to beside its rule."""
     known: dict[str, JSON] = {"actual": actual}
     if profile != "upstream":
         known |= {"over": over, "counted": extent[0], "of": extent[1]}
@@ -376,7 +366,6 @@ def _compared(
         return OPERATORS[gate.op][1](number, gate.value)
 
     def at_ends(interval: Interval) -> set[bool]:
-        """Return the verdicts at both ends, none where there is no interval."""
         return set() if "reason" in interval else {holds(scale * interval["low"]), holds(scale * interval["high"])}
 
     passed = holds(actual)
@@ -403,7 +392,6 @@ def _rounded(value: Fraction | float | None, profile: Profile) -> float | None:
 
 
 def _weighted(weights: Mapping[str, float], figures: Mapping[str, Figure]) -> float | None:
-    """Return sum(weight x figure) / sum(weights), rounded once; None where a figure is."""
     total = mean = Fraction(0)
     for key, weight in weights.items():
         figure = figures[key].value

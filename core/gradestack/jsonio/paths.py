@@ -20,10 +20,8 @@ from gradestack.jsonio.values import JsonProblem, loads
 _STEP: Final = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
-_QUOTED: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
 _QUERY: Final = re.compile(r"[*:?,\\\s]|\.\.|[^\x00-\x7f]")
 """What the rest of a path has that only a query can follow."""
-_PAIRS: Final = ("[]", "()")
 _EXAMPLES: Final = "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
 _LONGEST: Final = 200
 """Characters of a path that a message shows."""
@@ -81,8 +79,6 @@ def path_steps(place: str) -> Steps:
         found.append(int(step["index"]) if name is None else name)
         at = step.end()
     rest = place[at:]
-    if problem := _unclosed(rest):
-        raise ValueError(_refusal(place, f"is no path: {problem}"))
     if _QUERY.search(rest):
         found.append(Query(f"${rest}", place))
     elif rest and found:
@@ -94,17 +90,6 @@ def path_steps(place: str) -> Steps:
 
 def _refusal(place: str, problem: str) -> str:
     return f"{place[:_LONGEST]!r} {problem}; {_EXAMPLES}"
-
-
-def _unclosed(path: str) -> str | None:
-    bare = _QUOTED.sub("", path)
-    for quote in ('"', "'"):
-        if quote in bare:
-            return f"a {quote} is not closed"
-    for begin, end in _PAIRS:
-        if bare.count(begin) != bare.count(end):
-            return f"a {begin} is not closed" if bare.count(begin) > bare.count(end) else f"a {end} is not opened"
-    return None
 
 
 def pointer_to(*steps: Any) -> str:

@@ -56,7 +56,6 @@ class Baselines(msgspec.Struct):
 
 
 def _sides_of(report: Report, name: str, metrics: Sequence[Metric]) -> list[Side]:
-    """Return the models of a run, with what is needed to compute figures of metrics again."""
     from gradestack.comparison.figures import with_labels  # noqa: PLC0415 - for gates with a baseline alone
     from gradestack.comparison.sides import sides_of  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -62,8 +62,6 @@ def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Repo
 
 
 class _Place(NamedTuple):
-    """What tells a sample from all others of a run."""
-
     source: tuple[str, int, int | None]
     """File, ordinal, line."""
     id: str
@@ -81,8 +79,7 @@ class Trajectories:
         dataset = self._recording["dataset"]
         self._dataset = _input(dataset) if dataset is not None else None
         self._told: set[str] = set()
-        self._damage: dict[Path, str] = {}
-        self._known: dict[Path, list[tuple[Source, Shard]]] = {}
+        self._damaged, self._beginnings = cache(self._damage_of), cache(self._beginnings_of)
 
     def completed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows with their ``trajectory``, or with ``trajectory_gone``."""
@@ -115,7 +112,6 @@ class Trajectories:
                 yield {**row, GONE: self._gone(why.get(file, f"{file} is read otherwise than before"))}
 
     def _gone(self, why: str) -> str:
-        """Return what stands in place of a conversation."""
         if why not in self._told:
             self._told.add(why)
             self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
@@ -155,22 +151,14 @@ class Trajectories:
         yield from own
         yield from (shard for shard in self._plan[1] if shard not in likely and shard not in own)
 
-    def _beginnings(self, given: Input) -> list[tuple[Source, Shard]]:
+    def _beginnings_of(self, given: Input) -> list[tuple[Source, Shard]]:
         """Return an input's shards, each with the place of its first record; the others hold no sample."""
-        if given.path not in self._known:
-            reader, shards, index = self._plan
-            own = [shard for shard in shards if shard.input.path == given.path]
-            first = ((next(records_of(reader, shard, index), None), shard) for shard in own)
-            self._known[given.path] = [(one.source, shard) for one, shard in first if one is not None and one.source]
-        return self._known[given.path]
+        reader, shards, index = self._plan
+        own = [shard for shard in shards if shard.input.path == given.path]
+        first = ((next(records_of(reader, shard, index), None), shard) for shard in own)
+        return [(one.source, shard) for one, shard in first if one is not None and one.source]
 
-    def _damaged(self, given: Input) -> str:
-        """Return what has become of an input since it was graded; "" for nothing."""
-        if given.path not in self._damage:
-            self._damage[given.path] = self._look(given)
-        return self._damage[given.path]
-
-    def _look(self, given: Input) -> str:
+    def _damage_of(self, given: Input) -> str:
         path = original(given.path).resolve()
         own = [(file, digest) for file, digest in self._files if file == path or path in file.parents]
         for file, digest in own:

@@ -144,7 +144,6 @@ def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[st
 
 
 def _first_reason(recorded: Report, key: str, *states: str) -> str:
-    """Return why the first sample has no grade of a grader, on one line."""
     grades: Iterable[Mapping[str, Any]] = (row["grades"].get(key) or {} for row in recorded.rows())
     grade: Mapping[str, Any] = next((each for each in grades if not states or each.get("state") in states), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
@@ -202,12 +201,10 @@ def _warnings(
 
 
 def _failed_metrics(suite: Suite, merged: Merged) -> dict[str, str]:
-    """Return the metrics that have no figures, with why: the run stands without them."""
     return {each.name: merged.broken[each.name] for each in suite.metrics if each.name in merged.broken}
 
 
 def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
-    """Return the exporters that are broken, by kind, name and distribution, with what each said."""
     exporters = {stage.name: name_of_broken(stage.name, stage.distribution) for stage in suite.exporters}
     found = {exporters[name]: text for name, text in merged.broken.items() if name in exporters}
     return {**suite.broken, **found}
@@ -257,7 +254,6 @@ def _remarks(merged: Merged) -> list[str]:
 
 
 def _unmatched(suite: Suite, merged: Merged) -> list[str]:
-    """Return what has no counterpart on the other side of a dataset, with the first ids."""
     whose = (
         "task(s) without a row in it",
         "row(s) of it without a run",
@@ -273,7 +269,6 @@ def _unmatched(suite: Suite, merged: Merged) -> list[str]:
 
 
 def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> Iterator[str]:
-    """Yield what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
     for key, metrics in aggregates.items():
         for each in metrics.values():
             texts = each.get("warnings")
@@ -328,7 +323,6 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _shown(value: Any) -> bool:
-    """Return whether a value is a figure: a number, nothing, or a map of such figures."""
     if isinstance(value, Mapping):
         return bool(value) and all(each is None or is_number(each) for each in value.values())
     return value is None or is_number(value)
@@ -395,6 +389,5 @@ def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, record
 
 
 def _fix(suite: Suite, key: str) -> str:
-    """Return what to do where a grader lacks what it compares with; nothing where it does not or has a dataset."""
     compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
     return "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""

@@ -101,7 +101,6 @@ class Journal:
         cut_off(self._to, size)
 
     def _rows_source(self) -> Path | None:
-        """Return where the rows so far are: in the making, or in the place when the run was interrupted."""
         place = self._staging.place
         if (path := self._staging.path / ROWS).is_file():
             return path

@@ -258,8 +258,6 @@ class MemoryRecorder(RowLines, _InProcess):
 
 
 class _StreamRecorder(_InProcess):
-    """Graded samples and bad records, kept until the caller has fetched them."""
-
     def __init__(self) -> None:
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []

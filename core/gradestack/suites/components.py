@@ -286,7 +286,6 @@ def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, An
 
 
 def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
-    """Give a text grader its extractor; refuse one on a grader that judges no text."""
     place: Place = ("graders", stage.key)
     if not stage.component.submission:
         for option in ("extractor", "extractor_config"):

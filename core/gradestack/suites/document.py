@@ -211,5 +211,4 @@ def apply_override(document: Document, assignment: str) -> None:
 
 
 def _key(at: Any, step: str) -> str | int:
-    """Return a step of a path as the key or the position it is in a mapping or a list."""
     return int(step) if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION else step

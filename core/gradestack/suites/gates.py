@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +10,6 @@ import msgspec
 from gradestack.api import Grader, declared_figure
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import (
-    OPERATORS,
     PERCENT,
     AggregateGate,
     AnyGate,
@@ -56,7 +54,6 @@ class Verdicts:
         self.resolver, self.spec, self.graders, self.metrics = resolver, spec, graders, metrics
 
     def _keys(self, grader: str | None) -> dict[str, str]:
-        """Return the keys of a grader's metrics, each with its component."""
         return {each.stage.key: each.stage.name for each in self.metrics if each.of == grader}
 
     def _without_effect(self, place: Place) -> bool:
@@ -170,7 +167,6 @@ class Verdicts:
         return msgspec.structs.replace(gate, figure=path)
 
     def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
-        """Return a gate on a figure of a metric there is; what figures that has is known when it has run."""
         if (path := self._path(gate.figure, (*place, "figure"))) is None:
             return None
         self._check_confidence(gate, place)
@@ -201,7 +197,6 @@ class Verdicts:
             self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
-        """Check a gate's numbers; warn of a value beyond all that the figure can be, as far as that is sure."""
         self._check_confidence(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
@@ -209,16 +204,6 @@ class Verdicts:
             self.resolver.add_problem(at, why)
         if gate.over is not None:
             self._without_effect(at)
-        if isinstance(gate, WeightedGate):
-            return
-        key = gate.metric_key or next(iter(self.graders), "")
-        low, high = (0.0, 100.0) if gate.aggregation in PERCENT else _stated_bounds(self.graders.get(key))
-        if not low <= gate.value <= high:
-            passes = OPERATORS[gate.op][1](low if math.isfinite(low) else high, gate.value)
-            between = f"is at least {low:g}" if math.isinf(high) else f"lies between {low:g} and {high:g}"
-            verdict = f"this {'passes' if passes else 'fails'} whatever is graded"
-            text = f"{gate.value:g} is out of reach: {gate.aggregation} of {key} {between}, so that {verdict}"
-            self.resolver.warn((*place, "value"), text)
 
     def headline(self, gates: Sequence[AnyGate], reader: Stage | None = None) -> tuple[Success | None, Headline]:
         """Return what makes a sample a success, and what the run is summed up by."""
@@ -314,8 +299,6 @@ class Verdicts:
 
 
 class _Declared(NamedTuple):
-    """What a stack declares of the graders in use, in the keys the suite has for them."""
-
     outcome: str | None = None
     """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
     letta: bool = False
@@ -323,12 +306,4 @@ class _Declared(NamedTuple):
 
 
 def _options(written: object) -> object:
-    """Return a grader's entry in a suite or stack in its long form."""
     return written if isinstance(written, Mapping) else {"kind": written}
-
-
-def _stated_bounds(grader: Stage | None) -> tuple[float, float]:
-    """Return the bounds of a grader's scores where its class says them: nobody has to who writes one of their own."""
-    kinds = type(grader.component).__mro__ if grader is not None else ()
-    stated = any("bounds" in vars(kind) for kind in kinds if kind is not Grader)
-    return grader.component.bounds if grader is not None and stated else (-math.inf, math.inf)

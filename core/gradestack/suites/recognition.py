@@ -158,7 +158,6 @@ def recognised(resolver: Resolver, reference: Any, place: Place) -> tuple[Recogn
 
 
 def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, str | dict[str, Any] | None] | None:
-    """Return the path and the reader that stand in the suite for a file; None with a problem."""
     named = given if isinstance(given, dict) else {"path": given}
     text, own = named.get("path"), named.get("reader")
     if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
@@ -375,7 +374,6 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
 
 
 def _looks(head: bytes, records: Sequence[tuple[Element, bytes]]) -> str:
-    """Return what a file looks like: compression, encoding, kind of its first record, and that one's keys."""
     if problem := encoding_problem(head):
         return f"it {problem}"
     try:
@@ -440,7 +438,6 @@ def _oddities(
 
 
 def _repeated(text: bytes) -> str | None:
-    """Return a key that stands twice in an object of a JSON text; of one that is cut off, in what can be read."""
     keys: list[str] = []
 
     def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

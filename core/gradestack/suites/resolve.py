@@ -148,7 +148,6 @@ def _override(document: Document, assignments: Iterable[str], *, early: bool) ->
 
 
 def _refuse_live_target(resolver: Resolver) -> None:
-    """Say that a letta-evals suite's live target cannot be honoured, and what to do instead."""
     target = resolver.document.data.get("target")
     kind = target.get("kind") if isinstance(target, Mapping) else None
     if isinstance(kind, str) and kind != "recorded":
@@ -214,7 +213,6 @@ def _lay_stack(
 
 
 def _without_stack(reader: str, provides: frozenset[str], registry: Registry, files: Recognised | None) -> str:
-    """Return that a format has no default stack, and where its files hold no runs that these are missing."""
     whose = f"{files.paths[0]}: " if files is not None else ""
     if provides and not _DONE & provides:
         lacks = f"no column for the agent's answer (read as {reader})"

@@ -6,10 +6,8 @@ The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a 
 from __future__ import annotations
 
 import math
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -49,22 +47,11 @@ def _kind_of(value: Any) -> str:
     return repr(value)
 
 
-def _in_yaml(value: Any) -> str:
-    """Return how to write a number such as 1e-6, which YAML takes for text: its numbers with an exponent have a dot."""
-    if isinstance(value, str) and re.fullmatch(r"[-+]?[0-9.]{1,20}[eE][-+]?[0-9]{1,3}", value):
-        with suppress(ValueError):
-            number = float(value)
-            text = repr(number) if "." in repr(number) else repr(number).replace("e", ".0e")
-            return f"; write {text}" if math.isfinite(number) else ""
-    return ""
-
-
 def _scalar(value: Any, kind: type) -> Any:
     exact = type(value) is kind or (kind is float and type(value) is int)
     if not exact or (kind is float and not math.isfinite(value)):
         quote = "; put it in quotes" if kind is str and not isinstance(value, Mapping | list | None) else ""
-        hint = _in_yaml(value) if kind is float else quote
-        raise ValueError(f"expected {_WORDS[kind]}, got {_kind_of(value)}{hint}")
+        raise ValueError(f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}")
     return float(value) if kind is float else value
 
 
@@ -112,8 +99,6 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 class _Converter(cattrs.Converter):
-    """A strict converter; relative paths are taken from ``base``."""
-
     def __init__(self, base: Path | None) -> None:
         super().__init__()
         for scalar in _WORDS:

@@ -80,20 +80,6 @@ def test_what_needs_attention_is_told():
     assert lines[-7:] == data(__file__, "console.yaml")["what_needs_attention_is_told"]
 
 
-def test_what_holds_of_many_graders_is_one_line():
-    few = [f"grader 'few{n}' graded no sample (2 skipped); the first: why" for n in range(5)]
-    many = [f"grader 'many{n}' graded no sample (2 skipped); the first: because" for n in range(6)]
-    others = ["ids made up", "grader 'many0': a figure is odd"]
-    warned = [line for line in odd(warnings=[others[0], *few, *many, others[1]]) if "Warning" in line]
-    one = "Warning: 6 graders ('many0', 'many1', 'many2', …) graded no sample (2 skipped); the first: because; all 6 "
-    assert warned == [
-        "Warning: ids made up",
-        *(f"Warning: {text}" for text in few),
-        f"{one}under warnings in summary.json",
-        "Warning: grader 'many0': a figure is odd",
-    ]
-
-
 def test_success_says_its_rule_and_of_how_many():
     assert shown() == [
         "Results:",

@@ -2,9 +2,6 @@
 
 import pytest
 
-import gradestack
-from tests.core.outcomes import data
-
 SCORES = [("a", 1.0, "m"), ("b", 0.5, "m"), ("c", 0.0, "n"), ("d", None, "o")]
 
 
@@ -88,17 +85,3 @@ def test_percentages_that_look_like_fractions_are_suspicious(run):
     gate = {"kind": "simple", "metric_key": "q", "aggregation": "pass_rate", "op": "gte", "value": 0.5}
     warnings = run(gate=gate).summary["warnings"]
     assert warnings[0] == "suite: gate.value: 0.5 is a percentage here: 0.5% of the samples"
-
-
-@pytest.mark.parametrize(("kind", "gate", "said"), data(__file__, "reach.yaml")["values"])
-def test_a_value_out_of_reach_is_told(write_lines, record, registry, kind, gate, said):
-    """Where it is sure what the figure can be: of percentages, and of a grader whose class says its bounds."""
-    data = {"target": {"paths": [str(write_lines([record("a")]))]}, "graders": {"q": kind}, "reports": []}
-    found = gradestack.load_suite({**data, "gate": gate}, registry=registry).warnings
-    assert len(found) == (said is not None)
-    assert all(each.startswith(f"suite: gate.value: {gate['value']} is out of reach: {said}") for each in found)
-    part = {"metric_key": "q", "aggregation": gate.get("metric", "avg_score"), **gate}
-    part.pop("metric", None)
-    logical = {"kind": "logical", "operator": "and", "conditions": [part]}
-    below = gradestack.load_suite({**data, "gate": logical}, registry=registry).warnings
-    assert [each.replace("gate.conditions[0]", "gate") for each in below] == list(found)

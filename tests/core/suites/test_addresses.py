@@ -81,17 +81,6 @@ def test_no_library_sees_an_address_of_another_kind(command, web, place, tempora
     assert [each.name for each in place.iterdir()] == ["suite.yaml"]
 
 
-def test_other_names_of_a_kind_are_corrected(command):
-    for given, meant in {
-        "gcs://b/x": "gs://",
-        "abfs://c/x": "az://",
-        "s3a://b/x": "s3://",
-        "HTTPS://h/x": "https://",
-    }.items():
-        assert f"did you mean {meant}?" in command("grade", given).err
-    assert "a local file is named by its path" in command("grade", "file:///x.jsonl").err
-
-
 SUITES = DATA["suites"]
 
 

@@ -147,7 +147,7 @@ def test_a_path_of_another_kind_is_refused(place):
 
 @pytest.mark.parametrize(("place", "problem"), DATA["a_path_that_is_not_ended_says_so"])
 def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
-    """With its field, the whole of it and what paths look like; no package is asked for that would not help."""
+    """With its field, the whole of it and what paths look like."""
     monkeypatch.setitem(sys.modules, "jsonpath", None)
     with pytest.raises(ValueError, match="path") as caught:
         Records(columns={"id": "task", "messages": place})

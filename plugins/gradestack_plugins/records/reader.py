@@ -42,7 +42,7 @@ from gradestack.jsonio import (
 )
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import finish
-from gradestack_plugins.readers.chat.forms import observation, scores_of
+from gradestack_plugins.readers.chat.forms import Observation, observation, scores_of
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
 from gradestack_plugins.readers.chat.mapping import (
@@ -179,8 +179,13 @@ class Records(StepReader):
         """Return whether the first records hold a history beside what followed it."""
         if self._exclusive or not given.path.is_file():  # in which case planning says so
             return "prior_messages" in (self.columns or {})
-        first = list(islice(beginning(self._all(given)), self.sniffed))
-        return any(map(observation, first)) or "prior_messages" in guess(first, reader_of).columns
+        return self._is_export(given) or "prior_messages" in guess(self._first(given), reader_of).columns
+
+    def _first(self, given: Input) -> list[Mapping[str, Any]]:
+        return list(islice(beginning(self._all(given)), self.sniffed)) if given.path.is_file() else []
+
+    def _is_export(self, given: Input) -> bool:
+        return any(map(observation, self._first(given)))
 
     def _all(self, given: Input) -> Iterator[Any]:
         form = _form_of(given.path, self.records)
@@ -191,13 +196,31 @@ class Records(StepReader):
         """Return by input what becomes of its model calls, what its rows of tools say of a trace, and all scores."""
         results: dict[str, list[tuple[Any, Any, str | None]]] = {}
         scores: dict[str, dict[str, Any]] = {}
-        for given in filter(self.holds_steps, inputs.data):
-            for record in map(usual_record, self._all(given)):
-                if (row := observation(record)) is not None and row.tool is not None:
-                    results.setdefault(f"{given.shown} {row.trace}", []).append(row.tool)
-                if row is not None and row.scores:
-                    scores.setdefault(str(row.trace), {}).update(row.scores)
+        for given, row in self._observations(inputs):
+            if row.tool is not None:
+                results.setdefault(f"{given.shown} {row.trace}", []).append(row.tool)
+            if row.scores:
+                scores.setdefault(str(row.trace), {}).update(row.scores)
         return {**super().index(inputs), STEPS: results, _SCORES: scores}
+
+    def _observations(self, inputs: Inputs) -> Iterator[tuple[Input, Observation]]:
+        for given in filter(self._is_export, inputs.data):
+            for record in map(usual_record, self._all(given)):
+                if (row := observation(record)) is not None:
+                    yield given, row
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield how many scores of exported traces are not recorded."""
+        values, traces = dict[tuple[str, str], list[Any]](), set[str]()
+        for _, row in self._observations(inputs):
+            traces |= {str(row.trace)} if row.is_model_call else set()
+            for name, value in row.scores:
+                values.setdefault((str(row.trace), name), []).append(value)
+        if lost := sum(len(held) for (trace, _), held in values.items() if trace not in traces):
+            yield f"scores not recorded: {lost:,}, of traces without a model call in the data"
+        known = [held for (trace, _), held in values.items() if trace in traces]
+        if again := sum(len(held) - 1 for held in known if held.count(held[0]) < len(held)):
+            yield f"scores not recorded: {again:,}, whose trace has another value of the same name"
 
     def _guessed(self, given: Input, form: Form) -> Guess:
         place = f"{given.shown}:1" if form == "csv" else given.shown
@@ -372,7 +395,7 @@ class Records(StepReader):
         row = observation(record) if any(each.field == "prior_messages" for each in fields) else None
         if (row is None or row.is_model_call) and not _is_score(record):
             sample = sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
-            yield _scored(sample, scores_of(record))
+            yield _scored(sample, dict(scores_of(record)))
 
 
 _SCORES: Final = " scores"

@@ -11,7 +11,7 @@ import gradestack
 from gradestack.cli.commands import main
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
 from tests.core.outcomes import data, some_of
-from tests.plugins.chat_files import reference
+from tests.plugins.chat_files import reference, written
 
 CASES = data(__file__, "own_data.yaml")
 FILES = """finetune_chat.jsonl conversations.json completions.jsonl batch_output.jsonl answers.csv tool_runs.csv
@@ -92,6 +92,19 @@ def test_expectations_that_no_grader_compares(tmp_path, monkeypatch, capfd, engi
     frame = gradestack.grade(rows[1000:], graders=["repeats"])
     assert [
         each for each in frame.summary["warnings"] if "in no figure; to compare: --grader tool_calls (99 times" in each
+    ]
+
+
+def test_scores_that_no_run_has_are_counted(tmp_path):
+    """Of traces that are nowhere, of sessions, and all but one of several values of a name."""
+    row = {"traceId": "t", "type": "GENERATION", "input": [{"role": "user", "content": "Hi"}], "output": "Hello"}
+    scores = [("t", 1), ("t", 2), ("u", 1), (None, 1)]
+    named = {"name": "n", "dataType": "NUMERIC", "sessionId": "s"}
+    path = written(tmp_path, [row, *({**named, "traceId": trace, "value": value} for trace, value in scores)])
+    report = gradestack.grade_files([path], stack="recorded", output=tmp_path / "out")
+    assert [each[21:] for each in report.summary["warnings"] if each.startswith("scores not recorded")] == [
+        "2, of traces without a model call in the data",
+        "1, whose trace has another value of the same name",
     ]
 
 

@@ -7,7 +7,7 @@ Agents SDK, Gemini's contents and ADK's events, OpenInference's; and the texts o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from gradestack.jsonio import as_list, as_map
@@ -213,8 +213,8 @@ class Observation(NamedTuple):
 
     is_model_call: bool
     trace: Any
-    scores: Mapping[str, Any]
-    """By name: those of Langfuse, also of a row that is one by itself, and annotations of Phoenix."""
+    scores: Sequence[tuple[str, Any]]
+    """Names and values: those of Langfuse, also of a row that is one by itself, and annotations of Phoenix."""
     tool: tuple[Any, Any, str | None] | None = None
     """Of a call of a tool its name, its result, and its error where the row says that it is one."""
 
@@ -225,7 +225,8 @@ def observation(record: Any) -> Observation | None:
         return None
     trace = record.get("trace_id", record.get("traceId", as_map(record.get("context")).get("trace_id")))
     kind = record.get("span_kind", record.get("type"))
-    if trace is not None and kind is None and _either(record, "dataType") and (score := _score(record)):
+    of_session = _either(record, "sessionId") is not None
+    if kind is None and (trace is not None or of_session) and _either(record, "dataType") and (score := _score(record)):
         return Observation(False, trace, score)
     if trace is None or not isinstance(kind, str) or kind not in _MODEL_CALLS | _OTHER_ROWS:
         return None
@@ -239,18 +240,18 @@ def observation(record: Any) -> Observation | None:
     return Observation(False, trace, scores_of(record), (name, result, str(said) if failed else None))
 
 
-def _score(entry: Any) -> dict[str, Any]:
+def _score(entry: Any) -> list[tuple[str, Any]]:
     held, text = as_map(entry), _either(as_map(entry), "stringValue")
     said, name, kind = as_map(held.get("result", held)), held.get("name"), _either(held, "dataType")
     values = (text if kind == "CATEGORICAL" else None, *map(said.get, ("value", "score")), text, said.get("label"))
     found = next((each for each in values if isinstance(each, str | int | float)), None)
-    return {name: bool(found) if kind == "BOOLEAN" else found} if isinstance(name, str) and found is not None else {}
+    return [(name, bool(found) if kind == "BOOLEAN" else found)] if isinstance(name, str) and found is not None else []
 
 
-def scores_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the scores and annotations that a record holds, by name; none where one of them is something else."""
+def scores_of(record: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return the scores and annotations that a record holds; none where one of them is something else."""
     found = [_score(each) for key in ("scores", "annotations") for each in as_list(record.get(key))]
-    return {name: value for each in found for name, value in each.items()} if all(found) else {}
+    return [pair for each in found for pair in each] if all(found) else []
 
 
 def calls_in(text: str) -> tuple[str, list[Any]]:

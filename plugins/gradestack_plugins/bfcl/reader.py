@@ -185,7 +185,6 @@ def _score_of(result: Path, given: list[Path]) -> Path | None:
 
 
 def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Iterator[str]:
-    """Yield what of a result file has no question, and whether its score file is of other entries."""
     lost = [each for each in ids if side.questions and find(side.questions, each) is None]
     if lost:
         yield f"{file}: {len(lost)} result(s) without a question: {first_of(lost, _NAMED)}"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import gradestack
 from gradestack import Component, hookimpl
 
 _TABLE = """
@@ -36,3 +40,36 @@ def stack() -> dict[str, Any]:
             "figures": {name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
         },
     }
+
+
+def evaluate(dataset: str | Path, replies: str | Path | None = None, **options: Any) -> SimpleNamespace:
+    """Grade recorded replies and return DeepFabric's result object: ``metrics``, ``predictions`` and ``config``.
+
+    Args:
+        dataset: JSONL file of records with their replies, or without where ``replies`` has these.
+        replies: JSONL file of the replies.
+        options: ``profile``, and options of the grader, such as ``weights`` and ``multi_turn``.
+
+    Returns:
+        What ``native/deepfabric.json`` holds, metrics and predictions by attribute.
+
+    Raises:
+        ConfigError: An option cannot be used.
+        DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program ends.
+    """
+    import tempfile  # noqa: PLC0415 - the plugin is imported wherever there are plugins, this is rarely called
+
+    paths = [str(dataset if replies is None else replies)]
+    suite = {
+        "name": "deepfabric",
+        "profile": options.pop("profile", "documented"),
+        **({} if replies is None else {"dataset": str(dataset)}),
+        "target": {"paths": paths, "reader": "deepfabric"},
+        "graders": {"tools": {"kind": "deepfabric", **options}},
+        "reports": [],
+    }
+    with tempfile.TemporaryDirectory() as place:
+        gradestack.run(suite, output=place, rows="none")
+        found = json.loads(Path(place, "native/deepfabric.json").read_bytes())
+    predictions = [SimpleNamespace(**each) for each in found["predictions"]]
+    return SimpleNamespace(metrics=SimpleNamespace(**found["metrics"]), predictions=predictions, config=found["config"])

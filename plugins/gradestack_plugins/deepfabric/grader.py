@@ -66,7 +66,7 @@ WRONG_ARGUMENTS: Final = (True, False, False)
 WRONG_TOOL: Final = (False, True, False)
 RIGHT: Final = (True, True, True)
 TIPS: Final = {
-    "data": "the record cannot be used as it is: mend it, or read the dataset with validation: lenient",
+    "data": "the record breaks a rule of the format: mend it",
     "target": "see whether the model answered at all, and in the output format its calls are read from",
 }
 """What may help against a processing error, by the category of its fault."""
@@ -348,7 +348,6 @@ class DeepFabric(Grader):
         *,
         named: bool,
     ) -> Grade:
-        """Return the grade of all turns, or as the program gives it of the first call by the first expected one."""
         if self.multi_turn:
             return self._over_turns(expected, made, tools, turns)
         if not expected:

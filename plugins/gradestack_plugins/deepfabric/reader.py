@@ -33,7 +33,6 @@ from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import (
     RECORD_KEYS,
     Entry,
-    Validation,
     build,
     identifier,
     split_entry,
@@ -230,8 +229,6 @@ class DeepFabricReader(RecordReader):
     join: Join = "auto"
     """How replies of a second file find their row: ``id``, ``line`` (physical line number), or ``auto``: by id when the
     first row and the first reply have one."""
-    validation: Validation = "strict"
-    """``strict`` holds records against every rule of the format; ``lenient`` only against what grading needs."""
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
@@ -313,9 +310,7 @@ class DeepFabricReader(RecordReader):
             yield self._build(entry._replace(reply=ABSENT), at_row, at_row, model)
 
     def _build(self, entry: Entry, row: Source, source: Source, model: str | None) -> Sample:
-        return build(
-            entry, row=row.ordinal, source=source, profile=self.profile, validation=self.validation, model=model
-        )
+        return build(entry, row=row.ordinal, source=source, profile=self.profile, model=model)
 
 
 def _source(given: Input, line: int) -> Source:

@@ -298,49 +298,12 @@ def _check_word(word: JSON, where: str, words: frozenset[str]) -> None:
         refuse(where, f"must be one of {', '.join(sorted(words))}", word)
 
 
-def lenient_truth(record: JSON) -> Truth:
-    """Return the ground truth as far as the record has one; rules that grading does not depend on are not checked.
-
-    Expected arguments may be an object too.
-    """
-    if not isinstance(record, dict):
-        refuse("record", "must be an object", record)
-    listed = record.get("messages")
-    messages = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    asked = [entry.get("content") for entry in messages if entry.get("role") == "user"]
-    query = next((text for text in (*asked[:1], record.get("question")) if isinstance(text, str)), "")
-    spoken = [entry.get("content") for entry in reversed(messages) if entry.get("role") == "assistant"]
-    texts = [text for text in spoken if isinstance(text, str)]
-    context = record.get("tool_context")
-    executions = context.get("executions") if isinstance(context, dict) else None
-    calls = tuple(_lenient_call(entry) for entry in executions) if isinstance(executions, list) else ()
-    answer = record.get("final_answer")
-    if not isinstance(answer, str) or not answer:
-        plain = (text for text in texts if not looks_like_call(text)) if context else iter(())
-        answer = next(plain, texts[0] if texts else None)
-    return Truth(query, calls, answer)
-
-
-def _lenient_call(execution: JSON) -> ToolCall:
-    name = execution.get("function_name") if isinstance(execution, dict) else None
-    if not isinstance(name, str) or not name:
-        refuse("tool_context.executions", "an execution must name its function", execution)
-    raw = execution.get("arguments")
-    arguments = json_text("tool_context.executions.arguments", raw) if isinstance(raw, str) else raw
-    if arguments is None:
-        arguments = {}
-    if not isinstance(arguments, dict):
-        refuse("tool_context.executions.arguments", "must hold a JSON object", raw)
-    return ToolCall(name=name, arguments=arguments, raw_arguments=raw if isinstance(raw, str) else None)
-
-
 PROCESSING_ERROR: Final = "processing_error"
 """Fault code of samples that count as wrong because the record or the reply could not be processed."""
 RUN_STOPS: Final = "run_stops"
 """Fault code of processing errors on which the newest program ends, without a result."""
 ERRORS: Final = frozenset({PROCESSING_ERROR, RUN_STOPS})
 NO_REPLY: Final = "no recorded reply"
-Validation = Literal["strict", "lenient"]
 _OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
 _REPLY_KEYS: Final = ("recorded", "response")
 _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
@@ -352,7 +315,6 @@ class Case(NamedTuple):
 
     record: JSON
     reply: JSON = ABSENT
-    lenient: bool = False
 
 
 class Seen(NamedTuple):
@@ -416,21 +378,18 @@ def see(case: Case, reading: Reading) -> Seen:
     truth: Truth | None = None
     fault: Fault | None = None
     answers: tuple[Response, ...] = ()
-    valid, late = case.lenient, None
+    valid, late = False, None
     try:
-        if case.lenient:
-            truth = lenient_truth(record)
-        else:
-            calls = checked_calls(record, version)
-            valid = True
-            truth = strict_truth(record, calls, version, conversion)
-            late = check_prompt(record, conversion, version)
+        calls = checked_calls(record, version)
+        valid = True
+        truth = strict_truth(record, calls, version, conversion)
+        late = check_prompt(record, conversion, version)
         if case.reply is not ABSENT:
             answers = heard(case.reply, reading, with_tools=bool(tools))
     except ReplyProblem as problem:
         fault = Fault(category="target", code=PROCESSING_ERROR, message=str(problem))
     except RecordProblem as problem:
-        stops = problem.stops or (valid and not case.lenient and conversion is not None and conversion.stops)
+        stops = problem.stops or (valid and conversion is not None and conversion.stops)
         code = RUN_STOPS if stops and version == NEWEST else PROCESSING_ERROR
         fault = Fault(category="data", code=code, message=str(problem))
     if fault is None and late is not None and not reading.most_turns:
@@ -530,11 +489,10 @@ def build(
     row: int,
     source: Source,
     profile: Profile,
-    validation: Validation = "strict",
     model: str | None = None,
 ) -> Sample:
     """Return the sample of one record and its reply; what cannot be processed becomes a failed sample."""
-    case = Case(entry.record, entry.reply, validation == "lenient")
+    case = Case(entry.record, entry.reply)
     seen = see(case, USUAL if profile == "upstream" else DOCUMENTED)
     native = Native(row, seen, case if profile == "upstream" else None)
     if profile == "upstream" and seen.fault is not None:

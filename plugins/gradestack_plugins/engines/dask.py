@@ -93,8 +93,6 @@ class Dask(Engine):
 
 
 class _Run:
-    """One call of the engine: what is under way, and what is known of every shard."""
-
     def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any, place: Path) -> None:
         from gradestack_plugins.engines import dask_task  # noqa: PLC0415 - needs dask's own pickle
 
@@ -154,5 +152,4 @@ class _Run:
 
 
 def _absolute(shard: Shard) -> Shard:
-    """Return a shard that means the same file in other working directories."""
     return replace(shard, input=replace(shard.input, path=shard.input.path.absolute()))

@@ -76,7 +76,6 @@ class Order:
 
 
 def _check(sizes: dict[str, int]) -> None:
-    """See that the input is here what it is where the run was started."""
     for name, size in sizes.items():
         file = Path(name)
         if not file.is_file():

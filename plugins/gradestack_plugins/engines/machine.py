@@ -180,6 +180,5 @@ def _own() -> list[int | None]:
 
 
 def _threads() -> set[int]:
-    """Return the threads that count, this one left out."""
     own = _own()
     return set(map(int, os.listdir("/proc/self/task"))).difference(own, [threading.get_native_id()])  # noqa: PTH208

@@ -438,8 +438,6 @@ class Processes(Engine):
 
 
 class _Run:
-    """One call of the engine: its processes, and what is known of every shard."""
-
     def __init__(self, work: Any, shards: list[Shard], workers: int, memory: int | None) -> None:
         self.work, self.shards, self.workers, self.memory = work, shards, workers, memory
         self.members: list[Member] = []

@@ -297,7 +297,6 @@ class Stability(Aggregator):
     def _figures(
         self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        """Return the figures of tasks, and how many are counted in none."""
         upstream = self.profile == "upstream"
         inside = [task for task in tasks if upstream or task.rows != 0]
         with_runs = [task for task in inside if task.runs or (upstream and task.derived is not None)]
@@ -390,7 +389,6 @@ class Stability(Aggregator):
         return measures(values, task.gold, self._asked(task), len(labels) + (None in values))
 
     def _value(self, grade: Grade) -> tuple[str | tuple[str] | None, str | None, bool]:
-        """Return (value, gold, whether it is a pass or fail); value None when the run has none."""
         if grade.outcome is Outcome.MISSING:
             return None, grade.gold, False
         if self.value != "passed":
@@ -441,7 +439,6 @@ def _declared(metadata: Mapping[str, JSON]) -> list[str]:
 
 
 def _shares(processed: Measured, metric: str) -> list[_Share]:
-    """Return what tasks add to a mean; one whose measure is undefined adds nothing."""
     values = ((task, getattr(each, RATES[metric])) for task, each in processed)
     return [_Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None]
 

@@ -203,7 +203,6 @@ def _names(numbers: Iterable[str]) -> Names:
 
 
 def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
-    """Return what a label adds to a set: a cell of its matrix, or why it adds none."""
     found = {_name("count", of, str(graded.outcome)): 1}
     found |= {
         _name("count", of, f"counted_{name}"): graded.counts[name] for name in _COUNTED if graded.counts.get(name)

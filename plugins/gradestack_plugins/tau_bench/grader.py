@@ -228,7 +228,6 @@ def _arguments(call: Named) -> Any:
 
 
 def _reasons(expected: Named, made: Sequence[Named], place: int | None, budget: Budget) -> Iterator[Reason]:
-    """Yield a reason for every point lost on one expected call."""
     subject = _subject(expected)
     if place is None:
         yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)

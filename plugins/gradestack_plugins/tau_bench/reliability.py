@@ -63,7 +63,6 @@ class Task(msgspec.Struct, frozen=True):
 
 
 def _figure(name: str, label: str, about: str) -> Figure:
-    """Return the declaration of a figure for each k: the mean share of the tasks that have one."""
     return Figure(f"{name}.{{k}}", label, about=about, divisor=f"{name} tasks {{k}}", samples="records")
 
 
@@ -147,7 +146,6 @@ class Trials(Aggregator):
         return figures
 
     def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
-        """Return what else there is to say of tasks."""
         by_successes: Counter[int] = Counter()
         for task, times in tasks.items():
             by_successes[task.successes] += times
@@ -359,7 +357,6 @@ def _mean_shares(sums: Mapping[str, Any], name: str, *, of_all: bool = False) ->
 
 
 def _no_figures(names: Iterable[str], reason: str) -> dict[str, Any]:
-    """Return figures that are undefined, and why."""
     figures: dict[str, Any] = {}
     for name in names:
         figures |= {name: None, f"{name}_reason": reason}

@@ -70,15 +70,12 @@ def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_
 
 @attrs.frozen(kw_only=True)
 class _TextGrader(Grader):
-    """A grader of the submission by the reference text."""
-
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     submission: ClassVar[bool] = True
 
     def compare(self, text: str, truth: str) -> Grade:
-        """Return the grade of a submission against a reference that is not empty."""
         raise NotImplementedError
 
     @override
@@ -132,7 +129,6 @@ class Contains(_TextGrader):
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str] | str:
-    """Return the compiled expression, or what is wrong with it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a pattern may come to mean in a later Python is no concern here

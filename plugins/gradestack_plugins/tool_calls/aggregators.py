@@ -176,7 +176,6 @@ class CallFigures(Aggregator):
 
 
 def _sums(grade: Grade) -> dict[str, float]:
-    """Return what a grade adds to the figures over calls and over arguments."""
     counts, parts = grade.counts, grade.parts
     found: dict[str, float] = {}
     if grade.passed is not None:
@@ -219,8 +218,6 @@ def _call(item: Item) -> str:
 
 @attrs.define
 class _Tool:
-    """What is counted of a tool: its calls, and its arguments by path."""
-
     calls: Counter[str] = attrs.field(factory=Counter)
     arguments: dict[str, Counter[str]] = attrs.field(factory=dict)
 
@@ -240,7 +237,6 @@ class _Tool:
 
 
 def _tools(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:
-    """Return what is counted of each tool over calls, each so many times."""
     tools: dict[str, _Tool] = {}
     for call, times in calls:
         _add_call(tools, *call, times=times)

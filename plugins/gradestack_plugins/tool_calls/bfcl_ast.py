@@ -100,6 +100,5 @@ def _graded(sample: Sample, preset: Preset) -> Grade:
 
 
 def _told(grade: Grade, problem: str) -> Grade:
-    """Return a grade with BFCL's error type."""
     reason = Reason(code=problem, message="by BFCL's rules for calls")
     return replace(grade, reasons=(reason,), metadata={"error_type": problem})

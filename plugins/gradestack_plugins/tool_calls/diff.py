@@ -338,7 +338,6 @@ class Terms:
         return call.leaves[without]
 
     def _leaves(self, arguments: Arguments, rules: Mapping[str, Rule]) -> Leaves:
-        """Return the leaves that are compared, those a rule decides left out."""
         if rules:
             arguments = {key: value for key, value in arguments.items() if key not in rules}
         keys, ignore = self.tool.keys, self.tool.ignore
@@ -355,7 +354,6 @@ def _dotted(place: str) -> str:
 
 
 def _compared(value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ignored: Sequence[str]) -> Any:
-    """Return a value without the parts that are not compared."""
     parts = {}
     for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
         place = (*path, str(key))

@@ -211,7 +211,6 @@ class ToolCalls(Grader):
     def _scored(
         self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: frozenset[str] | None
     ) -> list[Scored] | Grade:
-        """Return the calls matched, by turn where these are matched alone; a skipped grade where none are."""
         who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
         rules = self._options.mode == "rules"
         wanted = [

@@ -153,7 +153,6 @@ def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
 
 
 def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options) -> tuple[Ratio, bool]:
-    """Return score and verdict."""
     missing, extra = counts["missing"], counts["extra"]
     passed = not missing and (options.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
     if options.verdict_only:
@@ -181,7 +180,6 @@ def _total(shares: Sequence[Share]) -> Ratio:
 
 
 def _longest_rise(numbers: Sequence[int]) -> int:
-    """Return the length of the longest rising subsequence."""
     ends: list[int] = []
     for number in numbers:
         place = bisect_left(ends, number)
@@ -250,7 +248,6 @@ def _item(outcome: Outcome, reasons: Sequence[Reason], turn: int | None) -> Item
 
 
 def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, message: str) -> list[Reason]:
-    """Return what is wrong with a call."""
     call, made, diff, share, code = outcome
     if made is None:
         expected = ABSENT if call is None else call.arguments

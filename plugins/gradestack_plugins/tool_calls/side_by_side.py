@@ -93,12 +93,10 @@ class _Masks:
             self.traits[trait] = int.from_bytes(found, "little")
 
     def of(self, key: str, *states: str) -> int:
-        """Return the samples that have one of these states by a grader."""
         places = {place for place, (state, _) in enumerate(self._marks) if state in states}
         return self._mask(key, places)
 
     def others(self, key: str) -> Iterable[tuple[str, str, int]]:
-        """Yield state, code and samples of those without a verdict."""
         for place, (state, code) in enumerate(self._marks):
             if state not in {"passed", "part", "lost"}:
                 yield state, code, self._mask(key, {place})
@@ -143,7 +141,6 @@ def presets_of(report: Report) -> Presets | None:
 
 
 def _declared(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the options of the graders that declare a preset, by their keys."""
     graders = [each for each in map(as_map, as_list(header.get("components"))) if each.get("kind") == "grader"]
     held = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
     return {key: each for key, each in held.items() if as_text(each.get("preset"))}
@@ -307,7 +304,6 @@ def _harder(trait: str, options: Mapping[str, Any]) -> str:
 
 
 def _silent(state: str, code: str) -> str:
-    """Return why a preset gives no verdict."""
     why = f": {code.replace('_', ' ')}" if code else ""
     if state == "failed":
         return f"the original program raises{why}" if code else "the grade is failed"

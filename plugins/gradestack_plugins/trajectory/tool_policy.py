@@ -243,7 +243,6 @@ class ToolPolicy(Grader):
             raise ValueError(problem)
 
     def _contradiction(self) -> str | None:
-        """Return why no run can keep the rules."""
         denied = set(map(str, whole(self.deny)))
         needed = [*map(str, whole(self.expect)), *(name for name, bounds in self.per_tool.items() if bounds.min)]
         if both := next((each for each in needed if each in denied), None):
@@ -295,7 +294,6 @@ class ToolPolicy(Grader):
         return _step_count(bounds or Range(min=0), glob, calls)
 
     def _single(self, calls: Sequence[ToolCall], forbidden: Iterable[str]) -> Checks:
-        """Yield the checks of which calls there are, and how many."""
         if self.allow is not None:
             allowed, message = whole(self.allow), "no allowed pattern fits the call"
             others = (call for call in calls if not any(fits(pattern, call) for pattern in allowed))
@@ -315,7 +313,6 @@ class ToolPolicy(Grader):
                 yield f"{bound} calls of {name}", reasons
 
     def _several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
-        """Yield the checks of several calls, one after the other."""
         for patterns in map(whole, self.forbidden_order):
             found = list(_in_order(patterns, calls))
             message = f"called in this order: {', '.join(call.name for call in found)}"
@@ -358,7 +355,6 @@ class ToolPolicy(Grader):
 
 
 def _once(patterns: Sequence[CallPattern]) -> Iterator[CallPattern]:
-    """Yield patterns, each once."""
     return iter({str(each): each for each in patterns}.values())
 
 
@@ -367,7 +363,6 @@ def _shown(sequence: Iterable[Pattern]) -> str:
 
 
 def _repeated_in_a_row(most: int, calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    """Yield the runs of identical calls that are longer."""
     for identity, group in groupby(calls, key=identity_of):
         run = list(group)
         if identity is not None and len(run) > most:
@@ -375,7 +370,6 @@ def _repeated_in_a_row(most: int, calls: Iterable[ToolCall]) -> Iterator[Reason]
 
 
 def _repeated_in_all(most: int, calls: Sequence[ToolCall]) -> Iterator[Reason]:
-    """Yield the calls that are made more often, wherever they stand."""
     known = [(identity, call.name) for call in calls if (identity := identity_of(call)) is not None]
     for (_, name), number in Counter(known).items():
         if number > most:

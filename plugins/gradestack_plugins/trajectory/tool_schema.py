@@ -270,7 +270,6 @@ def _own(schema: Mapping[str, Any], value: Any, weights: dict[int, float]) -> fl
 
 
 def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the schemas inside of one that are for the same value."""
     for key in _BRANCHES:
         if isinstance(inner := schema.get(key), list):
             yield from inner
@@ -283,7 +282,6 @@ def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _below(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the schemas inside of one that are for what a value holds, each with that."""
     if isinstance(value, Mapping):
         named = schema.get("properties")
         named = named if isinstance(named, dict) else {}
@@ -387,13 +385,10 @@ def _refuse(uri: str) -> NoReturn:
 
 
 class _StrictType:
-    """Keyword ``type`` for which a float is never an integer."""
-
     def __init__(self, _: dict[str, Any], value: Any, __: list[str | int]) -> None:
         self._names = [value] if isinstance(value, str) else list(value)
 
     def validate(self, instance: Any) -> None:
-        """Check one value: the library takes a ValueError for a violation."""
         kinds = {
             bool: {"boolean"},
             int: {"integer", "number"},
@@ -412,7 +407,6 @@ _taken = [0]
 
 
 def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost]:
-    """Return a validator of a schema and what its checks cost."""
     key = (text, strict_integers, mapped)
     found = _validators.get(key)
     if found is None:
@@ -605,7 +599,6 @@ class ToolSchema(Grader):
         return Grade(score=total["valid"] / checked, counts=total, items=items, reasons=tuple(reasons))
 
     def _reasons(self, call: ToolCall, tools: Sequence[ToolSpec]) -> Iterator[Reason]:
-        """Yield why a call is not valid, or not checked; nothing of one that is valid."""
         if not tools:
             yield Reason(code="unknown_tool", subject=call.name, message="the run had no tool of this name")
             return
@@ -636,7 +629,6 @@ class ToolSchema(Grader):
 
 
 def _kind(reasons: Sequence[Reason]) -> str:
-    """Return the count a call belongs to, by why it is not valid."""
     return _KINDS.get(reasons[0].code, "violating") if reasons else "valid"
 
 

@@ -118,13 +118,11 @@ class RunUsage(Grader):
 
 
 def _executed(sample: Sample) -> int | None:
-    """Return how many calls were executed; None where that is not known of each."""
     found = judged(sample, "executed", None)
     return None if isinstance(found, Grade) else len(found)
 
 
 def _ratio(sample: Sample) -> float | None:
-    """Return calls made / calls expected; None where none are, or nobody knows."""
     wanted = [call for call in sample.expected.calls or () if not call.optional]
     return None if sample.calls is None or not wanted else len(sample.calls) / len(wanted)
 

@@ -117,7 +117,6 @@ class Hallucination(Aggregator):
 
 
 def _rates(totals: Mapping[str, int | Fraction], of: str = "") -> dict[str, JSON]:
-    """Return the rates of a prediction set with what they are made of, and why there is none."""
     undefined, result = dict[str, str](), dict[str, JSON]()
     for rate, why in _WHY.items():
         hits, cases = int(totals.get(rate + of, 0)), int(totals.get(f"of_{rate}{of}", 0))

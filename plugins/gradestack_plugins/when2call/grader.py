@@ -195,7 +195,6 @@ class When2Call(PartlyJudged):
         )
 
     def _verdict(self, predicted: str | None, gold: str) -> dict[str, Any]:
-        """Return outcome, label, score, counts and reasons by the policies for missing and invalid predictions."""
         label, counts, reason = None, dict[str, int](), None
         outcome = Outcome.GRADED
         if predicted is None and self._missing == "apart":

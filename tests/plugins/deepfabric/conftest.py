@@ -117,9 +117,8 @@ def native_text(grader: DeepFabric, found: Any, shown: str = "in.jsonl") -> str:
 
 def evaluate(dataset: Any, replies: Any = None, *, grader: Any = None, **options: Any) -> Any:
     """Return metrics, predictions and the native file of decoded records, or files, and the replies to them."""
-    reading = {name: options.pop(name) for name in ("validation", "join") if name in options}
     grader = grader or DeepFabric(**options)
-    reader = DeepFabricReader(profile=grader.profile, **reading)
+    reader = DeepFabricReader(profile=grader.profile)
     with tempfile.TemporaryDirectory() as place:
         lists = enumerate(each for each in (dataset, replies) if each is not None)
         files = [

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 import gradestack
+import gradestack_plugins.deepfabric as family
 from gradestack import DataError, Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
@@ -304,17 +305,19 @@ def test_the_version_reaches_the_result_file(df, tmp_path, lines):
     assert row["grade"]["metadata"]["upstream_version"] == "4.3"
 
 
-def test_options_reach_the_grader(df):
-    record = {**df.record(("f", {"a": 1}), [df.tool("f", a="integer")]), "extra": 1}
-    line = {"sample": record, "recorded": df.reply(("f", {"a": 1, "b": 2}))}
-    assert evaluate([line]).metrics.processing_errors == 1
-    assert evaluate([line], validation="lenient").metrics.overall_score == 1.0
-    strict = DeepFabric(unknown_arguments="wrong", weights={"tool_selection": 1.0})
-    result = evaluate([line], validation="lenient", grader=strict)
-    assert (result.metrics.overall_score, result.metrics.parameter_accuracy) == (1.0, 0.0)
-    assert json.loads(result.text)["config"]["unknown_arguments"] == "wrong"
-    with pytest.raises(ValueError, match="sum to 1"):
-        evaluate([line], weights={"tool_selection": 2.0})
+def test_inspecting_failures(df, tmp_path, capsys):
+    """The loop over failed predictions runs as the document has it."""
+    tools = [df.tool("f"), df.tool("g")]
+    dataset = df.write(tmp_path / "dataset.jsonl", df.record(("f", {}), tools), df.record(("g", {}), tools))
+    replies = df.write(tmp_path / "replies.jsonl", df.reply(("f", {})), df.reply(("f", {})))
+    results = family.evaluate(dataset, replies, profile="upstream", weights={"tool_selection": 1})
+    for p in results.predictions:
+        if not p.tool_selection_correct:
+            print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop
+    assert capsys.readouterr().out == "the query g f\n"
+    assert [(p.sample_id, p.error) for p in results.predictions] == [(0, None), (1, None)]
+    assert (results.metrics.tool_selection_accuracy, results.metrics.overall_score) == (0.5, 0.5)
+    assert results.config["metric_weights"] == {"tool_selection": 1.0}
 
 
 def test_weights_are_written_as_the_numbers_they_are_read_as(df):

@@ -3,14 +3,12 @@
 import pytest
 
 from gradestack import Outcome, Status
-from gradestack.jsonio import compact
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import (
     NO_QUERY,
     RecordProblem,
     RunStops,
     checked_calls,
-    lenient_truth,
     looks_like_call,
     strict_truth,
 )
@@ -107,41 +105,6 @@ def test_prompt_messages_need_text(df, profile, message):
     assert df.sample(late, df.reply(("f", {})), profile).status is Status.OK
 
 
-def test_lenient_validation_needs_only_what_is_graded(df):
-    """Unknown keys, missing reasons and objects as arguments are fine when validation is lenient."""
-    execution = {"function_name": "f", "arguments": {"a": 1}}
-    record = {"messages": [{"role": "user", "content": "q", "name": "n"}, 5], "more": 1}
-    record["tool_context"] = {"executions": [execution], "more": 2}
-    record["tools"] = [df.tool("f", ["a"], a="integer")]
-    assert df.sample(record, df.reply(("f", {"a": 1}))).status is Status.FAILED
-    sample = df.sample(record, df.reply(("f", {"a": 1})), validation="lenient")
-    assert (sample.status, sample.input) == (Status.OK, "q")
-    assert sample.expected.calls[0].arguments == {"a": 1}
-
-
-@pytest.mark.parametrize("execution", [3, {"arguments": "{}"}, {"function_name": "f", "arguments": "{"}])
-def test_lenient_validation_still_needs_an_expected_call(execution):
-    """An execution without a name, or whose arguments do not decode, cannot be graded against."""
-    with pytest.raises(RecordProblem):
-        lenient_truth({"tool_context": {"executions": [execution]}})
-    with pytest.raises(RecordProblem):
-        lenient_truth([])
-
-
-@PROFILES
-def test_lenient_validation_keeps_the_usable_tools(df, profile):
-    """An entry that is no object is left out, the others count; strict validation refuses the record."""
-    record = df.record(("f", {"a": 1}), [df.tool("f", ["a"], a="integer"), None])
-    for arguments, right in (({"a": 2}, 1), ({"a": "1"}, 0), ({}, 0)):
-        sample = df.sample(record, df.reply(("f", arguments)), profile, validation="lenient")
-        assert df.verdict(DeepFabric(profile=profile).grade(sample)) == (1, right, right)
-    sample = df.sample(record, df.reply(("f", {"a": 2})), profile)
-    assert (sample.error.code, sample.error.message) == (
-        "processing_error",
-        "tools: must be a list of objects or null, got " + compact(record["tools"])[:80],
-    )
-
-
 @pytest.mark.parametrize("key", ["function_name", "arguments", "reasoning", "result"])
 def test_executions_with_lone_surrogates(df, key):
     """Texts whose length the original measures must be valid Unicode; surrogates that JSON text escapes are none."""
@@ -164,13 +127,3 @@ def test_names_of_recorded_calls_with_lone_surrogates(df):
     function["name"] = "f\ud800"
     with pytest.raises(RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"):
         truth_of(df.record(messages=messages))
-
-
-def test_lenient_truth_fills_what_it_can():
-    """Without messages there is no query; the answer is the last assistant text that is no call."""
-    assert lenient_truth({}) == ("", (), None)
-    spoken = [{"role": "assistant", "content": text} for text in ("plain", "f(x)", None)]
-    assert lenient_truth({"messages": spoken, "tool_context": {"executions": []}}).answer == "plain"
-    assert lenient_truth({"messages": spoken, "question": "q"}) == ("q", (), "f(x)")
-    nulled = {"tool_context": {"executions": [{"function_name": "f", "arguments": None}]}}
-    assert lenient_truth(nulled).calls[0].arguments == {}

@@ -127,7 +127,6 @@ def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False
 
 
 def _problem(wanted: Wanted, call: Made) -> Problem:
-    """Return what is wrong with a call, None where it is right."""
     tool, checker = wanted.tool, "simple_function_checker"
     if call.name != tool.name:
         return f"{checker}:wrong_func_name"
@@ -319,7 +318,6 @@ def _texts(answers: Sequence[Any]) -> list[str]:
 
 
 def _object_problem(value: dict[str, Any], answers: Sequence[Any]) -> Problem:
-    """Return what is wrong with an object, by the last of its answers."""
     problem: Problem = "dict_checker:unclear"
     for answer in answers:
         if _is_left_out(answer):

@@ -38,7 +38,6 @@ def _same(expected: Expected, made: Made) -> bool:
 
 
 def _in(part: Sequence[Any], whole: Sequence[Any]) -> bool:
-    """Return whether a sequence is part of another, in order, others in between."""
     rest = iter(whole)
     return all(each in rest for each in part)
 
@@ -73,8 +72,6 @@ def _adk() -> Iterator[Preset]:
 
 
 def _adk_rule(mode: str, *, names: bool) -> Rule:
-    """Return the share of invocations that match, passed at 1."""
-
     def same(expected: Expected, made: Made) -> bool:
         return expected.name == made.name if names else _same(expected, made)
 

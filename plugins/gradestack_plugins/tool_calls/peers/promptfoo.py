@@ -40,7 +40,6 @@ def presets() -> Iterator[Preset]:
 
 
 def _call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
-    """Return F1 over sets of names, passed at 1."""
     refuse_nothing(expected)
     wanted, done = {call.name for call in expected}, {call.name for call in made}
     hits = len(wanted & done)
@@ -49,7 +48,6 @@ def _call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample
 
 
 def _tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
-    """Return whether each expected name, a glob, is that of some call."""
     refuse_nothing(expected)
     names = [name for name, _ in _steps(made)]
     return yes_or_no(all(any(map(_matching(call.name), names)) for call in expected))

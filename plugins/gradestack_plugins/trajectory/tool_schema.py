@@ -326,9 +326,8 @@ _WORDS: Final = {
 }
 """Words of programming languages for types, where a reader has not put them into JSON Schema's."""
 _TYPES: Final = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
-_SCHEMAS: Final = ("items", "additionalProperties", "not", "contains", "propertyNames")
-_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
-_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are no schemas."""
 _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
 _NOT_FETCHED: Final = "another document is not fetched"
 _encode: Final = msgspec.json.Encoder().encode
@@ -466,34 +465,24 @@ def _validator_for(schema: Any, *, strict_integers: bool) -> Any:
         raise Unusable("not_expressible", str(error)[:_SHOWN]) from error
 
 
-def _in_json_schema(schema: Any) -> Any:
+def _in_json_schema(value: Any) -> Any:
     """Return a schema with other words for types in those of JSON Schema; a word nobody knows says nothing."""
-    if not isinstance(schema, dict):
-        return schema
-    found = dict(schema)
-    word = found.pop("type", None)
-    if isinstance(word, str):
-        word = _word(word)
-        if word is not None:
-            found["type"] = word
-    elif word is not None:
-        words = word if isinstance(word, list) else [word]
-        found["type"] = [_word(each) or each if isinstance(each, str) else each for each in words]
-    for key in _SCHEMAS:
-        if key in found:
-            found[key] = _in_json_schema(found[key])
-    for key in _MAPS:
-        if isinstance(found.get(key), dict):
-            found[key] = {name: _in_json_schema(each) for name, each in found[key].items()}
-    for key in _LISTS:
-        if isinstance(found.get(key), list):
-            found[key] = [_in_json_schema(each) for each in found[key]]
+    if isinstance(value, list):
+        return [_in_json_schema(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: each if key in _VALUES else _in_json_schema(each) for key, each in value.items()}
+    word = found.get("type")
+    if isinstance(word, list):
+        found["type"] = [_word(each) or each if isinstance(each, str) else each for each in word]
+    elif isinstance(word, str) and (known := _word(word)) is not None:
+        found["type"] = known
+    elif isinstance(word, str):
+        del found["type"]
     return found
 
 
 def _word(word: str) -> str | None:
-    if word in _TYPES:
-        return word
     lower = word.lower()
     return lower if lower in _TYPES else _WORDS.get(lower)
 

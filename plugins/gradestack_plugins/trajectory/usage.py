@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -25,11 +26,9 @@ from gradestack import (
     Usage,
     ratio,
     skipped,
-    suggest,
     valid_confidence,
     yaml_data,
 )
-from gradestack.jsonio import as_number, compact
 from gradestack_plugins.trajectory.calls import judged
 
 Taken = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
@@ -132,18 +131,17 @@ def _sound(value: float | None) -> float | None:
     return value if value is not None and -LARGEST_SCORE < value < LARGEST_SCORE else None
 
 
-_KEYS: Final = ("input", "cached_input", "cache_write", "output")
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=LARGEST_SCORE)]
 _MILLION: Final = 1_000_000
 
 
-@attrs.frozen(kw_only=True)
-class Price:
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Dollars for a million tokens; cached and written ones cost what other input costs where nothing else is said."""
 
-    input: float
-    output: float
-    cached_input: float | None = None
-    cache_write: float | None = None
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
+    cache_write: Dollars | None = None
 
     def cost(self, usage: Usage) -> float | None:
         """Return what a run cost in dollars; None where its tokens are not recorded, or cannot be what was used.
@@ -177,28 +175,16 @@ def read_prices(path: Path) -> dict[str, Price]:
         raise ValueError(f"{path}: neither YAML nor JSON: {error}") from error
     except Exception as error:
         raise ValueError(f"{path}: neither YAML nor JSON: {' '.join(str(error).split())}") from error
-    models = data.get("models") if isinstance(data, Mapping) else None
-    if not isinstance(models, Mapping) or not models or set(data) != {"models"}:
+    try:
+        return msgspec.convert(data, _Prices).models
+    except msgspec.ValidationError as error:
         form = "models: {NAME: {input: 2.5, output: 10}}"
-        raise ValueError(f"{path}: expected prices in dollars for a million tokens, as {form} and nothing else")
-    return {str(name): _price(each, f"{path}: models.{name}") for name, each in models.items()}
+        what = f"{path}: expected prices in dollars for a million tokens, as {form}"
+        raise ValueError(f"{what}: {error}") from error
 
 
-def _price(given: Any, where: str) -> Price:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{where}: expected {', '.join(_KEYS)}, found {compact(given)[:60]}")  # noqa: TRY004
-    found: dict[str, float] = {}
-    for key, value in given.items():
-        if key not in _KEYS:
-            hint = suggest(str(key), _KEYS) or f"; there are {', '.join(_KEYS)}"
-            raise ValueError(f"{where}: unknown key {key!r}{hint}")
-        number = as_number(value)
-        if number is None or number < 0:
-            raise ValueError(f"{where}.{key}: expected a number of dollars of at least 0, found {compact(value)[:60]}")
-        found[key] = number
-    if missing := [key for key in ("input", "output") if key not in found]:
-        raise ValueError(f"{where}: {' and '.join(missing)} missing")
-    return Price(**found)
+class _Prices(msgspec.Struct, forbid_unknown_fields=True):
+    models: Annotated[dict[str, Price], msgspec.Meta(min_length=1)]
 
 
 _RUNS, _SUM = "runs ", "sum "

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import Grade, Key, Outcome, skipped, testing
+from gradestack import Grade, Key, Outcome, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.stability.aggregators import RATES, Stability, entropy, entropy_in_order, flips, measures, mode
 from tests.core.outcomes import data
@@ -29,18 +29,6 @@ def test_a_null_run_is_missing_in_documented_and_a_value_upstream(evaluate):
     assert (upstream["mean_consistency_at_k"], upstream["mean_flip_rate"]) == (0.8, 0.25)
     assert upstream["mean_entropy"] > 0
     assert (upstream["mean_accuracy_across_runs"], found["mean_accuracy_across_runs"]) == (0.8, 0.8)
-
-
-def test_a_class_called_invalid_is_a_class():
-    """A gold label of that name is right where it is predicted; a value outside the label set is another thing."""
-    grades = [
-        (Key(id=task, run=run, ordinal=2 * place + run), Grade(score=float(label == gold), label=label, gold=gold))
-        for place, (task, gold, labels) in enumerate([("a", "invalid", ["invalid", "odd"]), ("b", "x", ["x", "x"])])
-        for run, label in enumerate(labels)
-    ]
-    found = stability(grades, labels=["invalid", "x"])
-    assert (found["mean_consistency_at_k"], found["mean_accuracy_across_runs"]) == (0.75, 0.75)
-    assert found["stability_at_k_gold_invalid"] == 0.0
 
 
 def test_without_any_task_there_is_nothing(evaluate):
@@ -64,96 +52,25 @@ def run(identifier, label, gold=T, ordinal=0, **more):
     return key, Grade(score=float(label == gold), label=label, gold=gold, **more)
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_sweeps_at_several_temperatures_stay_apart(evaluate, profile):
-    """The same task in two sweeps is two tasks of k runs, not one of 2k, unless asked for."""
+@pytest.mark.parametrize("case", DATA["graded"], ids=lambda case: case["name"])
+def test_grades_by_hand(case):
+    """Runs are graded by their label against ``gold``, or as they say themselves."""
+    graded = []
+    for ordinal, given_run in enumerate(case["runs"]):
+        fields = {"gold": T if "label" in given_run else None, "outcome": "graded", **given_run}
+        key = Key(ordinal=ordinal, **{name: fields.pop(name) for name in ("id", "model", "facets") if name in fields})
+        if "label" in fields:
+            fields["score"] = float(fields["label"] == fields["gold"])
+        graded.append((key, Grade(**{**fields, "outcome": Outcome(fields["outcome"])})))
+    for profile in case.get("profiles", ["documented"]):
+        found = stability(graded, profile=profile, **case.get("options", {}))
+        for name, value in case["is"].items():
+            assert found[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+
+
+def test_sweeps_that_name_themselves_stay_apart(evaluate):
     records = [record("a", [T] * 3, ckpt_name="cold"), record("b", [T] * 3, ckpt_name="hot")]
-    keyed = [
-        run("a", label, ordinal=n, facets={"experiment": sweep})
-        for n, (sweep, label) in enumerate([("cold", T), ("cold", T), ("hot", D), ("hot", D)])
-    ]
-    assert stability(keyed, profile=profile, labels=LABELS)["stability_at_k"] == 1.0
-    assert stability(keyed, profile=profile, labels=LABELS, by=())["stability_at_k"] == 0.0
-    assert evaluate(records, profile=profile)["n_items_total"] == 2
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_models_stay_apart(profile):
-    keyed = [run("a", T, model="m1"), run("a", D, model="m2", ordinal=1), run("a", C, ordinal=2)]
-    found = stability(keyed, profile=profile, labels=LABELS)
-    assert (found["n_items_total"], found["stability_at_k"]) == (3, 1.0)
-
-
-def scored(identifier, score, ordinal=0, passed=None):
-    return Key(id=identifier, ordinal=ordinal), Grade(score=score, passed=passed)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_grades_without_labels_are_passes_and_fails(profile):
-    """The grader's verdict, else the score against the threshold; passing is the gold label, two is the label set."""
-    graded = [
-        scored("a", 1.0),
-        scored("a", 0.999, 1),
-        scored("b", 0.2, 2, passed=True),
-        scored("b", 0.2, 3, passed=True),
-    ]
-    found = stability(graded, profile=profile)
-    assert (found["stability_at_k"], found["stable_and_correct_rate"]) == (0.5, 0.5)
-    assert found["mean_entropy"] == found["mean_normalized_entropy"] == 0.5
-    assert found["mean_accuracy_across_runs"] == 0.75
-    assert found["labels"] == ["pass", "fail"]
-    assert not [name for name in found if "_gold_pass" in name]
-    assert stability(graded, profile=profile, threshold=0.9)["stability_at_k"] == 1.0
-
-
-def test_labels_can_be_set_aside_for_pass_and_fail():
-    """With value: passed two different wrong labels are the same outcome."""
-    graded = [run("a", D), run("a", C, ordinal=1)]
-    assert stability(graded, labels=LABELS)["stability_at_k"] == 0.0
-    found = stability(graded, value="passed")
-    assert (found["stability_at_k"], found["stable_but_wrong_rate"]) == (1.0, 1.0)
-
-
-def test_with_value_label_a_score_alone_is_no_value():
-    assert stability([scored("a", 1.0)], value="label")["n_items_without_runs"] == 1
-
-
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.MISSING, Outcome.SKIPPED])
-def test_runs_without_a_value_are_counted_and_keep_a_task_from_being_stable(outcome):
-    graded = [run("a", T), run("a", T, ordinal=1), (Key(id="a", ordinal=2), Grade(outcome=outcome))]
-    found = stability(graded, labels=LABELS)
-    assert (found["mean_consistency_at_k"], found["stability_at_k"]) == (2 / 3, 0.0)
-    assert (found["n_runs_expected"], found["n_runs_missing"]) == (3, 1)
-    assert found["n_runs_failed"] == (outcome is Outcome.FAILED)
-    assert found["n_runs_skipped"] == (outcome is Outcome.SKIPPED)
-    assert (found["mean_entropy"], found["mean_flip_rate"]) == (0.0, 0.0)
-
-
-def test_a_task_without_any_value_is_not_processed():
-    """It lowers the coverage."""
-    found = stability([run("a", T), (Key(id="b"), skipped("x", "y"))], labels=LABELS)
-    assert (found["n_items_total"], found["coverage"], found["n_items_without_runs"]) == (2, 0.5, 1)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_number_of_runs_asked_for_can_be_given(profile):
-    """Where records do not say, an option does."""
-    found = stability([run("a", T), run("a", T, ordinal=1)], profile=profile, labels=LABELS, runs=4)
-    assert (found["mean_consistency_at_k"], found["stability_at_k"]) == (0.5, 0.0)
-
-
-def test_the_label_set_is_what_is_declared_or_seen():
-    graded = [run("a", "x", gold="x"), run("a", "invalid", gold="x", ordinal=1), run("b", "y", gold="y", ordinal=2)]
-    assert stability(graded)["labels"] == ["x", "y"]
-    declared = {"label_set": {"labels": ["x", "y", "z"]}}
-    assert stability([run("a", "x", gold="x", metadata=declared)])["labels"] == ["x", "y", "z"]
-    assert stability(graded, labels=("y", "x"))["labels"] == ["y", "x"]
-
-
-def test_the_order_of_runs_is_the_recorded_one():
-    """The tie goes to the label recorded first."""
-    found = stability([run("a", label) for label in [D, T, T, D]], labels=LABELS)
-    assert (found["mode_correct_rate"], found["mean_flip_rate"]) == (0.0, 2 / 3)
+    assert [evaluate(records, profile=profile)["n_items_total"] for profile in PROFILES] == [2, 2]
 
 
 @pytest.mark.parametrize(("options", "said"), DATA["bad_options_are_refused_with_a_message"])
@@ -254,95 +171,11 @@ def test_entropy_in_bits_by_hand():
     assert entropy(list("abcd")) == 2.0
 
 
-def test_flips_are_changes_between_neighbours():
-    """The same labels in another order flip more or less often: the rate is not permutation invariant."""
-    assert flips(list("aabb")) == 1
-    assert flips(list("abab")) == 3
-    assert measures(list("aabb"), "a", 4, 4).flip_rate == 1 / 3
-    assert measures(list("abab"), "a", 4, 4).flip_rate == 1.0
-
-
-@pytest.mark.parametrize("measure", [lambda r, g: measures(r, g, len(r), 4), lambda r, g: measures(r, g, 0, 4, {})])
-def test_every_measure_of_five_runs_by_hand(measure):
-    """The runs are a b a a c, the gold label is a."""
-    found = measure(PARTS, "a")
-    assert found.consistency == 0.6
-    assert (found.is_stable, found.is_mode_correct) == (False, True)
-    assert (found.is_stable_and_correct, found.is_stable_but_wrong) == (False, False)
-    assert found.mean_accuracy_across_runs == 0.6
-    assert found.normalized_entropy == pytest.approx(found.entropy / 2)
-    assert found.flip_rate == 0.75
-
-
-@pytest.mark.parametrize("measure", [lambda r, g: measures(r, g, len(r), 4), lambda r, g: measures(r, g, 0, 4, {})])
-def test_stable_runs_are_correct_or_wrong(measure):
-    """All alike: stable and correct with the gold label, stable but wrong without; no entropy, no flips."""
-    right, wrong = measure(["a"] * 5, "a"), measure(["b"] * 5, "a")
-    assert (right.is_stable, right.is_stable_and_correct, right.is_stable_but_wrong) == (True, True, False)
-    assert (wrong.is_stable, wrong.is_stable_and_correct, wrong.is_stable_but_wrong) == (True, False, True)
-    assert (right.consistency, right.entropy, right.normalized_entropy, right.flip_rate) == (1.0, 0.0, 0.0, 0.0)
-
-
-def test_a_single_run_has_no_flip_rate():
-    """Null in documented, 0.0 upstream."""
-    assert measures(["a"], "a", 1, 4).flip_rate is None
-    assert measures(["a"], "a", 1, 4, {}).flip_rate == 0.0
-
-
-def test_five_different_values_over_four_labels():
-    """Documented normalises by five labels and reaches 1; upstream divides by log2 4 and reaches 1.161."""
-    runs = ["a", "b", "c", "d", "invalid"]
-    assert measures(runs, "a", 5, 5).normalized_entropy == 1.0
-    assert measures(runs, "a", 5, 4, {}).normalized_entropy == pytest.approx(1.161, abs=5e-4)
-
-
-def test_a_label_set_of_one_has_no_normalised_entropy():
-    """log2 1 is 0: undefined in documented, 0.0 upstream."""
-    assert measures(["a", "a"], "a", 2, 1).normalized_entropy is None
-    assert measures(["a", "a"], "a", 2, 1, {}).normalized_entropy == 0.0
-
-
-def test_fewer_runs_than_asked_for_are_not_stable():
-    """Three of five alike: m/k is three fifths, and so is the accuracy; upstream's is over the runs that are there."""
-    found, original = measures(["a"] * 3, "a", 5, 4), measures(["a"] * 3, "a", 5, 4, {})
-    assert (found.consistency, found.is_stable, found.mean_accuracy_across_runs) == (0.6, False, 0.6)
-    assert (original.consistency, original.is_stable, original.mean_accuracy_across_runs) == (0.6, False, 1.0)
-    assert found.flip_rate == original.flip_rate == 0.0
-
-
-def test_more_runs_than_asked_for_pass_one_upstream():
-    """Six alike where five were asked for: m/k is 1.2 and m differs from k."""
-    found = measures(["a"] * 6, "a", 5, 4, {})
-    assert (found.consistency, found.is_stable) == (1.2, False)
-
-
-def test_upstream_trusts_what_the_record_says():
-    """Every derived field that is there is taken as it is; the others follow from it."""
-    trusted = {"entropy": 0.5, "is_stable": True, "flip_rate": 0.9}
-    found = measures(PARTS, "a", 5, 4, trusted)
-    assert (found.entropy, found.normalized_entropy, found.flip_rate) == (0.5, 0.25, 0.9)
-    assert (found.is_stable, found.is_stable_and_correct) == (True, True)
-    assert found.consistency == 0.6
-
-
-def test_upstream_recomputes_the_mode_unless_label_and_count_are_there():
-    """One of the two is not enough."""
-    both = measures(PARTS, "a", 5, 4, {"mode_label": "b", "mode_count": 5})
-    assert (both.consistency, both.is_stable, both.is_mode_correct, both.is_stable_but_wrong) == (
-        1.0,
-        True,
-        False,
-        True,
-    )
-    for one in ({"mode_label": "b"}, {"mode_count": 5}):
-        found = measures(PARTS, "a", 5, 4, one)
-        assert (found.consistency, found.is_mode_correct) == (0.6, True)
-
-
-def test_upstream_without_runs_counts_what_is_not_there_as_zero():
-    """A record without labels keeps its derived fields and nothing else."""
-    found = measures([], "a", 5, 4, {"consistency": 0.8})
-    assert (found.consistency, found.entropy, found.is_stable, found.flip_rate) == (0.8, 0.0, False, 0.0)
+@pytest.mark.parametrize("case", DATA["measures"], ids=lambda case: case["name"])
+def test_measures_by_hand(case):
+    found = measures(list(case["runs"]), "a", case["k"], case.get("labels", 4), case.get("trusted"))
+    for name, value in case["is"].items():
+        assert getattr(found, name) == (pytest.approx(value) if isinstance(value, float) else value), name
 
 
 @given(runs_of, st.randoms(use_true_random=False))

@@ -1,8 +1,8 @@
 """Panels made of functions, reports that show them, and what pages carry packed."""
 
 import base64
-import gzip
 import re
+import zlib
 
 import attrs
 
@@ -21,7 +21,7 @@ def with_panels(report, *placed):
 
 
 def unpacked(text):
-    return gzip.decompress(base64.b64decode(text)).decode()
+    return zlib.decompress(base64.b64decode(text), wbits=-15).decode()
 
 
 def carried(page, name="chunk[0-9]+"):

@@ -1,4 +1,4 @@
-/* What is packed in the page: gzip as base64. */
+/* What is packed in the page: deflate as base64. */
 function gradestackBytes(text) {
   if (Uint8Array.fromBase64) { return Uint8Array.fromBase64(text); }
   var letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -6,5 +6,5 @@ function gradestackBytes(text) {
   return bytes;
 }
 function gradestackUnpacked(bytes) {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
 }

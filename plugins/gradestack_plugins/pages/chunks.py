@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 import zlib
@@ -14,12 +13,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from markupsafe import Markup
 
 from gradestack import Report
 from gradestack_plugins.pages.index import RowIndex, name_of, names_of, verdict
 from gradestack_plugins.pages.rows import pieces_of
-from gradestack_plugins.pages.tallies import GZIP, LEVEL, Numbers, SearchTally
+from gradestack_plugins.pages.tallies import LEVEL, RAW, Numbers, SearchTally
 from gradestack_plugins.pages.text import brief
 
 BESIDE = ("report_data/chunk-*.js", "report_data/index.js")
@@ -141,7 +141,7 @@ def served_sample(row: Mapping[str, Any], panels: Iterable[str]) -> str:
 
 
 def _pack(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    packer = zlib.compressobj(LEVEL, wbits=GZIP)
+    packer = zlib.compressobj(LEVEL, wbits=RAW)
     return chain(map(packer.compress, pieces), map(packer.flush, (zlib.Z_FINISH,)))
 
 
@@ -178,7 +178,7 @@ _LONGEST = 80
 def listing(
     index: RowIndex, words: Mapping[str, str], main: Mapping[tuple[int, ...], int], more: Mapping[str, Any]
 ) -> str:
-    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index.
+    """Return all samples of an index as base64 of packed JSON; the same bytes for the same index.
 
     Ids, models, runs, kinds of reasons and sets of these are dictionaries, with a column for each over rows.
     """
@@ -191,7 +191,7 @@ def listing(
             ids.append(names[task])
     place = {name: str(number) for number, name in enumerate(VERDICTS)}
     entries = index.entries
-    fields = {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"}
+    fields = {"cost": "cost_usd", "seconds": "seconds", "tokens": "tokens"} if any(index.usage) else {}
     took = {name: [getattr(each, field, None) for each in index.usage] for name, field in fields.items()}
     columns = {
         "i": [numbers[task] for task in index.tasks],
@@ -209,13 +209,13 @@ def listing(
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
     }
-    return island({**columns, **more})
+    return _packed_text(msgspec.json.encode({**columns, **more}))
 
 
 def island(data: Mapping[str, Any]) -> str:
-    """Return data as a page carries it: base64 of gzipped JSON."""
+    """Return data as a page carries it: base64 of packed JSON."""
     return _packed_text(json.dumps(data, separators=(",", ":")).encode())
 
 
 def _packed_text(text: bytes) -> str:
-    return base64.b64encode(gzip.compress(text, LEVEL, mtime=0)).decode()
+    return base64.b64encode(zlib.compress(text, LEVEL, wbits=RAW)).decode()

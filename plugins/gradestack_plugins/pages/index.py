@@ -235,8 +235,7 @@ class RowIndex:
         self.usage.extend(row.usage for row in rows)
         for row in rows:
             calls = () if row.predicted is None else row.predicted.calls or ()
-            values = (row.sample.input, row.submission, *[each.arguments for each in calls])
-            self.searched.add(calls, values, bytes(row.facets), row.grade)
+            self.searched.add(calls, row.sample.input, row.submission, row.facets, row.grade)
         decisive = self._lose(grades, passes)
         if self.verdicts.by_grader:
             self.verdicts.add(first, grades, decisive, quiet)

@@ -116,10 +116,11 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
     passed: Counter[tuple[str, ...]] = Counter()
     others: Counter[tuple[str, str]] = Counter()
     lost = explained = 0
-    sets = Counter([(each, is_lost(of), of.state) for of, each in zip(index.entries, index.given.given, strict=True)])
-    main = main_causes(kinds, {numbers: count for (numbers, losing, _), count in sets.items() if losing}, aside)
-    for (numbers, losing, state), count in sets.items():
-        if losing:
+    below = [of.score is not None and of.score < 1 if of.passed is None else not of.passed for of in index.entries]
+    sets = Counter(zip(index.given.given, below, [of.state for of in index.entries], strict=True))
+    main = main_causes(kinds, {key[0]: n for key, n in sets.items() if key[1:] == (True, "graded")}, aside)
+    for (numbers, low, state), count in sets.items():
+        if low and state == "graded":
             lost += count
             if numbers:
                 explained += count

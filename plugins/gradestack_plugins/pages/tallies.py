@@ -233,8 +233,8 @@ class Usage(Struct, frozen=True, gc=False):
         )
 
 
-LEVEL, GZIP = 1, 16 + zlib.MAX_WBITS
-"""How pages pack data: in the format gzip, whose header has no time."""
+LEVEL, RAW = 2, -zlib.MAX_WBITS
+"""How pages pack data: a level that for rows, whose lines are alike, is faster than 1 and smaller; no sum over all."""
 _LINES = 1000
 _SHORTEST, _SEARCHED, _MOST_SEARCHED, _LONGEST_FACETS = 20, 200, 2_500_000, 1000
 """Characters of an input, an answer and arguments that are searched: most of one, and of all of a run; of facets."""
@@ -265,8 +265,8 @@ class SearchTally:
     """What the search looks at beside names and reasons, a line a row, packed; and which tools each row called."""
 
     def __init__(self, count: int) -> None:
-        self._longest = max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))
-        self._packer = zlib.compressobj(LEVEL, wbits=GZIP)
+        self._longest = 1 + max(_SHORTEST, min(_SEARCHED, _MOST_SEARCHED // max(1, count)))  # with its quotation mark
+        self._packer = zlib.compressobj(LEVEL, wbits=RAW)
         self.packed: list[bytes] = []
         self._held: list[bytes] = []
         self.rows: list[int] = []
@@ -274,20 +274,22 @@ class SearchTally:
         self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
         self._known: dict[tuple[str | None, ...], int] = {}
 
-    def add(self, calls: Sequence[Call], values: Sequence[Raw], facets: bytes, own: Own) -> None:
+    def add(self, calls: Sequence[Call], asked: Raw, answer: Raw, facets: Raw, own: Own) -> None:
         """Add a row: its calls and what else is searched; control characters tell labels and facets from other text."""
-        names, longest, end = tuple([each.name for each in calls]), self._longest, self._longest + 1
+        names, end = tuple([each.name for each in calls]), self._longest
         place = self._known.get(names)
         if place is None:
             called = dict.fromkeys([each or "" for each in names])
             numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
             place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
         self.rows.append(place)
-        text = b" ".join([value[1:end] if value[0] == 34 else value[:longest] for value in map(bytes, values)])
-        if not text.isascii():
-            texts = [bytes(value)[: 4 * end].decode(errors="ignore") for value in values]
-            text = " ".join([each[1:end] if each[0] == '"' else each[:longest] for each in texts]).encode()
-        text += b" " + facets[:_LONGEST_FACETS].replace(b'":', b'"\3')
+        values = [bytes(asked)[:end], bytes(answer)[:end], *[bytes(each.arguments)[:end] for each in calls]]
+        values.append(bytes(facets)[:_LONGEST_FACETS].replace(b'":', b'"\3'))
+        text = b" ".join(values)
+        if not text.isascii():  # so many letters, however many bytes they take
+            long = [bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in (asked, answer)]
+            long += [bytes(each.arguments)[: 4 * end].decode(errors="ignore")[:end] for each in calls]
+            text = " ".join(long).encode() + b" " + values[-1]
         if own.gold and own.label:
             text = f"\1{own.gold}\2{own.label}\1".replace("\n", " ").encode(errors="replace") + text
         self._held.append(text)
@@ -304,7 +306,8 @@ class SearchTally:
     def _pack(self) -> None:
         """Pack lines in lower case, without the signs of JSON that a reader does not see."""
         text = b"\n".join(self._held).replace(b"\\n", b" ").replace(b'\\"', b'"')
-        self.packed.append(self._packer.compress(text.decode(errors="ignore").lower().encode()))
+        text = text.lower() if text.isascii() else text.decode(errors="ignore").lower().encode()
+        self.packed.append(self._packer.compress(text))
         self._held.clear()
 
 

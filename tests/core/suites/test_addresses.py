@@ -159,7 +159,7 @@ def written(place, temporary):
     def read():
         files = [each for each in place.rglob("*") if each.is_file()]
         content = "\n".join([*map(str, place.rglob("*")), *(each.read_text() for each in files)])
-        return re.sub("H4sI[A-Za-z0-9+/=]+", lambda packed: unpacked(packed[0]), content)
+        return re.sub(r"(?<=>)[\w+/]{20,}=*(?=</script)", lambda packed: unpacked(packed[0]), content)
 
     return read
 

@@ -137,7 +137,7 @@ def _check_output(out: Path) -> None:
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
-    """Write ``comparison.json`` and its pages, return the paths; a PluginError of a page is raised after all else."""
+    """Write ``comparison.json`` and its pages, return the paths; broken pages are a PluginError after all else."""
     _check_output(out)
     broken: list[PluginError] = []
     with writing(out):
@@ -153,7 +153,7 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
                 except PluginError as error:  # costs its page, not the comparison
                     broken.append(error)
     if broken:
-        raise broken[0]
+        raise PluginError("; ".join(map(str, broken))) from broken[0]
     return [out / page.relative_to(new) for page in pages]
 
 

@@ -28,7 +28,7 @@ RUNS = {
 FILES = ["header.json", "summary.json", "results.jsonl", "aggregate_stats.json", "run_1/summary.json"]
 _WAYS = 13
 """How many ways a run is used."""
-FORMATS = ["html", "markdown", "text", "junit", "github"]
+FORMATS = ["html", "markdown", "junit", "github"]
 OTHER = b'{"id": "a", "expected": "x", "predicted": "x"}\n[\n {"task_id": 1}\n]'
 
 

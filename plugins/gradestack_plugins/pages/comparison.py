@@ -29,7 +29,7 @@ _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Argu
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
-    env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
+    env.filters.update(md=prose, code=code, signed=signed, ends=ends, p=p_value, bar=bar)
     shown = compared_rows(data)[:_MOST_METRICS]
     found = asked(panels, ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
@@ -81,7 +81,7 @@ def _difference(each: Mapping[str, Any], widest: float) -> Shape:
         high=place(high),
         word=str(each.get("verdict") or "no test"),
         counts=counts,
-        p=number(each["p_holm"]),
+        p=p_value(each["p_holm"]),
         visible=f"{_points(each['mde80'])} points" if share and each["mde80"] else number(each["mde80"]),
     )
 
@@ -140,6 +140,11 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
 def signed(value: float | None) -> str:
     """Return a difference with its sign."""
     return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p value; of a small one the bound it is below."""
+    return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
 def ends(value: list[float] | None) -> str:
@@ -250,11 +255,11 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         if each.get("better") is not None:
             tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
-        text = f"  {_name(each):<{width}}  {values} ({ends(each['interval']['ends'])})  p {number(each['p_holm'])}"
+        text = f"  {_name(each):<{width}}  {values} ({ends(each['interval']['ends'])})  p {p_value(each['p_holm'])}"
         found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
     return found
 
 
 def _change(row: Mapping[str, Any]) -> str:
     values = f"{100 * row['a']:.1f}% -> {100 * row['b']:.1f}%"
-    return f"{row['name']}: {values}, {row['verdict']} (p {number(row['p_holm'])})"
+    return f"{row['name']}: {values}, {row['verdict']} (p {p_value(row['p_holm'])})"

@@ -98,7 +98,7 @@ class MarkdownReporter(Reporter):
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""
-        view, tasks, samples = context["view"], context["tasks"], context["samples"]
+        view, tasks, listed = context["view"], context["tasks"], _lines(parts.sample_part, context["samples"])
         head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"].causes)
         declared = [line for line in context["figures"] if line.label]
         graders = [
@@ -108,40 +108,20 @@ class MarkdownReporter(Reporter):
         ]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
         panels = [filled for filled in context["panels"] if filled.blocks]
-        folds = [
-            *(
-                Fold(prose(it.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html")
-                for it in panels
-            ),
-            Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
-            Fold(
-                "Do the graders agree?",
-                parts.agreement_intro().strip(),
-                _lines(parts.agreement_line, context["agreement"]),
-                "\n",
-                "pairs",
-                "report.html",
-            ),
-            Fold("Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks), "\n", "tasks", "results.jsonl"),
-            Fold(
-                "Samples that lost points",
-                parts.sample_intro().strip(),
-                _lines(parts.sample_part, samples),
-                "\n\n",
-                "samples",
-                _ROWS,
-            ),
-            Fold("Warnings", parts.warning_intro().strip(), warned, "\n", "warnings", "summary.json"),
-            Fold(
-                "Unread records",
-                parts.problem_intro().strip(),
-                _lines(parts.problem_line, view.bad),
-                "\n",
-                "records",
-                "summary.json",
-            ),
-            Fold("This run", parts.run_intro().strip(), [], "", "", ""),
+        pairs, bad = _lines(parts.agreement_line, context["agreement"]), _lines(parts.problem_line, view.bad)
+        sections: list[tuple[str, Any, list[str], str, str, str]] = [
+            ("Graders", parts.grader_intro, graders, "\n\n", "parts", "report.html"),
+            ("Do the graders agree?", parts.agreement_intro, pairs, "\n", "pairs", "report.html"),
+            ("Tasks", parts.task_intro, _lines(parts.task_line, tasks), "\n", "tasks", _ROWS),
+            ("Samples that lost points", parts.sample_intro, listed, "\n\n", "samples", _ROWS),
+            ("Warnings", parts.warning_intro, warned, "\n", "warnings", "summary.json"),
+            ("Unread records", parts.problem_intro, bad, "\n", "records", "summary.json"),
+            ("This run", parts.run_intro, [], "", "", ""),
         ]
+        folds = [
+            Fold(prose(it.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html") for it in panels
+        ]
+        folds += [Fold(title, intro().strip(), *rest) for title, intro, *rest in sections]
         shares = (*([_SHARE] * len(panels)), *_SHARES)
         shown = [(fold, share) for fold, share in zip(folds, shares, strict=True) if fold.intro or fold.pieces]
         room = self.max_characters - len(head) - 1

@@ -1,4 +1,4 @@
-"""One sample in the terminal: the command ``show``, and the reporter ``text``."""
+"""One sample in the terminal: the command ``show``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
-import attrs
 import click
 import msgspec
 from rich.color import ColorSystem
@@ -19,12 +17,10 @@ from rich.padding import Padding
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
-from typing_extensions import override
 
 from gradestack import (
     ConfigError,
     Report,
-    Reporter,
     Subset,
     discover,
     forward_termination,
@@ -34,11 +30,10 @@ from gradestack import (
     with_trajectories,
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact
-from gradestack_plugins.pages.environment import check_limits, write_whole
 from gradestack_plugins.pages.figures import words_of
-from gradestack_plugins.pages.index import Entry, RowEntry, index_of, worst
+from gradestack_plugins.pages.index import Entry, RowEntry
 from gradestack_plugins.pages.jsonview import Line, lines, spread
-from gradestack_plugins.pages.rows import RowName, row_names, rows_at, samples_at
+from gradestack_plugins.pages.rows import RowName, row_names, samples_at
 from gradestack_plugins.pages.sample import (
     Argument,
     Comparison,
@@ -324,53 +319,16 @@ def _laid_out(text: str, style: Style) -> str:
     return (spread(text) or text) if len(text) <= style.limit else text
 
 
-PAGE = "report.txt"
-
-
-@attrs.frozen(kw_only=True)
-class TextReporter(Reporter):
-    """Writes ``report.txt``: the worst samples as ``gradestack show`` prints one, for a terminal or a log.
-
-    A sample is its calls against the expected ones with the arguments that differ, its grades with their reasons, and
-    its conversation.
-    """
-
-    max_samples: int = 20
-    """Samples shown, failures first."""
-    max_text: int = 1000
-    """Characters shown of one message, argument or rationale."""
-    width: int = 80
-    """Columns."""
-    colour: bool = False
-    """Whether lines have the colours of a terminal."""
-
-    def __attrs_post_init__(self) -> None:
-        check_limits(self)
-
-    @override
-    def write(self, report: Report, out: Path) -> Iterable[Path]:
-        index = index_of(report)
-        chosen = worst(index.entries, self.max_samples)
-        places = sorted(entry.position for entry in chosen)
-        rows = dict(zip(places, rows_at(report, places) if places else (), strict=True))
-        texts = [self.sample(report, entry, rows[entry.position]) for entry in chosen]
-        left = len(index.entries) - len(chosen)
-        texts.append(f"{left:,} more samples\n" if left else "")
-        path = out / PAGE
-        write_whole(path, f"\n{'─' * self.width}\n\n".join(filter(None, texts)) or "No samples.\n")
-        return (path,)
-
-    def sample(self, report: Report, entry: RowEntry, row: Mapping[str, Any]) -> str:
-        """Return one sample as text."""
-        style = Style(max(20, self.width), self.colour, self.max_text)
-        view = sample(Entry.of(entry), row, self.max_text)
-        return rendered(drilldown(view, row, words_of(report.summary), style), style)
+def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: Style) -> str:
+    """Return one sample as text."""
+    view = sample(Entry.of(entry), row, style.limit)
+    return rendered(drilldown(view, row, words_of(report.summary), style), style)
 
 
 _WIDTHS = 40, 120
 _MOST_LISTED = 200
-_WHOLE = 10**9
-"""Characters no text has."""
+_LONGEST_TEXT, _WHOLE = 1000, 10**9
+"""Characters shown of one message, argument or rationale; those no text has."""
 
 
 @click.command(epilog="Example: gradestack show out refund-2")
@@ -404,10 +362,10 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
         _list(report, task, found)
         return
     colour = _coloured()
-    reporter = TextReporter(width=_width(), colour=colour, **({"max_text": _WHOLE} if full else {}))
+    style = Style(_width(), colour, _WHOLE if full else _LONGEST_TEXT)
     for place, name in enumerate(found):
         for entry, row in samples_at(report, [(name.position, name.place)]):
-            text = reporter.sample(report, entry, row)
+            text = sample_text(report, entry, row, style)
             click.echo(f"\n{text}" if place else text, nl=False, color=colour)
 
 

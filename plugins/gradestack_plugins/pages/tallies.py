@@ -283,13 +283,11 @@ class SearchTally:
             numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
             place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
         self.rows.append(place)
-        values = [bytes(asked)[:end], bytes(answer)[:end], *[bytes(each.arguments)[:end] for each in calls]]
-        values.append(bytes(facets)[:_LONGEST_FACETS].replace(b'":', b'"\3'))
-        text = b" ".join(values)
-        if not text.isascii():  # so many letters, however many bytes they take
-            long = [bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in (asked, answer)]
-            long += [bytes(each.arguments)[: 4 * end].decode(errors="ignore")[:end] for each in calls]
-            text = " ".join(long).encode() + b" " + values[-1]
+        values = [bytes(each) for each in (asked, answer, *[call.arguments for call in calls])]
+        text = b" ".join([each[:end] for each in values])
+        if not text.isascii():
+            text = " ".join([each[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
+        text += b" " + bytes(facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
         if own.gold and own.label:
             text = f"\1{own.gold}\2{own.label}\1".replace("\n", " ").encode(errors="replace") + text
         self._held.append(text)

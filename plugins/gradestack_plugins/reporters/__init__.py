@@ -14,8 +14,6 @@ reporter csv .pages.table_files:CsvReporter tables/NAME.csv: figures, gates, tas
 reporter json .pages.table_files:JsonReporter tables/NAME.json: the tables of csv as lists of objects
 reporter parquet .pages.table_files:ParquetReporter tables/NAME.parquet: samples, grades, items, reasons, calls,
     figures, typed, for frames and SQL
-reporter text .pages.show:TextReporter report.txt: the worst samples as `gradestack show` prints one, for terminals and
-    logs
 reporter junit .reporters.junit:JunitReporter junit.xml: a test case per task and run, for CI systems that read JUnit
 reporter github .reporters.github:GithubReporter annotations.txt and step_summary.md, for a step of GitHub Actions
 command new .reporters.commands:new Begin a plugin: NAME.py with a metric, or a folder NAME with a package and its test.

@@ -8,7 +8,7 @@ import pytest
 from gradestack import Report
 from gradestack_plugins.pages.index import Entry, index_of
 from gradestack_plugins.pages.sample import gist, sample
-from gradestack_plugins.pages.show import TextReporter
+from gradestack_plugins.pages.show import Style, sample_text
 from tests.core.outcomes import data
 
 DATA = data(__file__, "samples.yaml")
@@ -20,10 +20,10 @@ def view(row):
     return sample(Entry.of(entry), row, 1000)
 
 
-def text_of(row, **options):
+def text_of(row, width=80, max_text=1000):
     report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
     (entry,) = index_of(report).entries
-    return TextReporter(**options).sample(report, entry, row)
+    return sample_text(report, entry, row, Style(width, False, max_text))
 
 
 def talk(*trajectory, **options):

@@ -1,4 +1,4 @@
-"""The reporter `text`: samples as a terminal shows them."""
+"""Samples as a terminal shows them."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import terminal_line
 from gradestack_plugins.pages.rows import row_names, samples_at
-from gradestack_plugins.pages.show import TextReporter
+from gradestack_plugins.pages.show import Style, sample_text
 
 HOSTILE = (
     "x ::error::y\n::error::z\n  ::warning::w ##[error]v ##vso[a]b \x1b[31mred\x1b]0;t\x07\u202e\u2066\r\x9b1m"
@@ -24,11 +24,11 @@ def hostile(value):
     return f"{value} {HOSTILE}" if isinstance(value, str) else value
 
 
-def only_sample(fake, row, **options):
+def only_sample(fake, row, width=80, colour=False):
     report = fake.make_report([row])
     (name,) = row_names(report)
     ((entry, found),) = samples_at(report, [(name.position, name.place)])
-    return TextReporter(**options).sample(report, entry, found)
+    return sample_text(report, entry, found, Style(width, colour, 1000))
 
 
 @pytest.mark.parametrize("width", [20, 33, 80])
@@ -62,18 +62,3 @@ def test_reasoning_and_how_calls_went_are_shown(fake):
     text = only_sample(fake, row)
     assert "  assistant\n    reasoning: The rules allow it.\n    Done.\n" in text
     assert text.count("no such seat") == len(row["predicted"]["calls"])
-
-
-def test_the_worst_samples_are_written(fake, tmp_path):
-    report = fake.make_report(fake.realistic_rows(tasks=4, trials=2))
-    (path,) = TextReporter(max_samples=3).write(report, tmp_path)
-    text = path.read_text()
-    assert text.count("of results.jsonl") == 3
-    assert text.startswith("journey-2  trial 1  north-1  broken\n")
-    assert text.endswith("\n13 more samples\n")
-    assert max(map(len, text.splitlines())) <= 80
-
-
-def test_a_run_without_samples_has_a_page_all_the_same(fake, tmp_path):
-    (path,) = TextReporter().write(fake.make_report([]), tmp_path)
-    assert path.read_text() == "No samples.\n"

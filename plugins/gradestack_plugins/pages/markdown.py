@@ -119,9 +119,12 @@ class MarkdownReporter(Reporter):
             ("This run", parts.run_intro, [], "", "", ""),
         ]
         folds = [
-            Fold(prose(it.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html") for it in panels
+            *(
+                Fold(prose(it.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html")
+                for it in panels
+            ),
+            *(Fold(name, intro().strip(), some, by, noun, at) for name, intro, some, by, noun, at in sections),
         ]
-        folds += [Fold(title, intro().strip(), *rest) for title, intro, *rest in sections]
         shares = (*([_SHARE] * len(panels)), *_SHARES)
         shown = [(fold, share) for fold, share in zip(folds, shares, strict=True) if fold.intro or fold.pieces]
         room = self.max_characters - len(head) - 1

@@ -85,10 +85,10 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_328,
-    "plugins/gradestack_plugins/pages": 7_012,
+    "plugins/gradestack_plugins/pages": 6_959,
     "plugins/gradestack_plugins/readers": 4_453,
     "plugins/gradestack_plugins/records": 864,
-    "plugins/gradestack_plugins/reporters": 589,
+    "plugins/gradestack_plugins/reporters": 587,
     "plugins/gradestack_plugins/stability": 1_130,
     "plugins/gradestack_plugins/statistics": 1_149,
     "plugins/gradestack_plugins/tau2_bench": 798,
@@ -98,8 +98,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_965,
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 21_087,
-    "plugins": 41_645,
-    "tests": 48_254,
+    "plugins": 41_590,
+    "tests": 48_239,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -123,7 +123,7 @@ def path_value(record: Any, steps: Steps) -> Any:
             if not isinstance(at, list) or not -len(at) <= step < len(at):
                 return None
             at = at[step]
-        elif isinstance(at, Mapping):
+        elif isinstance(at, dict) or (at is not None and isinstance(at, Mapping)):
             at = at.get(step)
         else:
             return None

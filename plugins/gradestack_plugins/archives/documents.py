@@ -129,11 +129,18 @@ class DocumentReader(RecordReader):
         return self.samples_of_record(record, source, made)
 
 
-def named(value: Any, made: str, **more: Any) -> Identity:
+def named(
+    value: Any,
+    made: str,
+    *,
+    cluster: str | None = None,
+    trace: Mapping[str, str] = NOTHING,
+    facets: Mapping[str, Any] = NOTHING,
+) -> Identity:
     """Return the identity of a record whose id is text or a whole number; a made-up one of any other."""
-    usable = (isinstance(value, str) and value != "") or (isinstance(value, int) and not isinstance(value, bool))
-    known = Identity(str(value) if usable else made, None, None, NOTHING, {}, {})._replace(**more)
-    return known if usable else known._replace(facets={**known.facets, "id_made": True}, remarks={"id_made": 1})
+    if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
+        return Identity(str(value), None, cluster, trace, facets, NOTHING)
+    return Identity(made, None, cluster, trace, {**facets, "id_made": True}, {"id_made": 1})
 
 
 _camel: Final = partial(re.sub, "_(.)", lambda found: found[1].upper())

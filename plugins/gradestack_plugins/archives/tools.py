@@ -8,18 +8,19 @@ from typing import Any, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Message, Sample, Source, Usage, replace
+from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, compact
 from gradestack_plugins.archives.documents import DocumentReader, at, in_snake, named
 from gradestack_plugins.readers.chat import dialect, parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
 from gradestack_plugins.readers.chat.logs import log_sample, type_of
-from gradestack_plugins.readers.chat.mapping import expected_of
-from gradestack_plugins.readers.chat.names import calls_of, decoded
+from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.jsonl_sides import wrong
 
-_SCALARS: Final = (str, int, float)
+_NUMBERS: Final = (int, float)
+_SCALARS: Final = (str, *_NUMBERS)
 _MODEL: Final = "gradestack: model of the run"
 _FAILURES: Final = {0: "none", 1: "assertion", 2: "error"}
 
@@ -60,38 +61,40 @@ class Promptfoo(DocumentReader):
 
     @override
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
-        response, test, provider = at(record, "response"), at(record, "test_case"), record.get("provider")
+        record = {in_snake(key): each for key, each in record.items()}
+        prompt, response, test, provider = map(record.get, ("prompt", "response", "test_case", "provider"))
+        prompt, response, test = as_map(prompt), as_map(response), as_map(test)
         talk = Conversation()
-        talk.read([*_asked(record), *_answer(at(response, "output"))])
-        prompt, reason = at(record, "prompt"), at(record, "failure_reason")
+        talk.results = False
+        asked = _asked(prompt.get("raw"), record.get("vars") or test.get("vars"))
+        talk.read([*asked, *_answer(response.get("output"))])
+        reason, tokens = record.get("failure_reason"), at(response, "token_usage")
         facets = {
-            "prompt": at(prompt, "label"),
-            "description": at(test, "description"),
+            "prompt": prompt.get("label"),
+            "description": test.get("description"),
             "failure_reason": _FAILURES.get(reason) if isinstance(reason, int) else None,
-            **{key: each for key, each in as_map(at(test, "metadata")).items() if isinstance(each, _SCALARS)},
+            **{key: each for key, each in as_map(test.get("metadata")).items() if isinstance(each, _SCALARS)},
         }
-        verdicts = {**as_map(at(record, "named_scores")), **{key: record.get(key) for key in ("success", "score")}}
+        verdicts = {**as_map(record.get("named_scores")), **{key: record.get(key) for key in ("success", "score")}}
         model = provider.get("id") if isinstance(provider, dict) else provider
+        known = named(record.get("test_idx"), made, facets={k: each for k, each in facets.items() if each is not None})
         sample = log_sample(
-            named(record.get("testIdx"), made, facets={key: each for key, each in facets.items() if each is not None}),
+            known,
             talk,
             source,
             model=model if isinstance(model, str) else None,
-            usage=_usage(record, response),
-            agent_usage=at(response, "token_usage"),
-            recorded={key: each for key, each in verdicts.items() if isinstance(each, bool | int | float)},
+            usage=_usage(tokens, as_number(record.get("cost")), as_number(record.get("latency_ms"))),
+            agent_usage=tokens,
+            recorded={key: each for key, each in verdicts.items() if isinstance(each, _NUMBERS)},
             ended="error" if facets["failure_reason"] == "error" else None,
         )
-        remarks = {kind: n for kind, n in sample.remarks.items() if kind != "call_without_result"}  # there are none
-        return [sample if len(remarks) == len(sample.remarks) else replace(sample, remarks=remarks)]
+        return (sample,)
 
 
-def _asked(record: Mapping[str, Any]) -> list[Any]:
-    raw = at(at(record, "prompt"), "raw")
+def _asked(raw: Any, given: Any) -> list[Any]:
     sent = decoded(raw)
     if dialect.of_entries(sent) is not None:
         return list(sent)
-    given = at(record, "vars") or at(at(record, "test_case"), "vars")
     values = list(given.values()) if isinstance(given, dict) else []
     said = raw if isinstance(raw, str) and raw else values[0] if len(values) == 1 else None
     return [] if said is None else [{"role": "user", "content": said if isinstance(said, str) else compact(said)}]
@@ -101,8 +104,11 @@ def _answer(output: Any) -> list[Any]:
     """Return the messages and items of an answer; providers write calls into its text as JSON, too, one a line."""
     if isinstance(output, dict) and ("tool_calls" in output or "function_call" in output):
         return [{**output, "role": "assistant"}]
-    if isinstance(output, list) and dialect.of_entries(output) is not None:
-        return output
+    if isinstance(output, list):
+        if output and all(isinstance(each, dict) and isinstance(each.get("function"), dict) for each in output):
+            return [{"role": "assistant", "tool_calls": output}]
+        if dialect.of_entries(output) is not None:
+            return output
     if output is None:
         return []
     text, blocks = output if isinstance(output, str) else compact(output), list[Any]()
@@ -122,11 +128,9 @@ def _call(block: Any) -> dict[str, Any] | None:
     return block if type_of(block) in ("tool_use", "function_call") else None
 
 
-def _usage(record: Mapping[str, Any], response: Any) -> Usage | None:
+def _usage(tokens: Any, cost: float | None, milliseconds: float | None) -> Usage | None:
     """Return tokens, cost and time of the request; of an answer out of promptfoo's own cache only what it says."""
-    tokens = {key: each for key, each in as_map(at(response, "token_usage")).items() if key != "cached"}
-    found, cost, milliseconds = usage_of(tokens), as_number(at(record, "cost")), as_number(at(record, "latency_ms"))
-    seconds = None if milliseconds is None else milliseconds / 1000
+    found, seconds = usage_of(tokens), None if milliseconds is None else milliseconds / 1000
     return replace(found or Usage(), cost_usd=cost, seconds=seconds) if found or cost or seconds else None
 
 
@@ -174,32 +178,34 @@ class DeepEval(DocumentReader):
         talk = Conversation()
         trace, called = record.get("trace"), record.get("tools_called")
         if given := as_list(record.get("turns")):
-            for turn in given:
+            for turn in map(as_map, given):
                 _take(turn, at(turn, "tools_called"), talk)
         else:
             if (asked := record.get("input")) is not None:
                 talk.read([{"role": "user", "content": asked}])
             spans = as_list(at(trace, "tool_spans")) if called is None else []
             _take({"role": "assistant", "content": record.get("actual_output")}, spans or called, talk)
-        measured = list(map(as_map, as_list(record.get("metrics_data"))))
         scores: dict[str, Any] = {}
-        for each in (*measured, {"name": "success", "score": record.get("success")}):
+        for each in map(as_map, as_list(record.get("metrics_data"))):
             if isinstance(name := each.get("name"), str) and (score := each.get("score")) is not None:
                 scores[name] = score
             if each.get("error"):
                 talk.remark("metric_error")
-        details = as_map(at(record, "additional_metadata", "metadata"))
+        scores |= {"success": record["success"]} if "success" in record else {}
+        details = as_map(record.get("additional_metadata", record.get("metadata")))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         facets |= {"tags": tags} if (tags := record.get("tags")) else {}
-        models, spent = _requests(trace)
+        models, spent = _requests(trace) if trace else (set[str](), dict[str, Any]())
         cost, seconds = as_number(record.get("token_cost")), as_number(record.get("completion_time"))
         if cost is not None or seconds is not None:
             spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
         usage = Usage(**spent) if spent else None
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
-        tools = record.get("expected_tools")
-        due = {"calls": calls_of(tools)} if isinstance(tools, list) else {}
-        expected = expected_of({**due, "text": record.get("expected_output")})
+        tools, text = record.get("expected_tools"), record.get("expected_output")
+        if not isinstance(text, str | None):
+            raise wrong("expected.text", "text", text)
+        due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
+        expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)
         return [log_sample(known, talk, source, model=model, usage=usage, recorded=scores, expected=expected)]
 
@@ -220,8 +226,20 @@ def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
     return {each["model"] for each in asked if isinstance(each.get("model"), str)}, spent
 
 
-def _take(turn: Any, made: Any, talk: Conversation) -> None:
-    content = as_map(turn).get("content")
+def _due(number: int, tool: Any) -> ExpectedCall:
+    """Return an expected call; one without parameters is not compared by them."""
+    called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
+    name, given = called.get("name"), at(called, "input_parameters", "input")
+    if not isinstance(name, str):
+        raise wrong(f"expected.calls[{number}]", "a call with a name", tool)
+    if given is None:
+        return ExpectedCall(name=name, arguments=None)
+    arguments, text = parse_arguments(given)
+    return ExpectedCall(name=name, arguments=arguments, raw_arguments=text if arguments is None else None)
+
+
+def _take(turn: Mapping[str, Any], made: Any, talk: Conversation) -> None:
+    content = turn.get("content")
     tools = [each for each in as_list(made) if isinstance(each, dict)]
     if tools or (made == [] and content is None):
         talk.step += 1
@@ -234,7 +252,7 @@ def _take(turn: Any, made: Any, talk: Conversation) -> None:
                 problem = error_form(output)
                 finish(call, output, failed or (problem and problem.message), problem and problem.type)
             calls.append(call)
-        talk.add(Message(role="assistant", tool_calls=tuple(calls)))
-        talk.turns[-1] += [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]
+        results = [Message(role="tool", content=call.result, name=call.name) for call in calls if call.status]
+        talk.turns[-1] += [Message(role="assistant", tool_calls=tuple(calls)), *results]
     if content is not None:
         talk.read([{"role": turn.get("role"), "content": content}])

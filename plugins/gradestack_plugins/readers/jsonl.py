@@ -70,7 +70,7 @@ def _talk(record: Mapping[str, Any]) -> Any:
     if turns is not None and not isinstance(turns, list):
         raise wrong("turns", "a list of lists of messages", turns)
     for turn in [messages] if turns is None else turns:
-        if not isinstance(turn, list) or not all(isinstance(each, Mapping) for each in turn):
+        if not isinstance(turn, list) or not all(isinstance(each, chat.OBJECT) for each in turn):
             raise wrong("messages", "a list of messages", turn)
     try:
         from gradestack_plugins.readers.chat.conversation import conversation_of  # noqa: PLC0415 - many files have none
@@ -92,7 +92,7 @@ def _tools(value: Any) -> tuple[ToolSpec, ...] | None:
 def _error(value: Any) -> Fault | None:
     if value is None:
         return None
-    if isinstance(value, Mapping):
+    if isinstance(value, chat.OBJECT):
         kind, message = value.get("type"), value.get("message")
         return Fault(category="target", code="target_error", message=str(message or ""), type=str(kind or ""))
     if isinstance(value, str):
@@ -104,13 +104,13 @@ def _mapping(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = record.get(key)
     if value is None:
         return {}
-    if isinstance(value, Mapping):
+    if isinstance(value, chat.OBJECT):
         return value
     raise wrong(key, "an object", value)
 
 
 def _version_problem(record: Any) -> str | None:
-    version = record.get("version", VERSIONS[0]) if isinstance(record, Mapping) else VERSIONS[0]
+    version = record.get("version", VERSIONS[0]) if isinstance(record, chat.OBJECT) else VERSIONS[0]
     if version in VERSIONS and not isinstance(version, bool):
         return None
     return (
@@ -143,7 +143,7 @@ class JsonLines(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        if not isinstance(record, Mapping):
+        if not isinstance(record, chat.OBJECT):
             return None
         own = _OWN & set(record)
         identified = "id" in record and not isinstance(record["id"], list | Mapping)  # else it holds columns
@@ -237,7 +237,7 @@ class JsonLines(RecordReader):
 
 
 def _sample(record: Any, source: Source) -> Sample:
-    if not isinstance(record, Mapping):
+    if not isinstance(record, chat.OBJECT):
         raise wrong("record", "an object", record)
     if problem := _version_problem(record):
         raise Wrong(problem)

@@ -93,6 +93,7 @@ class Conversation:
         texts: Types of parts that are text, and the key it stands under.
         model: What the last answer that names its model names.
         usages: What answers say of their usage, as recorded.
+        results: Whether what calls gave is recorded.
     """
 
     texts: ClassVar = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
@@ -109,6 +110,7 @@ class Conversation:
         self.remarks: dict[str, int] = {}
         self.model: str | None = None
         self.usages: list[Any] = []
+        self.results = True
         self._open_calls: deque[ToolCall] = deque()
         self._by_id: dict[str, deque[ToolCall]] = {}
         self._by_name: dict[str, deque[ToolCall]] = {}
@@ -232,7 +234,7 @@ class Conversation:
 
     def finished(self) -> dict[str, Any]:
         """Return what a sample says of it: input, turns, calls and text."""
-        for call in self.calls:
+        for call in self.calls if self.results else ():
             if call.status is None:
                 self.remark("call_without_result")
         asked = self.asked
@@ -310,14 +312,13 @@ class Conversation:
             for each in said:
                 self._result_message("tool", each)
             return
-        blocks = content if isinstance(content, list) else []
-        results = [block for block in blocks if is_result(block)]
-        for block in results:
-            self._result(block)
-        if results and len(results) == len(blocks):
-            return
-        rest: Any = [block for block in blocks if not is_result(block)] if results else content
-        self.ask(Message(role="user", content=rest, name=name), self.text_of(rest, "\n") or "")
+        if isinstance(content, list) and (results := [block for block in content if is_result(block)]):
+            for block in results:
+                self._result(block)
+            if len(results) == len(content):
+                return
+            content = [block for block in content if not is_result(block)]
+        self.ask(Message(role="user", content=content, name=name), self.text_of(content, "\n") or "")
 
     def _answer(self, entry: dict[str, Any], content: Any, name: str | None) -> None:
         self.step += 1

@@ -484,13 +484,18 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
     if more.get("agent_usage") is None and talk.usages:
         more |= said_usage(talk.usages)
-    if known.cluster is not None:
-        said["cluster"] = known.cluster
-    if remarks:
-        more["remarks"] = remarks
-    more["model"] = more.get("model") or talk.model
-    placed = {"id": known.id, "run": known.run, "trace": known.trace, "facets": known.facets, "source": source}
-    return Sample(**{**placed, **said, **more})
+    said |= more
+    said["model"] = more.get("model") or talk.model
+    return Sample(
+        id=known.id,
+        cluster=known.cluster,
+        run=known.run,
+        trace=known.trace,
+        facets=known.facets,
+        remarks=remarks,
+        source=source,
+        **said,
+    )
 
 
 def broken(error: Any, default: str) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def calls_of(value: Any) -> Any:
     value = decoded(value)
     if value is None or value == {}:
         return []
-    if not isinstance(value, list) and isinstance(value, str | Mapping):
+    if not isinstance(value, list) and isinstance(value, (str, *OBJECT)):
         value = [value]
     if not isinstance(value, list):
         return value

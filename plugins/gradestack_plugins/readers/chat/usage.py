@@ -30,8 +30,16 @@ def count_of(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
+def _named(names: Iterable[str], place: Mapping[str, Any]) -> str:
+    """Return the first name that is there, "" without one."""
+    for name in names:
+        if name in place:
+            return name
+    return ""
+
+
 def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
-    for place in places:
+    for place in filter(None, places):
         for name in names:
             if name in place and (found := count_of(place[name])) is not None:
                 return found
@@ -46,7 +54,7 @@ def usage_of(raw: Any) -> Usage | None:
     """
     if not isinstance(raw, dict):
         return None
-    asked, said = (next((key for key in keys if key in raw), "") for keys in (_INPUT, _OUTPUT))
+    asked, said = _named(_INPUT, raw), _named(_OUTPUT, raw)
     into, out = count_of(raw.get(asked)), count_of(raw.get(said))
     if into is None and out is None:
         return None

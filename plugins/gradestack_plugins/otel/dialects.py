@@ -75,9 +75,8 @@ class Execution(msgspec.Struct):
     error_type: str | None = None
 
 
-def kind_of(span: Span) -> Kind | None:
-    """Return what a span is: an answer, the execution of a tool, or neither."""
-    known = span.attributes
+def kind_of(known: Mapping[str, Any]) -> Kind | None:
+    """Return what a span of these attributes is: an answer, the execution of a tool, or neither."""
     operation = known.get("gen_ai.operation.name")
     if operation == "execute_tool":
         return None if known.get("gen_ai.tool.name") == _MERGED else "tool"

@@ -110,20 +110,17 @@ def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event
     if failed and "exception.type" in problem:
         attributes["error.type"] = problem["exception.type"]
     said = status.get("message") or raw.get("status_message") or problem.get("exception.message")
-    made = Span(
+    return Span(
         trace=_id(context.get("trace_id", raw.get("trace_id"))),
         id=_id(context.get("span_id", raw.get("span_id"))),
         parent=_id(raw.get("parent_span_id", raw.get("parent_id"))),
         name=as_text(raw.get("name")),
-        scope="mlflow",
         start=_nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
         end=_nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
-        listed=attributes,
-        raw_events=[],
+        attributes=attributes,
+        events=events,
         error=as_text(said) if failed else None,
     )
-    made.events = events
-    return made
 
 
 def _id(value: Any) -> str:

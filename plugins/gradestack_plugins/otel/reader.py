@@ -30,7 +30,7 @@ from gradestack.jsonio import (
     whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
-from gradestack_plugins.otel.spans import KEYS, Log, Span, records_of
+from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
 from gradestack_plugins.otel.trace import sample_of, session_of
 
 _PIECE: Final = 64 * 1024
@@ -142,7 +142,7 @@ class Traces(RecordReader):
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
                     if name in wanted:
-                        found.setdefault(name, (source, []))[1].append(record)
+                        found.setdefault(name, (source, []))[1].append(record.form(record))
         for name in names:
             source, records = found.pop(name)
             of_trace = self.with_ids(partial(_alone, name, records))
@@ -173,11 +173,11 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
                     places = traces.setdefault(record.trace, [])
                     if not places or places[-1] != len(found.pieces) - 1:
                         places.append(len(found.pieces) - 1)
-                    if not isinstance(record, Span):
+                    if record.form is log_of:
                         continue
-                    if record.trace not in agents and kind_of(record) is not None:
+                    if record.trace not in agents and kind_of(record.attributes) is not None:
                         agents.add(record.trace)
-                    if unit == "session" and (session := session_of(record)) is not None:
+                    if unit == "session" and (session := session_of(record.attributes)) is not None:
                         found.sessions.setdefault(record.trace, session)
     found.others = len(traces.keys() - agents)
     for trace, places in traces.items():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -28,32 +27,20 @@ class Event(msgspec.Struct):
     body: Any = None
 
 
-class Span(msgspec.Struct, dict=True):
-    """A span, as far as it is needed; its attributes are decoded when somebody asks for them."""
+class Span(msgspec.Struct):
+    """A span, as far as it is needed."""
 
     trace: str
     id: str
     parent: str
     name: str
-    scope: str
     start: int
     end: int
-    listed: Any
-    """Its attributes as recorded."""
-    raw_events: Any
+    attributes: dict[str, Any]
+    events: list[Event]
     error: str | None = None
     """What its status says went wrong; "" where it says no more."""
     service: str | None = None
-
-    @cached_property
-    def attributes(self) -> dict[str, Any]:
-        """Its attributes by their keys."""
-        return attributes_of(self.listed)
-
-    @cached_property
-    def events(self) -> list[Event]:
-        """What happened while it went on."""
-        return [_event(each) for each in as_list(self.raw_events) if isinstance(each, dict)]
 
 
 class Log(msgspec.Struct):
@@ -105,7 +92,23 @@ def _nanoseconds(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
 
 
-def records_of(record: Any) -> Iterator[Span | Log]:
+class Record(NamedTuple):
+    """A span or log record as it stands in a document."""
+
+    trace: str
+    raw: Mapping[str, Any]
+    service: Any
+    """Name of the service that the document says it is of."""
+    form: Callable[[Record], Span | Log]
+    """What makes a span or log record of it."""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Its attributes."""
+        return attributes_of(self.raw.get("attributes", self.raw.get("tags")))
+
+
+def records_of(record: Any) -> Iterator[Record]:
     """Yield the spans and log records of one element of a document, or of a whole document."""
     if not isinstance(record, dict):
         return
@@ -113,18 +116,19 @@ def records_of(record: Any) -> Iterator[Span | Log]:
         for each in as_list(record.get(key)):
             yield from records_of(each)
     if isinstance(record.get("spans"), list) and "traceID" in record:
-        yield from _of_jaeger(record)
+        processes = as_map(record.get("processes"))
+        for raw in filter(_is_object, record["spans"]):
+            process = as_map(processes.get(as_text(raw.get("processID"))))
+            yield Record(hex_id(raw.get("traceID", record["traceID"])), raw, process.get("serviceName"), _jaeger_span)
     service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
-    for name in ("scopeSpans", "instrumentationLibrarySpans"):
+    for name, key, form in _SCOPED:
         for scoped in as_list(record.get(name)):
-            scope = as_map(as_map(scoped).get("scope", as_map(scoped).get("instrumentationLibrary")))
-            for raw in as_list(as_map(scoped).get("spans")):
-                if isinstance(raw, dict):
-                    yield _span(raw, as_text(scope.get("name")), service)
-    for scoped in as_list(record.get("scopeLogs")):
-        for raw in as_list(as_map(scoped).get("logRecords")):
-            if isinstance(raw, dict):
-                yield Log(hex_id(raw.get("traceId")), hex_id(raw.get("spanId")), _event(raw))
+            for raw in filter(_is_object, as_list(as_map(scoped).get(key))):
+                yield Record(hex_id(raw.get("traceId")), raw, service, form)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
 def _event(raw: Mapping[str, Any]) -> Event:
@@ -133,48 +137,50 @@ def _event(raw: Mapping[str, Any]) -> Event:
     return Event(as_text(name), attributes, value_of(raw.get("body")))
 
 
-def _span(raw: Mapping[str, Any], scope: str, service: Any) -> Span:
-    status = as_map(raw.get("status"))
-    failed = status.get("code") in _ERROR
+def log_of(given: Record) -> Log:
+    """Return a log record."""
+    return Log(given.trace, hex_id(given.raw.get("spanId")), _event(given.raw))
+
+
+def _span(given: Record) -> Span:
+    raw = given.raw
+    status, events = as_map(raw.get("status")), raw.get("events")
     return Span(
-        trace=hex_id(raw.get("traceId")),
+        trace=given.trace,
         id=hex_id(raw.get("spanId")),
         parent=hex_id(raw.get("parentSpanId")),
         name=as_text(raw.get("name")),
-        scope=scope,
         start=_nanoseconds(raw.get("startTimeUnixNano")),
         end=_nanoseconds(raw.get("endTimeUnixNano")),
-        listed=raw.get("attributes"),
-        raw_events=raw.get("events"),
-        error=as_text(status.get("message")) if failed else None,
-        service=service if isinstance(service, str) else None,
+        attributes=attributes_of(raw.get("attributes")),
+        events=[_event(each) for each in as_list(events) if isinstance(each, dict)] if events else [],
+        error=as_text(status.get("message")) if status.get("code") in _ERROR else None,
+        service=given.service if isinstance(given.service, str) else None,
     )
 
 
-def _of_jaeger(trace: Mapping[str, Any]) -> Iterator[Span]:
-    for raw in trace["spans"]:
-        if not isinstance(raw, dict):
-            continue
-        tags = {str(each.get("key")): each.get("value") for each in map(as_map, as_list(raw.get("tags")))}
-        parents = [as_map(each) for each in as_list(raw.get("references"))]
-        parent = next((each.get("spanID") for each in parents if each.get("refType") == "CHILD_OF"), None)
-        process = as_map(as_map(trace.get("processes")).get(as_text(raw.get("processID"))))
-        logs = [
-            {str(each.get("key")): each.get("value") for each in map(as_map, as_list(as_map(log).get("fields")))}
-            for log in as_list(raw.get("logs"))
-        ]
-        start, failed = _nanoseconds(raw.get("startTime")) * 1000, tags.get("otel.status_code") in _ERROR
-        service = process.get("serviceName")
-        yield Span(
-            trace=hex_id(raw.get("traceID", trace["traceID"])),
-            id=hex_id(raw.get("spanID")),
-            parent=hex_id(parent),
-            name=as_text(raw.get("operationName")),
-            scope=as_text(tags.get("otel.scope.name")),
-            start=start,
-            end=start + _nanoseconds(raw.get("duration")) * 1000,
-            listed=tags,
-            raw_events=[{"name": each.get("event"), "attributes": each} for each in logs],
-            error=as_text(tags.get("otel.status_description")) if failed or tags.get("error") is True else None,
-            service=service if isinstance(service, str) else None,
-        )
+def _jaeger_span(given: Record) -> Span:
+    raw, tags = given.raw, given.attributes
+    parents = [as_map(each) for each in as_list(raw.get("references"))]
+    logs = [attributes_of(as_map(log).get("fields")) for log in as_list(raw.get("logs"))]
+    start, failed = _nanoseconds(raw.get("startTime")) * 1000, tags.get("otel.status_code") in _ERROR
+    return Span(
+        trace=given.trace,
+        id=hex_id(raw.get("spanID")),
+        parent=hex_id(next((each.get("spanID") for each in parents if each.get("refType") == "CHILD_OF"), None)),
+        name=as_text(raw.get("operationName")),
+        start=start,
+        end=start + _nanoseconds(raw.get("duration")) * 1000,
+        attributes=tags,
+        events=[Event(as_text(each.get("event")), each) for each in logs],
+        error=as_text(tags.get("otel.status_description")) if failed or tags.get("error") is True else None,
+        service=given.service if isinstance(given.service, str) else None,
+    )
+
+
+_SCOPED: Final = (
+    ("scopeSpans", "spans", _span),
+    ("instrumentationLibrarySpans", "spans", _span),
+    ("scopeLogs", "logRecords", log_of),
+)
+"""Where spans and log records of a resource stand, and what makes one."""

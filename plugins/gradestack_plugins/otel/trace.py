@@ -40,7 +40,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     roots = [span for span in spans if (span.trace, span.parent) not in known]
     if roots and all(span.parent for span in roots):
         remarks["trace_without_root"] = 1
-    kinds = [*map(kind_of, spans)]
+    kinds = [kind_of(span.attributes) for span in spans]
     answers = _answers([span for span, kind in zip(spans, kinds, strict=True) if kind == "answer"], known, logs)
     talk = Conversation()
     _read(talk, [answer for _, answer in answers], [_agent(span, known) for span, _ in answers])
@@ -52,7 +52,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     recorded = _recorded(
         [*(event for span in spans for event in span.events), *(e for many in logs.values() for e in many)]
     )
-    session = next((found for span in spans if (found := session_of(span)) is not None), None)
+    session = next((found for span in spans if (found := session_of(span.attributes)) is not None), None)
     trace = {"trace_id": spans[0].trace if spans else name}
     if roots:
         trace["span_id"] = roots[0].id
@@ -76,9 +76,8 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
     return log_sample(Identity(name, None, session, trace, facets, remarks), talk, source, **more)
 
 
-def session_of(span: Span) -> str | None:
-    """Return the id of the session that a span names."""
-    known = span.attributes
+def session_of(known: Mapping[str, Any]) -> str | None:
+    """Return the id of the session that the attributes of a span name."""
     for key in SESSION:
         if isinstance(found := known.get(key), str):
             return found

@@ -129,14 +129,7 @@ class DocumentReader(RecordReader):
         return self.samples_of_record(record, source, made)
 
 
-def named(
-    value: Any,
-    made: str,
-    *,
-    cluster: str | None = None,
-    trace: Mapping[str, str] = NOTHING,
-    facets: Mapping[str, Any] = NOTHING,
-) -> Identity:
+def named(value: Any, made: str, cluster: str | None = None, trace: Any = NOTHING, facets: Any = NOTHING) -> Identity:
     """Return the identity of a record whose id is text or a whole number; a made-up one of any other."""
     if (isinstance(value, str) and value) or (isinstance(value, int) and not isinstance(value, bool)):
         return Identity(str(value), None, cluster, trace, facets, NOTHING)

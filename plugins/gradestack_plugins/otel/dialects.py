@@ -21,33 +21,28 @@ _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_
 _ANSWERS: Final = ("chat", "generate_content", "text_completion")
 _MERGED: Final = "(merged tools)"
 """The name of ADK's span over calls made at once, which have spans of their own."""
-_USAGE: Final[Mapping[str, tuple[str, ...]]] = {
-    "input_tokens": ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
-    "output_tokens": ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"),
-    "cached_input_tokens": (
-        "gen_ai.usage.cache_read.input_tokens",
-        "gen_ai.usage.cache_read_input_tokens",
-        "llm.token_count.prompt_details.cache_read",
-    ),
-    "cache_write_tokens": (
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "llm.token_count.prompt_details.cache_write",
-    ),
-    "reasoning_tokens": (
-        "gen_ai.usage.reasoning.output_tokens",
-        "gen_ai.usage.reasoning_tokens",
-        "llm.usage.reasoning_tokens",
-        "llm.token_count.completion_details.reasoning",
-    ),
+_TABLE: Final = """
+input_tokens: gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt
+output_tokens: gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion
+cached_input_tokens: gen_ai.usage.cache_read.input_tokens gen_ai.usage.cache_read_input_tokens
+  llm.token_count.prompt_details.cache_read
+cache_write_tokens: gen_ai.usage.cache_creation.input_tokens gen_ai.usage.cache_creation_input_tokens
+  llm.token_count.prompt_details.cache_write
+reasoning_tokens: gen_ai.usage.reasoning.output_tokens gen_ai.usage.reasoning_tokens llm.usage.reasoning_tokens
+  llm.token_count.completion_details.reasoning
+cost_usd: llm.cost.total gen_ai.usage.cost gen_ai.usage.total_cost
+session: gen_ai.conversation.id session.id gcp.vertex.agent.session_id traceloop.association.properties.session_id
+tool: gen_ai.tool.name tool.name traceloop.entity.name
+call: gen_ai.tool.call.id tool.id tool_call.id
+arguments: gcp.vertex.agent.tool_call_args gen_ai.tool.call.arguments tool.parameters input.value
+result: gcp.vertex.agent.tool_response gen_ai.tool.call.result output.value
+"""
+_NAMES: Final = {
+    field: names.split()
+    for field, _, names in (line.partition(":") for line in _TABLE.replace("\n  ", " ").strip().split("\n"))
 }
-_COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost")
-SESSION: Final = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "gcp.vertex.agent.session_id",
-    "traceloop.association.properties.session_id",
-)
+"""What is said of a span -> its attributes, the first that is there wins: GenAI's, older ones, other libraries'."""
+_COUNTS: Final = [name for name in _NAMES if name.endswith("_tokens")]
 _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
@@ -102,16 +97,17 @@ def decoded(value: Any) -> Any:
         return value
 
 
-def _first(known: Mapping[str, Any], names: Iterable[str]) -> Any:
-    for name in names:
+def first_of(known: Mapping[str, Any], what: str) -> Any:
+    """Return what a span's attributes say of something, None where they say nothing."""
+    for name in _NAMES[what]:
         if (found := known.get(name)) is not None:
             return found
     return None
 
 
 def _usage(known: Mapping[str, Any]) -> Usage | None:
-    given = {name: value for name, keys in _USAGE.items() if (value := _count(_first(known, keys))) is not None}
-    cost = as_number(_first(known, _COST))
+    given = {name: value for name in _COUNTS if (value := _count(first_of(known, name))) is not None}
+    cost = as_number(first_of(known, "cost_usd"))
     return Usage(**given, cost_usd=cost, requests=1) if given or cost is not None else None
 
 
@@ -128,7 +124,7 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
             known = {**as_map(event.body), **event.attributes, **known}  # where lists of mixed values are lost
     model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(known.get("llm.model_name"))
     found = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
-    for read in (_of_adk, _of_genai, _of_events, _of_openinference, _of_traceloop):
+    for read in (_of_adk, _of_genai, _of_events, _of_numbered):
         if read(found, known, events):
             break
     found.history, found.said = forms_read(found.history), forms_read(found.said)
@@ -253,11 +249,17 @@ def _listed(known: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
     return [nested(each) if any("." in key for key in each) else each for each in whole]
 
 
-def _of_openinference(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    found.history = [{"message": each} for each in _listed(known, "llm.input_messages.")]
-    found.said = [{"message": each} for each in _whole(_listed(known, "llm.output_messages."))]
+def _of_numbered(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
+    """Read the messages that attributes with numbered keys spell out: OpenInference's and Traceloop's."""
+    asked, said = _listed(known, "llm.input_messages."), _whole(_listed(known, "llm.output_messages."))
     tools = [as_map(each.get("tool", each)).get("json_schema") for each in _listed(known, "llm.tools.")]
+    functions = _listed(known, "llm.request.functions.")
+    tools += [{**each, "parameters": decoded(each.get("parameters"))} for each in functions]
     found.tools = tools or found.tools
+    found.history, found.said = [{"message": each} for each in asked], [{"message": each} for each in said]
+    if not asked and not said:
+        found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
+        found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
     return bool(found.history or found.said)
 
 
@@ -268,15 +270,6 @@ def _whole(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     calls = [call for each in messages for call in as_list(each.get("tool_calls"))]
     parts = [part for each in messages for part in as_list(each.get("contents"))]
     return [{**messages[0], "contents": parts, "tool_calls": calls}]
-
-
-def _of_traceloop(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bool:
-    functions = _listed(known, "llm.request.functions.")
-    if functions:
-        found.tools = [{**each, "parameters": decoded(each.get("parameters"))} for each in functions]
-    found.history = [_flat(each) for each in _listed(known, "gen_ai.prompt.")]
-    found.said = [_flat({"role": "assistant", **each}) for each in _listed(known, "gen_ai.completion.")]
-    return bool(found.history or found.said)
 
 
 def _flat(message: Any) -> Any:
@@ -293,10 +286,8 @@ def _flat(message: Any) -> Any:
 def execution_of(span: Span) -> Execution:
     """Return the execution of a call that a span is."""
     known = span.attributes
-    name = _first(known, ("gen_ai.tool.name", "tool.name", "traceloop.entity.name")) or span.name
-    identifier = _first(known, ("gen_ai.tool.call.id", "tool.id", "tool_call.id"))
-    asked = _first(known, (f"{_ADK}tool_call_args", "gen_ai.tool.call.arguments", "tool.parameters", "input.value"))
-    result = _first(known, (_RESULT, "gen_ai.tool.call.result", "output.value"))
+    name, identifier = first_of(known, "tool") or span.name, first_of(known, "call")
+    asked, result = first_of(known, "arguments"), first_of(known, "result")
     if known.get("traceloop.span.kind") == "tool" and asked is None:
         given = as_map(decoded(known.get("traceloop.entity.input")))
         asked = given.get("kwargs") or given.get("inputs") or given

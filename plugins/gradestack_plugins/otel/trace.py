@@ -10,7 +10,7 @@ from msgspec.structs import force_setattr
 
 from gradestack import Fault, Sample, Source, Status, ToolCall, replace
 from gradestack.jsonio import as_map, as_number, compact
-from gradestack_plugins.otel.dialects import SESSION, Answer, Execution, answer_of, execution_of, kind_of, specs_of
+from gradestack_plugins.otel.dialects import Answer, Execution, answer_of, execution_of, first_of, kind_of, specs_of
 from gradestack_plugins.otel.spans import Event, Log, Span
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, text_or_none
@@ -78,10 +78,7 @@ def sample_of(name: str, records: Iterable[Span | Log], source: Source) -> Sampl
 
 def session_of(known: Mapping[str, Any]) -> str | None:
     """Return the id of the session that the attributes of a span name."""
-    for key in SESSION:
-        if isinstance(found := known.get(key), str):
-            return found
-    return None
+    return text_or_none(first_of(known, "session"))
 
 
 def _above(span: Span, known: Mapping[Place, Span]) -> Iterator[Span]:

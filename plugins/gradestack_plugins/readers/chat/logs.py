@@ -486,16 +486,14 @@ def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any)
         more |= said_usage(talk.usages)
     said |= more
     said["model"] = more.get("model") or talk.model
-    return Sample(
-        id=known.id,
-        cluster=known.cluster,
-        run=known.run,
-        trace=known.trace,
-        facets=known.facets,
-        remarks=remarks,
-        source=source,
-        **said,
-    )
+    placed: dict[str, Any] = {
+        "id": known.id,
+        "run": known.run,
+        "trace": known.trace,
+        "facets": known.facets,
+        "source": source,
+    }
+    return Sample(cluster=known.cluster, remarks=remarks, **placed, **said)
 
 
 def broken(error: Any, default: str) -> dict[str, Any]:

@@ -195,7 +195,7 @@ class DeepEval(DocumentReader):
         details = as_map(record.get("additional_metadata", record.get("metadata")))
         facets = {key: each for key, each in details.items() if isinstance(each, _SCALARS)}
         facets |= {"tags": tags} if (tags := record.get("tags")) else {}
-        models, spent = _requests(trace) if trace else (set[str](), dict[str, Any]())
+        models, spent = _requests(trace)
         cost, seconds = as_number(record.get("token_cost")), as_number(record.get("completion_time"))
         if cost is not None or seconds is not None:
             spent = {**spent, "cost_usd": spent.get("cost_usd") if cost is None else cost, "seconds": seconds}
@@ -213,10 +213,8 @@ class DeepEval(DocumentReader):
 def _requests(trace: Any) -> tuple[set[str], dict[str, Any]]:
     """Return the models that a traced test case asked, and what they used."""
     asked = [each for each in as_list(at(trace, "llm_spans")) if isinstance(each, dict)]
-    if not asked:
-        return set(), {}
-    spent: dict[str, Any] = {"requests": len(asked)}
-    for side in ("input", "output"):
+    spent: dict[str, Any] = {"requests": len(asked)} if asked else {}
+    for side in ("input", "output") if asked else ():
         counts = [as_number(at(each, f"{side}_token_count")) for each in asked]
         prices = [as_number(at(each, f"cost_per_{side}_token")) for each in asked]
         spent |= {f"{side}_tokens": int(sum(count or 0 for count in counts))} if any(counts) else {}

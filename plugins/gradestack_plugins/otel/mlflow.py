@@ -14,7 +14,7 @@ from typing_extensions import override
 from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.otel.dialects import decoded
-from gradestack_plugins.otel.spans import Event, Span, hex_id
+from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
@@ -115,8 +115,8 @@ def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event
         id=_id(context.get("span_id", raw.get("span_id"))),
         parent=_id(raw.get("parent_span_id", raw.get("parent_id"))),
         name=as_text(raw.get("name")),
-        start=_nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
-        end=_nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
+        start=nanoseconds(raw.get("start_time_unix_nano", raw.get("start_time"))),
+        end=nanoseconds(raw.get("end_time_unix_nano", raw.get("end_time"))),
         attributes=attributes,
         events=events,
         error=as_text(said) if failed else None,
@@ -125,11 +125,6 @@ def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event
 
 def _id(value: Any) -> str:
     return hex_id(value.removeprefix("0x") if isinstance(value, str) else value)
-
-
-def _nanoseconds(value: Any) -> int:
-    number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else 0
 
 
 def _event(raw: Mapping[str, Any]) -> Event:

@@ -13,20 +13,28 @@ import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Input, Inputs, RecordReader, Sample, Shard, Source
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    read_document,
+    read_records,
+)
 from gradestack.jsonio import (
     SHARD_BYTES,
     Element,
     JsonProblem,
     Member,
     Range,
-    iter_lines,
-    iter_list,
     iter_members,
     line_ranges,
     list_ranges,
     loads,
-    read_regular,
     whole_line,
 )
 from gradestack_plugins.otel.dialects import kind_of
@@ -47,11 +55,6 @@ class Piece(msgspec.Struct, frozen=True):
     """The number of its input."""
     range: Range
     layout: Literal["lines", "list", "whole"]
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has, as far as that is known."""
-        return max(1, (self.range.end or 0) - self.range.start)
 
 
 class Index(msgspec.Struct):
@@ -118,7 +121,8 @@ class Traces(RecordReader):
                 cuts.append(at)
                 sizes.append(0)
                 used = set()
-            sizes[-1] += sum(index.pieces[place].size for place in places if place not in used)
+            parts = (index.pieces[place].range for place in places if place not in used)
+            sizes[-1] += sum(max(1, (part.end or 0) - part.start) for part in parts)
             used.update(places)
         for ordinal, (first, end) in enumerate(pairwise([*cuts, len(names)])):
             given = index.given[index.pieces[index.places[names[first]][0]].given if names else 0]
@@ -137,7 +141,7 @@ class Traces(RecordReader):
         for place in sorted({place for name in names for place in index.places[name]}):
             piece = index.pieces[place]
             given = index.given[piece.given]
-            for element in _elements(given.path, piece):
+            for element in _elements(given, piece):
                 source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
                 for record in records_of(element.value) if element.problem is None else ():
                     name = index.sessions.get(record.trace, record.trace)
@@ -164,7 +168,7 @@ def _index(unit: str, inputs: tuple[Input, ...], _: tuple[tuple[int, ...], ...])
     for number, given in enumerate(inputs):
         for piece in _pieces(number, given):
             found.pieces.append(piece)
-            for element in _elements(given.path, piece):
+            for element in _elements(given, piece):
                 if element.problem is not None:
                     source = Source(file=given.shown, ordinal=element.ordinal, line=element.line)
                     found.bad.append(BadRecord(source=source, reason=element.problem))
@@ -223,20 +227,5 @@ def _goes_on(path: Path, members: list[Member]) -> bool:
     return False
 
 
-def _elements(path: Path, piece: Piece) -> Iterator[Element]:
-    if piece.layout == "list":
-        yield from iter_list(path, piece.range)
-        return
-    if piece.layout == "whole":
-        yield _element(0, read_regular(path).removeprefix(_MARK))
-        return
-    for line in iter_lines(path, piece.range.start, piece.range.end, piece.range.first_line):
-        if not line.data.isspace() and line.data:
-            yield _element(line.number - 1, line.data)
-
-
-def _element(ordinal: int, text: bytes) -> Element:
-    try:
-        return Element(ordinal, ordinal + 1, loads(text))
-    except JsonProblem as problem:
-        return Element(ordinal, ordinal + 1, problem=str(problem))
+def _elements(given: Input, piece: Piece) -> Iterator[Element]:
+    return read_document(given) if piece.layout == "whole" else read_records(given, piece.range, piece.layout)

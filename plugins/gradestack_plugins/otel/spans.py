@@ -86,7 +86,8 @@ def attributes_of(listed: Any) -> dict[str, Any]:
     return {str(each.get("key")): value_of(each.get("value")) for each in listed if type(each) is dict}
 
 
-def _nanoseconds(value: Any) -> int:
+def nanoseconds(value: Any) -> int:
+    """Return a time as recorded, 0 where there is none."""
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else 0
@@ -117,18 +118,15 @@ def records_of(record: Any) -> Iterator[Record]:
             yield from records_of(each)
     if isinstance(record.get("spans"), list) and "traceID" in record:
         processes = as_map(record.get("processes"))
-        for raw in filter(_is_object, record["spans"]):
+        for raw in (each for each in record["spans"] if isinstance(each, dict)):
             process = as_map(processes.get(as_text(raw.get("processID"))))
             yield Record(hex_id(raw.get("traceID", record["traceID"])), raw, process.get("serviceName"), _jaeger_span)
     service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
     for name, key, form in _SCOPED:
         for scoped in as_list(record.get(name)):
-            for raw in filter(_is_object, as_list(as_map(scoped).get(key))):
-                yield Record(hex_id(raw.get("traceId")), raw, service, form)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
+            for raw in as_list(as_map(scoped).get(key)):
+                if isinstance(raw, dict):
+                    yield Record(hex_id(raw.get("traceId")), raw, service, form)
 
 
 def _event(raw: Mapping[str, Any]) -> Event:
@@ -150,8 +148,8 @@ def _span(given: Record) -> Span:
         id=hex_id(raw.get("spanId")),
         parent=hex_id(raw.get("parentSpanId")),
         name=as_text(raw.get("name")),
-        start=_nanoseconds(raw.get("startTimeUnixNano")),
-        end=_nanoseconds(raw.get("endTimeUnixNano")),
+        start=nanoseconds(raw.get("startTimeUnixNano")),
+        end=nanoseconds(raw.get("endTimeUnixNano")),
         attributes=attributes_of(raw.get("attributes")),
         events=[_event(each) for each in as_list(events) if isinstance(each, dict)] if events else [],
         error=as_text(status.get("message")) if status.get("code") in _ERROR else None,
@@ -163,14 +161,14 @@ def _jaeger_span(given: Record) -> Span:
     raw, tags = given.raw, given.attributes
     parents = [as_map(each) for each in as_list(raw.get("references"))]
     logs = [attributes_of(as_map(log).get("fields")) for log in as_list(raw.get("logs"))]
-    start, failed = _nanoseconds(raw.get("startTime")) * 1000, tags.get("otel.status_code") in _ERROR
+    start, failed = nanoseconds(raw.get("startTime")) * 1000, tags.get("otel.status_code") in _ERROR
     return Span(
         trace=given.trace,
         id=hex_id(raw.get("spanID")),
         parent=hex_id(next((each.get("spanID") for each in parents if each.get("refType") == "CHILD_OF"), None)),
         name=as_text(raw.get("operationName")),
         start=start,
-        end=start + _nanoseconds(raw.get("duration")) * 1000,
+        end=start + nanoseconds(raw.get("duration")) * 1000,
         attributes=tags,
         events=[Event(as_text(each.get("event")), each) for each in logs],
         error=as_text(tags.get("otel.status_description")) if failed or tags.get("error") is True else None,

@@ -226,7 +226,7 @@ def test_damaged_lines_and_other_traces(tmp_path, capsys):
     """Lines that are no JSON are bad records; traces of nothing but requests are left out, with a warning."""
     path = tmp_path / "traces.jsonl"
     others = document(span("01", trace="cd", name="GET /"))
-    path.write_text(f"{json.dumps(document(*USUAL))}\n{json.dumps(others)}\n{{\n\n", encoding="utf-8")
+    path.write_text(f"{json.dumps(document(*USUAL))}\n{json.dumps(others)}\n{{]\n\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="0"):
         main(["grade", str(path), "-o", str(tmp_path / "out")])
     said = capsys.readouterr()

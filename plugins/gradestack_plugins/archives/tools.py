@@ -182,7 +182,7 @@ class DeepEval(DocumentReader):
                 _take(turn, at(turn, "tools_called"), talk)
         else:
             if (asked := record.get("input")) is not None:
-                talk.read([{"role": "user", "content": asked}])
+                talk.ask(Message(role="user", content=asked), talk.text_of(asked, "\n") or "")
             spans = as_list(at(trace, "tool_spans")) if called is None else []
             _take({"role": "assistant", "content": record.get("actual_output")}, spans or called, talk)
         scores: dict[str, Any] = {}

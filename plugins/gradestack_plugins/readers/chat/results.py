@@ -24,15 +24,16 @@ _PHRASES: Final = {
 _TEXT_FORMS: Final = {
     "text_error": r"error(?::|code|\s+(?!rates?\b|logs?\b)\w)",
     "text_error_tag": r"<error>",
-    "text_exception": r"exception(?![a-z])|(?!terror:)(?:[a-z_]\w*\.)*[a-z_]\w*(?:error|exception):",
+    "text_exception": r"exception(?![a-z])|(?!terror:)(?:[a-z_]\w*+\.)*+[a-z_]\w*+(?:(?<=\werror)|(?<=\wexception)):",
     "text_traceback": r"traceback \(most recent call last\)",
     "text_error_occurred": r"an error occurred while",
-    "text_failed": r"failed to\s|(?:\S+\s+){0,3}(?![\d.,]+\s)\S+\s+failed:",
+    "text_failed": r"failed to\s|(?:\S++\s++){0,3}(?![\d.,]+\s)\S++\s++failed:",
     "text_http": r"http(?:/[\d.]+)?\s+[45]\d\d\b",
     "text_status": "|".join(rf"{code} {phrase}\b" for code, phrase in sorted(_PHRASES.items())),
 }
 """How text begins that is an error, by the name of its rule."""
 _TEXTS: Final = re.compile("|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE)
+_WORDS: Final = ("error", "exception", "traceback", "failed", "http")
 _BEGINNING: Final = 1000
 """Characters of a text by which it is told."""
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -86,9 +87,14 @@ def error_form(result: Any) -> ErrorForm | None:
                 result = loads(text)
             except JsonProblem:
                 return None
-        elif (found := _TEXTS.match(text[:_BEGINNING])) is not None:
+        elif _may_be(text := text[:_BEGINNING]) and (found := _TEXTS.match(text)) is not None:
             return ErrorForm(str(found.lastgroup), result)
     return _of_object(result) if isinstance(result, OBJECT) else None
+
+
+def _may_be(text: str) -> bool:
+    """Return whether a text has a word that all errors have, which is known sooner than how it begins."""
+    return text[:1] in "45" or any(map(text.casefold().__contains__, _WORDS))
 
 
 def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:

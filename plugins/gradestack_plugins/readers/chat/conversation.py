@@ -124,11 +124,6 @@ class Conversation:
         """Count something that was left out or lacks its counterpart."""
         self.remarks[kind] = self.remarks.get(kind, 0) + 1
 
-    @property
-    def turn(self) -> int:
-        """The user turn at hand."""
-        return len(self.turns) - 1
-
     def add(self, message: Message) -> None:
         """Add a message to the turn at hand."""
         self.turns[-1].append(message)
@@ -158,11 +153,6 @@ class Conversation:
             else:
                 self.remark(kind_of(self.part, kind))
         return joint.join(texts) if texts else None
-
-    @property
-    def waits(self) -> bool:
-        """Whether a call has no result yet."""
-        return _oldest(self._open_calls) is not None
 
     def made(
         self,
@@ -199,10 +189,6 @@ class Conversation:
         self._by_name.setdefault(call.name, deque()).append(call)
         return call
 
-    def knows(self, identifier: Any) -> bool:
-        """Return whether a call of this id was made."""
-        return isinstance(identifier, str) and identifier in self._by_id
-
     def answered(
         self, identifier: Any, name: Any, result: Any, error: str | None = None, error_type: str | None = None
     ) -> None:
@@ -221,7 +207,7 @@ class Conversation:
 
     def denied(self, identifier: Any, reason: Any) -> None:
         """Mark a call as one that was not allowed."""
-        call = _oldest(self._by_id.get(identifier)) if isinstance(identifier, str) else None
+        call = self.unanswered(identifier)
         if call is None:
             self.remark("result_without_call")
             return
@@ -308,7 +294,7 @@ class Conversation:
 
     def _user(self, content: Any, name: str | None) -> None:
         """Take a message of the user; one that holds only results begins no turn."""
-        if said := results_in(content) if self.waits else []:
+        if said := results_in(content) if _oldest(self._open_calls) is not None else []:
             for each in said:
                 self._result_message("tool", each)
             return
@@ -473,7 +459,7 @@ class Conversation:
     def _output(self, item: dict[str, Any]) -> None:
         self._close()
         identifier, form = item.get("call_id"), item["type"]
-        if identifier is None and self.knows(item.get("id")):
+        if identifier is None and text_or_none(item.get("id")) in self._by_id:
             identifier = item["id"]
         name = item.get("name") or form.removesuffix("_output").removesuffix("_call")
         result = plain(item.get("output", item.get("result", item.get("tools"))))

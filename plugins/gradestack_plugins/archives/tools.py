@@ -17,7 +17,6 @@ from gradestack_plugins.readers.chat.logs import log_sample, type_of
 from gradestack_plugins.readers.chat.names import decoded
 from gradestack_plugins.readers.chat.results import error_form
 from gradestack_plugins.readers.chat.usage import usage_of
-from gradestack_plugins.readers.jsonl_sides import wrong
 
 _NUMBERS: Final = (int, float)
 _SCALARS: Final = (str, *_NUMBERS)
@@ -203,7 +202,7 @@ class DeepEval(DocumentReader):
         model = text_or_none(models.pop() if len(models) == 1 else record.get(_MODEL))
         tools, text = record.get("expected_tools"), record.get("expected_output")
         if not isinstance(text, str | None):
-            raise wrong("expected.text", "text", text)
+            raise ValueError(f"expected.text: expected text, got {compact(text)[:60]}")  # noqa: TRY004 - what makes a bad record
         due = tuple([_due(*each) for each in enumerate(tools)]) if isinstance(tools, list) else None
         expected = Expectation(calls=due, text=text)
         known = named(record.get("name"), made, facets=facets)
@@ -229,7 +228,8 @@ def _due(number: int, tool: Any) -> ExpectedCall:
     called = {"name": tool.strip()} if isinstance(tool, str) else as_map(tool)
     name, given = called.get("name"), at(called, "input_parameters", "input")
     if not isinstance(name, str):
-        raise wrong(f"expected.calls[{number}]", "a call with a name", tool)
+        what = f"expected.calls[{number}]: expected a call with a name, got {compact(tool)[:60]}"
+        raise ValueError(what)  # noqa: TRY004 - what makes a bad record
     if given is None:
         return ExpectedCall(name=name, arguments=None)
     arguments, text = parse_arguments(given)

@@ -23,7 +23,6 @@ from gradestack.jsonio import (
     as_count,
     as_list,
     as_map,
-    compact,
     iter_members,
     loads,
 )
@@ -150,10 +149,15 @@ class InspectLogs(RecordReader):
         given, header = shard.input, index[shard.input.name]
         if shard.extra == "empty":
             yield BadRecord(source=Source(file=given.shown), reason=_EMPTY)
-        elif shard.extra == "json":
-            yield from self.samples(shard, lambda record, source: (_alone(record, header, source),))
+            return
+
+        def of_record(record: Any, source: Source) -> tuple[Sample]:
+            return (sample_of(record, header, source),)
+
+        if shard.extra == "json":
+            yield from self.samples(shard, of_record)
         else:
-            of_sample = self.with_ids(lambda record, source: (_alone(record, header, source),))
+            of_sample = self.with_ids(of_record)
             with Archive(given.path, given.shown) as archive:
                 inside = [each for each in _places(archive) if shard.start <= each.offset]
                 for number, place in enumerate(each for each in inside if shard.end is None or each.offset < shard.end):
@@ -234,16 +238,3 @@ class _Pieces:
         if start not in self._known:
             self._known[start] = as_list(self.piece("attachments", start))
         return self._known[start][at - start] if at - start < len(self._known[start]) else None
-
-
-def _alone(record: Any, header: Header, source: Source) -> Sample:
-    if not isinstance(record, dict):
-        raise ValueError(f"expected a sample (an object), found {compact(record)[:60]}")  # noqa: TRY004
-    attachments = record.get("attachments")
-    known = attachments if isinstance(attachments, dict | _Pieces) else {}
-
-    def attachment(name: str) -> str | None:
-        found = known.get(name)
-        return found if isinstance(found, str) else None
-
-    return sample_of(record, header, source, attachment)

@@ -22,6 +22,7 @@ VALUES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Grades that scorers give as letters: correct, incorrect, partial, no answer."""
 _UNPARSED: Final = "Error parsing the following tool call arguments: "
 _COUNTS: Final = {
+    "input_tokens": "input_tokens",
     "cached_input_tokens": "input_tokens_cache_read",
     "cache_write_tokens": "input_tokens_cache_write",
     "output_tokens": "output_tokens",
@@ -60,35 +61,31 @@ class _Talk(Conversation):
         self.add(Message(role=role, content=result, tool_call_id=text_or_none(identifier)))
 
 
-def sample_of(
-    record: Mapping[str, Any], header: Header, source: Source, attachment: Callable[[str], str | None]
-) -> Sample:
-    """Return the sample of a record with all its messages.
-
-    Args:
-        record: The record.
-        header: Of its log.
-        source: Where it stands.
-        attachment: Returns the text a reference to an attachment stands for, None where there is none.
+def sample_of(record: Any, header: Header, source: Source) -> Sample:
+    """Return the sample of a record of a log, whose attachments are known by name.
 
     Raises:
         ValueError: It has no id, or its messages are no list.
     """
+    if not isinstance(record, dict):
+        raise ValueError(f"expected a sample (an object), found {compact(record)[:60]}")  # noqa: TRY004
     identifier, epoch = record.get("id"), record.get("epoch")
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         raise ValueError(f"id: expected text or a whole number, found {compact(identifier)[:60]}")  # noqa: TRY004
     if not isinstance(record.get("messages"), list):
         raise ValueError(f"messages: expected a list, found {compact(record.get('messages'))[:60]}")  # noqa: TRY004
-    lost: dict[str, int] = {}
+    attachment: Callable[[str], Any] = getattr(record.get("attachments"), "get", lambda _: None)
+    lost = dict[str, int]()
 
     def resolved(value: JSON) -> JSON:
         if isinstance(value, str):
             if not value.startswith(ATTACHMENT):
                 return value
             found = attachment(value.removeprefix(ATTACHMENT))
-            if found is None:
-                lost["attachment_missing"] = lost.get("attachment_missing", 0) + 1
-            return value if found is None else found
+            if isinstance(found, str):
+                return found
+            lost["attachment_missing"] = lost.get("attachment_missing", 0) + 1
+            return value
         if isinstance(value, list):
             return [resolved(each) for each in value]
         return {key: resolved(each) for key, each in value.items()} if isinstance(value, dict) else value
@@ -196,16 +193,15 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
 
 def _usage(record: Mapping[str, Any]) -> Usage | None:
     by_model = [each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)]
-    counts: dict[str, Any] = {}
-    for name, key in _COUNTS.items():
-        known = [number for each in by_model if (number := count_of(each.get(key))) is not None]
-        counts[name] = sum(known) if known else None
-    into = [number for each in by_model if (number := count_of(each.get("input_tokens"))) is not None]
-    if into:
-        cached, written = counts["cached_input_tokens"] or 0, counts["cache_write_tokens"] or 0
-        counts["input_tokens"] = sum(into) + cached + written
-    costs = [cost for each in by_model if (cost := as_number(each.get("total_cost"))) is not None]
+
+    def total(key: str, number: Callable[[Any], Any]) -> Any:
+        known = [found for each in by_model if (found := number(each.get(key))) is not None]
+        return sum(known) if known else None
+
+    counts = {name: total(key, count_of) for name, key in _COUNTS.items()}
+    if counts["input_tokens"] is not None:
+        counts["input_tokens"] += (counts["cached_input_tokens"] or 0) + (counts["cache_write_tokens"] or 0)
     asked = sum(as_map(each).get("event") == "model" for each in as_list(record.get("events")))
-    seconds, total = as_number(record.get("total_time")), sum(costs) if costs else None
-    found = Usage(**counts, requests=asked or None, seconds=seconds, cost_usd=total)
+    seconds = as_number(record.get("total_time"))
+    found = Usage(**counts, requests=asked or None, seconds=seconds, cost_usd=total("total_cost", as_number))
     return found if found != Usage() else None

@@ -11,7 +11,7 @@ import msgspec
 from gradestack import Expectation, ExpectedCall, Rule, suggest
 from gradestack.jsonio import as_text
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_lines import CallDetails
+from gradestack_plugins.readers.jsonl_lines import CallDetails, fits
 from gradestack_plugins.readers.jsonl_sides import SIDE_KEYS, Wrong, is_named, named_calls, side, texts, unknown, wrong
 
 _KEYS = (*SIDE_KEYS, "alternatives", "forbidden", "state")
@@ -171,15 +171,7 @@ def _converted(given: Mapping[str, Any], form: type[Form], key: str) -> Form:
     try:
         return msgspec.convert(given, form)
     except ValueError:  # of msgspec's own kind, or a lone surrogate
-        name = next(each for each in given if not _fits(each, given[each], form))
+        name = next(each for each in given if not fits(each, given[each], form))
         known = _COMPARISONS if name == "compare" and isinstance(given[name], str) else ()
         problem = wrong(f"{key}.{name}", _WANTED[name], given[name])
         raise Wrong(f"{problem}{suggest(given[name], known)}") from None
-
-
-def _fits(name: str, value: Any, form: type[Form]) -> bool:
-    try:
-        msgspec.convert({name: value}, form)
-    except ValueError:
-        return False
-    return True

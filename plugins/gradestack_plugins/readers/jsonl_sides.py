@@ -11,7 +11,7 @@ import msgspec
 from gradestack import ToolCall, replace, suggest
 from gradestack.jsonio import check_depth
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_lines import CallDetails
+from gradestack_plugins.readers.jsonl_lines import CallDetails, fits
 
 SIDE_KEYS = ("calls", "label", "text", "plan")
 
@@ -72,15 +72,7 @@ def _details(entry: Mapping[str, Any], key: str, version: int) -> dict[str, Any]
     except Wrong:
         if version > 1:
             raise
-    return _converted({name: value for name, value in given.items() if _fits(name, value)}, key)
-
-
-def _fits(name: str, value: Any) -> bool:
-    try:
-        msgspec.convert({name: value}, CallDetails)
-    except ValueError:  # of msgspec's own kind, or a lone surrogate
-        return False
-    return True
+    return _converted({name: value for name, value in given.items() if fits(name, value)}, key)
 
 
 def _converted(given: Any, key: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack import Inputs, testing
+from gradestack import Inputs, records, testing
 from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.readers.api_logs import OpenAILogs
 from gradestack_plugins.readers.chat import logs
@@ -94,9 +94,9 @@ def test_planning_decodes_no_file_of_one_object(tmp_path, monkeypatch, indent, r
     whole = json.dumps(record, indent=indent).encode()
     (tmp_path / "log.json").write_bytes(whole)
     inputs, reader, decoded = Inputs(data=name_inputs([tmp_path / "log.json"])), OpenAILogs(), []
-    for name in ("loads", "read_records"):
-        own = getattr(logs, name)
-        monkeypatch.setattr(logs, name, lambda text, *more, own=own: decoded.append(text == whole) or own(text, *more))
+    for place, name in ((logs, "loads"), (records, "loads"), (logs, "read_records")):
+        own = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda text, *more, own=own: decoded.append(text == whole) or own(text, *more))
     shards = list(reader.plan(inputs, reader.index(inputs)))
     assert True not in decoded
     assert [each.text for shard in shards for each in reader.read(shard, None)] == ["hello"]

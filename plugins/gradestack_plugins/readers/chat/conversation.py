@@ -449,12 +449,9 @@ class Conversation:
 
     def _function_call(self, item: dict[str, Any]) -> None:
         self._open()
-        given, author = parse_arguments(item.get("arguments")), text_or_none(item.get("author"))
-        self._made.append(self.made("function", item.get("call_id"), item.get("name"), given, author=author))
-
-    def _custom_call(self, item: dict[str, Any]) -> None:
-        self._open()
-        self._made.append(self.made("custom", item.get("call_id"), item.get("name"), _input(item)))
+        custom, author = item["type"] == "custom_tool_call", text_or_none(item.get("author"))
+        kind, given = ("custom", _input(item)) if custom else ("function", parse_arguments(item.get("arguments")))
+        self._made.append(self.made(kind, item.get("call_id"), item.get("name"), given, author=author))
 
     def _output(self, item: dict[str, Any]) -> None:
         self._close()
@@ -479,12 +476,7 @@ class Conversation:
             given = parse_arguments(item["arguments"])
         call = self.made("builtin", item.get("call_id") or item.get("id"), name, given)
         self._made.append(call)
-        result = next((item[key] for key in _OUTCOMES if item.get(key) is not None), None)
-        error, status = item.get("error"), item.get("status")
-        if error is not None or status == "failed":
-            finish(call, result, error_text(error) if error is not None else "failed", _type(error))
-        elif result is not None or (status == "completed" and item.get("call_id") is None and "execution" not in item):
-            finish(call, result, None)
+        _finish(call, item, ran_here=item.get("call_id") is not None or "execution" in item)
 
     def _of_server(self, item: dict[str, Any]) -> ToolCall:
         given, server = parse_arguments(item.get("arguments")), item.get("server_label")
@@ -498,11 +490,7 @@ class Conversation:
         call = self.unanswered(item.get("approval_request_id"))
         if call is None:
             call = self._of_server(item)
-        error, output = item.get("error"), item.get("output")
-        if error is not None or item.get("status") == "failed":
-            finish(call, output, error_text(error) if error is not None else "failed", _type(error))
-        elif output is not None or item.get("status") == "completed":
-            finish(call, output, None)
+        _finish(call, item)
 
     def _asked_approval(self, item: dict[str, Any]) -> None:
         self._open()
@@ -517,13 +505,12 @@ class Conversation:
             self.denied(item.get("approval_request_id"), item.get("reason"))
 
     def _tools_listed(self, item: dict[str, Any]) -> None:
-        tools = item.get("tools")
-        self.listed += tools if isinstance(tools, list) else []
+        self.listed += as_list(item.get("tools"))
 
     _items: ClassVar[dict[str, Callable[[Conversation, dict[str, Any]], None]]] = {
         "reasoning": _reasoned,
         "function_call": _function_call,
-        "custom_tool_call": _custom_call,
+        "custom_tool_call": _function_call,
         "mcp_call": _mcp_call,
         "mcp_approval_request": _asked_approval,
         "mcp_approval_response": _approved,
@@ -551,6 +538,17 @@ def finish(call: ToolCall, result: Any, error: str | None, error_type: str | Non
         force_setattr(call, "error_type", error_type)
 
 
+def _finish(call: ToolCall, item: dict[str, Any], *, ran_here: bool = False) -> None:
+    """Give a call the result that stands in its own item; one that the API has run may be complete without any."""
+    result = next((item[key] for key in _OUTCOMES if item.get(key) is not None), None)
+    error, status = item.get("error"), item.get("status")
+    if error is not None or status == "failed":
+        kind = text_or_none(error.get("type", error.get("code"))) if isinstance(error, dict) else None
+        finish(call, result, error_text(error) if error is not None else "failed", kind)
+    elif result is not None or (status == "completed" and not ran_here):
+        finish(call, result, None)
+
+
 def _input(call: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     """Return the arguments of a custom tool, which takes text, and that text."""
     return {"input": call.get("input")}, text_or_none(call.get("input"))
@@ -560,11 +558,6 @@ def _error_of(result: Any) -> tuple[str | None, str | None]:
     """Return what a result says went wrong, and the rule by which it is told: the API has no mark for it."""
     found = error_form(result)
     return (None, None) if found is None else (found.message, found.type)
-
-
-def _type(error: Any) -> str | None:
-    kind = error.get("type", error.get("code")) if isinstance(error, dict) else None
-    return kind if isinstance(kind, str) else None
 
 
 def conversation_of(entries: Any, *, turns: Iterable[Any] | None = None) -> Conversation:

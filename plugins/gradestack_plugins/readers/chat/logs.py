@@ -25,6 +25,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    read_document,
     read_records,
     replace,
 )
@@ -364,14 +365,11 @@ class ChatLogs(StepReader):
     def _document(self, shard: Shard, stem: str, form: Form) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
         source = Source(file=shard.input.shown, line=1)
-        try:
-            value = loads(read_regular(shard.input.path).removeprefix(_BOM))
-        except JsonProblem as problem:
-            yield BadRecord(source=source, reason=str(problem))
+        (found,) = read_document(shard.input)
+        if found.problem is not None:
+            yield BadRecord(source=source, reason=found.problem)
             return
-        except OSError as error:
-            raise DataError(f"{shard.input.shown}: cannot be read: {error.strerror or error}") from error
-        records = _records_in(value, form)
+        records = _records_in(found.value, form)
         of_record = partial(self._of_record, _beside(self._guessed_in(records)), stem)
         for ordinal, each in enumerate(records):
             place = replace(source, ordinal=ordinal, line=None if ordinal else 1)

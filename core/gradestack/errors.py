@@ -137,15 +137,20 @@ LOCAL = "local 0"
 """Distribution and version of what a user's own file offers: it has none."""
 LOCAL_CODE: dict[str, str] = {}
 """Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
+AUTHORED: set[str] = set()
+"""Packages of others whose components or functions are in use: errors name the line in them, too."""
 
 
 def place_in_code(error: BaseException) -> str:
-    """Return ``shout.py:7``, the innermost line of the user's own code that raised an error or called what did."""
+    """Return ``shout.py:7``, the innermost line of an author's code that raised an error or called what did."""
     from pathlib import Path  # noqa: PLC0415 - not needed to say errors
     from traceback import walk_tb  # noqa: PLC0415
 
-    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
-    return next((f"{Path(file).name}:{line}" for file, line in reversed(steps) if file in LOCAL_CODE), "")
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        file, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__"))
+        if file in LOCAL_CODE or module.partition(".")[0] in AUTHORED:
+            return f"{Path(file).name}:{line}"
+    return ""
 
 
 def message_of(error: BaseException) -> str:

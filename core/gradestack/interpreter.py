@@ -1,10 +1,7 @@
 """What is in force while a shard is worked on: room for recursion, a collector that looks less often, limits.
 
-What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
-script, a worker process and a thread. So the limit is moved for the time of a shard, by what the stack holds already.
-
-Both are settings of the interpreter, not of the thread: what the first of several threads found is set back when the
-last of them leaves.
+What is nested too deeply depends on how deep the stack already is: the limit is moved for a shard, by what it holds.
+Both are settings of the interpreter: what the first of several threads found is set back when the last leaves.
 """
 
 from __future__ import annotations
@@ -49,8 +46,7 @@ def _restored(before: list[Any], setting: Any, restore: Callable[[Any], object])
     try:
         yield
     finally:
-        first = before[0]
-        before.pop()
+        first, _ = before[0], before.pop()
         if not before:
             restore(first)
 
@@ -116,14 +112,12 @@ LOOKS = 8
 @contextmanager
 def under_way(made: list[Any]) -> Iterator[None]:
     """Show what is being made to who keeps the time, unless it is a part of a grade."""
-    if (thread := threading.get_ident()) in UNDER_WAY:
-        yield
-        return
-    UNDER_WAY[thread] = made
+    outer = UNDER_WAY.setdefault(thread := threading.get_ident(), made)
     try:
         yield
     finally:
-        del UNDER_WAY[thread]
+        if outer is made:
+            del UNDER_WAY[thread]
 
 
 class Looks:
@@ -184,13 +178,11 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
 
 
-SLOW = 10.0
-"""Seconds after which a step is named."""
-_UNHEARD = 5.0
-"""Seconds after which a process is ended in which a step goes on that was to end."""
+SLOW, _UNHEARD = 10.0, 5.0
+"""Seconds after which a step is named; after which a process is ended in which one goes on that was to end."""
 _steps: dict[int, step] = {}
 _watching: list[threading.Thread] = []
-_locks = [threading.Lock()]
+_lock = threading.RLock()
 
 
 class _Ended(BaseException):
@@ -214,9 +206,7 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             signal.signal(signal.SIGALRM, lambda *_: None)
             self._handled = True
         self._outer, self._begun = _steps.get(self._thread), time.monotonic()
-        _steps[self._thread] = self
-        if tell := TOLD.get(self._thread):
-            tell(self.name)
+        self._now_at(self)
         if not _watching:
             _watching.append(threading.Thread(target=_watch, name="gradestack-steps", daemon=True))
             _watching[0].start()
@@ -231,26 +221,25 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
             error.add_note(self.name)
             note(f"interrupted in {self.name}")
         if kind is _Ended and self._cut:
-            IN_FORCE.get().ended[self.name] = text = self._too_long()
+            text = IN_FORCE.get().ended[self.name] = f"took longer than {self._limit:g} s (limits.seconds_per_step)"
             raise StepTimedOutError(f"{self.name} {text}") from None
 
-    def _leave(self, kind: type[BaseException] | None) -> None:
+    def _now_at(self, found: step | None) -> None:
+        _steps.pop(self._thread, None) if found is None else _steps.update({self._thread: found})
         if tell := TOLD.get(self._thread):
-            tell(self._outer.name if self._outer else "")
-        with _locks[0]:
-            if self._outer is None:
-                _steps.pop(self._thread, None)
-            else:
-                _steps[self._thread] = self._outer
-                self._outer._begun += time.monotonic() - self._begun  # noqa: SLF001 - a panel's time is not the page's
-                self._begun = time.monotonic()
+            tell("" if found is None else found.name)
+
+    def _leave(self, kind: type[BaseException] | None) -> None:
+        with _lock:
+            self._now_at(self._outer)
+            if self._outer is not None:
+                now = time.monotonic()
+                self._outer._begun += now - self._begun  # noqa: SLF001 - a panel's time is not the page's
+                self._begun = now
             if self._cut and kind is not _Ended:  # it may still be on its way
                 _raise_in(self._thread, None)
         if self._handled:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-
-    def _too_long(self) -> str:
-        return f"took longer than {self._limit:g} s (limits.seconds_per_step)"
 
     def look(self) -> None:
         """Say that it is slow; end it, or in the end its process, when it takes too long."""
@@ -267,7 +256,8 @@ class step(contextlib.ContextDecorator):  # noqa: N801 - a context manager
         if self._thread == threading.main_thread().ident and callable(signal.getsignal(signal.SIGALRM)):
             signal.pthread_kill(self._thread, signal.SIGALRM)  # wakes what waits
         if took >= limit + _UNHEARD:
-            note(f"error: {self.name} {self._too_long()}, and was ended with its process")
+            told = f"took longer than {limit:g} s (limits.seconds_per_step), and was ended with its process"
+            note(f"error: {self.name} {told}")
             os._exit(PluginError.exit_code)
 
 
@@ -297,15 +287,16 @@ def note(text: str) -> None:
 def _watch() -> None:
     while True:
         time.sleep(0.25)
-        with _locks[0]:
+        with _lock:
             for each in list(_steps.values()):
                 each.look()
 
 
 def _alone() -> None:
+    global _lock  # noqa: PLW0603 - the parent's may be held
     _steps.clear()
     _watching.clear()
-    _locks[0] = threading.Lock()
+    _lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):  # not on every system

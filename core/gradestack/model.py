@@ -7,7 +7,7 @@ Everything here is plain frozen data. Readers build ``Sample`` objects from resu
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
@@ -396,6 +396,9 @@ def check_grade(grade: Any) -> str | None:
     has no score. Parts are finite or None, counts finite, labels text or None.
     """
     if not isinstance(grade, Grade):
+        if isinstance(grade, Coroutine):
+            grade.close()  # else it is told that nobody awaited it
+            return "returned a coroutine, which is not awaited: write `def` in place of `async def`"
         return f"returned {grade!r:.60} ({type(grade).__name__}), expected a Grade, a number, or True or False"
     score: Any = grade.score
     if grade.outcome is not _GRADED:

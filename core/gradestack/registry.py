@@ -13,7 +13,7 @@ import time
 import zlib
 from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import pluggy
 
@@ -80,10 +80,8 @@ class Plugin(NamedTuple):
 class Registry:
     """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
-        self.plugins = tuple(plugins)
-        self.unknown: list[str] = []
-        """Names the limit names and nothing installed has."""
+    def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
+        self.plugins, self.unknown = tuple(plugins), tuple(unknown)
         self._owners: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
         for plugin in sorted(self.plugins, key=lambda each: each.distribution != BUILT_IN):  # ours first
             for component in plugin.components:
@@ -107,9 +105,7 @@ class Registry:
 
     def extended(self, plugin: Plugin) -> Registry:
         """Return a registry with one plugin more."""
-        found = Registry([*self.plugins, plugin])
-        found.unknown = self.unknown
-        return found
+        return Registry([*self.plugins, plugin], self.unknown)
 
     def names(self, kind: Kind) -> list[str]:
         """Return the sorted names of all components of a kind."""
@@ -147,8 +143,7 @@ class Registry:
             raise PluginError(conflict)
         known = self.names(kind)
         hint = suggest(name, known)
-        close = bool(suggest(name, known, cutoff=0.8))
-        if self.broken and not close:
+        if self.broken and not suggest(name, known, cutoff=0.8):
             broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
             raise PluginError(
                 f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded", *broken
@@ -192,12 +187,22 @@ def flaw(target: Any, kind: Kind) -> str | None:
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
         methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
         return f"has no method {', '.join(methods)}"
-    if not attrs.has(target):
-        if target.__init__ is not object.__init__:
-            return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
-        if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):
-            return "is no attrs class; is @attrs.frozen missing?"
-        attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
+    if attrs.has(target):
+        return _taken(target, [each.name for each in attrs.fields(target) if hasattr(target.__mro__[1], each.name)])
+    if target.__init__ is not object.__init__:
+        return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
+    if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):
+        return "is no attrs class; is @attrs.frozen missing?"
+    attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
+    return None
+
+
+def _taken(target: type, names: Sequence[str]) -> str | None:
+    """Return which of some options has the name, and not the type, of something else that the contract has."""
+    own, theirs = (get_type_hints(each) if names else {} for each in target.__mro__[:2])
+    for name in names:
+        if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]]):
+            return f"has an option by the name of the contract's {name!r}; name it otherwise"
     return None
 
 
@@ -239,9 +244,9 @@ def _hooks_of(plugin: Any) -> Any:
 _SLOW = 0.2  # seconds of importing from which on what a plugin offers is kept, while its files are the same
 
 
-def _top(target: str) -> str:
+def _top(target: object) -> str:
     """Return the package, or the module, of ``package.module:NAME``."""
-    return re.split(r"[.:]", target)[0]
+    return re.split(r"[.:]", str(target))[0]
 
 
 def _offered(kept: str, target: str) -> tuple[Component, ...] | None:
@@ -273,10 +278,7 @@ def _load(
         manager.check_pending()
         components, problem = _components(manager, key)
         if asked and not problem and time.perf_counter() - begun > _SLOW:
-            top = _top(str(plugin))
-            own = [
-                getattr(each, "__file__", None) for name, each in sys.modules.items() if name.partition(".")[0] == top
-            ]
+            own = (getattr(each, "__file__", None) for name, each in sys.modules.items() if _top(name) == _top(plugin))
             _keep(kept, repr(({each: os.stat(each).st_mtime_ns for each in own if each}, [*map(tuple, components)])))
         return found._replace(components=components, error=problem)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
@@ -297,7 +299,7 @@ def unmet(requires: str, version: str = __version__) -> str:
     found = []
     for clause in filter(None, map(str.strip, requires.split(","))):
         with contextlib.suppress(InvalidSpecifier):
-            found += [] if SpecifierSet(clause).contains(version, prereleases=True) else [clause]
+            found += [clause] * (not SpecifierSet(clause).contains(version, prereleases=True))
     return ",".join(found)
 
 
@@ -305,18 +307,15 @@ def _environment() -> str:
     """Return what decides which entry points there are: where they are written, and when they were."""
     found = [sys.version]
     for path in sys.path:
-        try:
-            with os.scandir(path or ".") as entries:
-                folders = sorted(each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS))
-        except OSError:  # an archive, or not there
-            folders = None
-        for file in [path] if folders is None else [f"{folder}/entry_points.txt" for folder in folders]:
-            try:
+        files = [path]  # an archive, or not there
+        with contextlib.suppress(OSError), os.scandir(path or ".") as entries:
+            folders = sorted(each.path for each in entries if each.name.lower().endswith(_DISTRIBUTIONS))
+            files = [f"{folder}/entry_points.txt" for folder in folders]
+        for file in files:
+            found.append(file)
+            with contextlib.suppress(OSError):
                 stat = os.stat(file)
-            except OSError:
-                found.append(file)
-            else:
-                found.append(f"{file} {stat.st_mtime_ns} {stat.st_size}")
+                found[-1] += f" {stat.st_mtime_ns} {stat.st_size}"
     return "\n".join(found)
 
 
@@ -387,6 +386,5 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     installed = _entry_points()
     wanted = [each for each in installed if named is None or each[1] == BUILT_IN or named & {*each[:2]}]
     plugins = [_load(manager, *each) for each in wanted]
-    registry = Registry([*plugins, *(_load(manager, name, "local", "0", plugin) for name, plugin in extra)])
-    registry.unknown = sorted((named or set()) - {name for each in installed for name in each[:2]})
-    return registry
+    plugins += [_load(manager, name, "local", "0", plugin) for name, plugin in extra]
+    return Registry(plugins, sorted((named or set()) - {name for each in installed for name in each[:2]}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from functools import partial
 from math import inf
@@ -118,15 +118,13 @@ def _beyond(grade: Grade, low: float, high: float) -> str | None:
 
 
 def _with_plain_numbers(grade: Grade) -> Grade:
-
     def plain(number: Any) -> Any:
         if number is None or type(number) in _NUMBERS:
             return number
         return float(number) if isinstance(number, float) else int(number)
 
-    parts = {key: plain(part) for key, part in grade.parts.items()}
-    counts = {key: plain(count) for key, count in grade.counts.items()}
-    return replace(grade, score=plain(grade.score), parts=parts, counts=counts)
+    both = {name: {key: plain(each) for key, each in getattr(grade, name).items()} for name in ("parts", "counts")}
+    return replace(grade, score=plain(grade.score), **both)
 
 
 def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
@@ -306,27 +304,26 @@ def _fresh(value: Any) -> Any:
     return deepcopy(value)
 
 
-def _copied(sample: Sample) -> tuple[Sample, Any]:
-    try:
+def fresh(sample: Sample) -> tuple[Sample, Any]:
+    """Return a copy that shares nothing that can be changed, and its form as it is now; None where it has none."""
+    with suppress(Exception):  # its native form may be anything
         copy = _fresh(sample)
         return copy, _form(copy)
-    except Exception:  # noqa: BLE001 - its native form may be anything
-        return sample, None
+    return sample, None
 
 
 def _form(sample: Sample) -> Any:
     """Return what is another when anything in a sample is changed, be it the type of a number."""
-    try:
+    with suppress(Exception):
         return msgspec.msgpack.encode(sample)
-    except (TypeError, ValueError, OverflowError, RecursionError):
+    with suppress(Exception):
         return repr([getattr(sample, name) for name in sample.__struct_fields__])
+    return None
 
 
-def _changed(sample: Sample, before: Any) -> bool:
-    try:
-        return before is not None and _form(sample) != before
-    except Exception:  # noqa: BLE001 - what was put into it has no form
-        return True
+def changed(sample: Sample, before: Any) -> bool:
+    """Return whether a sample has another form than it had."""
+    return before is not None and _form(sample) != before
 
 
 class Watch:
@@ -343,24 +340,23 @@ class Watch:
 
     def given(self, samples: list[Sample]) -> list[Sample]:
         """Return what the grader is handed of a block."""
-        self._given = [] if self._left <= 0 else [_copied(each) for each in samples]
+        self._given = [] if self._left <= 0 else [fresh(each) for each in samples]
         self._left -= len(samples)
         return [each for each, _ in self._given] if self._given else samples
 
     def again(self) -> list[Sample]:
         """Return what it is handed to grade the same block once more: none where it has changed it."""
-        sound = not any(_changed(copy, before) for copy, before in self._given)
+        sound = not any(changed(copy, before) for copy, before in self._given)
         return [copy for copy, _ in self._given] if sound else []
 
     def look(self, samples: Sequence[Sample], grades: list[Grade], explained: list[Grade]) -> bool:
         """Have the grades of samples fail that the grader has changed; return whether there are any."""
         found = False
         for place, (sample, _, (copy, before)) in enumerate(zip(samples, explained, self._given, strict=False)):
-            if _changed(copy, before):
+            if changed(copy, before):
                 self._left, found = 1 << 62, True
                 why = "the grader changed the sample, which must stay as it was recorded"
-                signature = self._stage.signature
-                fault = Fault(category="grading", code="changed_sample", message=why, component=signature)
+                fault = Fault(category="grading", code="changed_sample", message=why, component=self._stage.signature)
                 grades[place] = explained[place] = failed(fault)
                 self._tell("changes samples", sample, "those grades failed; copy what you change")
         return found

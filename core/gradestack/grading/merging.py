@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from gradestack.api import Shard
 from gradestack.errors import PluginError, StepTimedOutError, error_text
-from gradestack.grading.metrics import Count, counts_by_model, differing, figures_of, grades_of
+from gradestack.grading.metrics import Count, counts_by_model, figures_of, grades_of, order_flaw
 from gradestack.grading.plan import Metric, Plan
 from gradestack.grading.reading import WATCHED
 from gradestack.grading.selection import Identities, Span
@@ -145,16 +144,9 @@ class Merging:
 
     def _watch(self, metric: Metric) -> None:
         """Note a metric whose figures of the first samples are others when tasks come in another order."""
-        first, made = range(min(WATCHED, len(self.merged.table))), list[dict[str, Any]]()
-        ids = self.merged.table.keys["id"]
-        other = sorted(first, key=lambda row: ids.values[ids.codes[row]], reverse=True)  # runs of a task stay in order
-        for rows in (first, other):
-            grades = grades_of(metric.stage.component, self.merged.table, metric.of, metric.name, rows)
-            with suppress(Exception):  # of so few; of all it has figures
-                made.append(figures_of(metric.stage.component, grades))
-        if len(made) > 1 and (path := differing(*made)):
+        first = range(min(WATCHED, len(self.merged.table)))
+        if said := order_flaw(metric.stage.component, self.merged.table, metric.of, metric.name, first):
             law = f"{metric.label} depends on the order of tasks"
-            said = f"{path} of the first {len(first)} samples is another when tasks come in another order"
             if self._strict:
                 raise PluginError(law, said)
             self.merged.breaches.setdefault(law, said)

@@ -196,13 +196,23 @@ def numbers_in(found: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Pat
             yield (*above, name), value
 
 
-def differing(found: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
-    """Return the path of the first number that is another, by more than the order of a sum explains; None of none."""
-    there = dict(numbers_in(other))
-    for path, value in numbers_in(found):
+def order_flaw(
+    aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None
+) -> str | None:
+    """Return which figure is another when tasks come in another order, by more than a sum's order explains."""
+    ids, rows = table.keys["id"], range(len(table)) if rows is None else rows
+    other = sorted(rows, key=lambda row: ids.values[ids.codes[row]], reverse=True)  # runs of a task stay in order
+    try:
+        found, there = (
+            dict(numbers_in(figures_of(aggregator, grades_of(aggregator, table, key, name, each))))
+            for each in (rows, other)
+        )
+    except Exception:  # noqa: BLE001 - of so few; of all it has figures
+        return None
+    for path, value in found.items():
         beside = there.get(path)
         if value != beside and (value is None or beside is None or not math.isclose(value, beside, rel_tol=1e-9)):
-            return ".".join(path)
+            return f"{'.'.join(path)} of the first {len(rows)} samples is another when tasks come in another order"
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from gradestack.api import Direction, Exporter, Inputs, Profile
-from gradestack.errors import LOCAL
+from gradestack.errors import AUTHORED, LOCAL
 from gradestack.grading.subset import Subset
 from gradestack.hooks import Kind
 from gradestack.interpreter import Limits
@@ -79,9 +79,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its code is not ours: then it is watched, and its scores have to lie within its bounds."""
 
     def __post_init__(self) -> None:
-        """See whose code it is."""
+        """See whose code it is, and have errors name the lines of others'."""
         foreign = is_foreign(self.component) or (self.extractor is not None and self.extractor.foreign)
         msgspec.structs.force_setattr(self, "foreign", foreign)
+        of = str(getattr(self.component, "function", self.component).__module__).partition(".")[0]
+        AUTHORED.update({of} - _OURS)
 
     @property
     def combines(self) -> tuple[str, ...]:

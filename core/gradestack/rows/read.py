@@ -20,22 +20,7 @@ from gradestack.table import Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
-    """A grade as it stands in a row, and as ``gradestack.grade_to_json`` returns it.
-
-    Attributes:
-        state: ``graded``, ``skipped``, ``failed`` or ``missing``.
-        score: The score; 0.0 unless graded, so read ``state`` first.
-        rationale: One text for people.
-        metadata: What the grader adds; of a failure ``error`` and ``error_type``.
-        passed: The grader's own verdict.
-        label: Class that was predicted.
-        gold: Class that was expected.
-        counts: Whole numbers.
-        parts: Named sub-scores; None is undefined.
-        reasons: Why points were lost: ``code``, ``pointer``, ``expected``, ``actual``, ``subject``, ``message``.
-        items: What was graded inside the sample: ``id``, ``outcome``, ``score`` and the keys of a grade.
-        fault: Why it failed: ``category``, ``code``, ``message``, ``type``, ``component``.
-    """
+    """A grade as it stands in a row, and as ``gradestack.grade_to_json`` returns it."""
 
     state: str
     score: float
@@ -52,38 +37,7 @@ class GradeRow(TypedDict):
 
 
 class Row(TypedDict):
-    """One line of results.jsonl: what was recorded of a sample, and its grades.
-
-    Attributes:
-        sample: Its ``id``, ``input`` and ``ground_truth``.
-        submission: The text that was judged, else the final answer or the label.
-        submissions: Grader key -> the text it judged; None where there is none.
-        grade: The main grader's grade.
-        grades: Grader key -> grade.
-        state: State of the main grade.
-        passed: Whether it is a success by the outcome grader; None where that did not grade it, or there is none.
-        expected: What was expected: ``calls``, ``label``, ``text``, ``plan``, None where there is none.
-        predicted: The same of what the agent did.
-        trajectory: Turns of messages; not there in slim rows.
-        trajectory_gone: On a page of slim rows, why the turns cannot be read again.
-        tools: Names of the tools, or tools with their schemas; None when the format does not say.
-        model_name: Which model.
-        run: Which trial.
-        status: State of the recorded run: ``ok``, ``failed`` or ``missing``.
-        error: The fault of a failed run.
-        facets: Metadata.
-        recorded: Scores and verdicts found in the file.
-        source: Where it was read: ``file``, ``line``, ``ordinal``.
-        agent_id: As recorded.
-        agent_usage: As recorded.
-        usage: Tokens, requests, cost and time; this and the following only where they were recorded.
-        cluster: The task it is a trial of.
-        ended: Why the run ended.
-        trace: Ids in other systems.
-        children: Runs it started.
-        remarks: Kind of what the reader left out -> how often.
-        native: What a family's grader reads beside the general fields.
-    """
+    """One line of results.jsonl: what was recorded of a sample, and its grades."""
 
     sample: dict[str, Any]
     submission: str

@@ -13,6 +13,7 @@ them are best written as data, in YAML files of ``cases``, each for ``check_case
 
 from gradestack.testing.case_files import Case, cases, check_case
 from gradestack.testing.checks import (
+    Check,
     check_aggregator,
     check_component,
     check_extractor,
@@ -20,8 +21,8 @@ from gradestack.testing.checks import (
     check_hash_seeds,
     check_reader,
     check_reporter,
+    checks,
 )
-from gradestack.testing.package import Check, checks
 from gradestack.testing.samples import masked, nasty_samples, random_grades
 
 __all__ = [

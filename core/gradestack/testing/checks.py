@@ -1,9 +1,12 @@
-"""The checks: plain functions for any test runner, each raising AssertionError that says why."""
+"""The laws of components: each a function that raises AssertionError, and all of a distribution as a list of checks."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import decimal
 import importlib
+import io
 import json
 import os
 import pickle
@@ -12,33 +15,46 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from traceback import extract_tb
-from typing import Any, ClassVar, get_type_hints
+from typing import Any
+
+import attrs
+from msgspec.structs import force_setattr
 
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
-from gradestack.errors import DataError, GradestackError, message_of
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
-from gradestack.grading.graders import as_grade
-from gradestack.grading.metrics import differing, figures_of, grades_of, wanted
+from gradestack.grading.graders import Graders, as_grade, changed, fresh
+from gradestack.grading.metrics import figures_of, grades_of, order_flaw, wanted
 from gradestack.grading.plan import Metric, Stage
-from gradestack.grading.reading import wrong_types
+from gradestack.grading.reading import records_of, shards_of, wrong_types
 from gradestack.hooks import Component
+from gradestack.interpreter import ticking
 from gradestack.jsonio.values import dumps
 from gradestack.judging.contract import Judged
 from gradestack.judging.journal import Reply
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
-from gradestack.registry import flaw
+from gradestack.python_api import run
+from gradestack.registry import Registry, bare, discover, flaw, normal, qualified
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
-from gradestack.suites.code import load_file
+from gradestack.suites.code import load_file, with_files
+from gradestack.suites.components import samples_of, stack_for
 from gradestack.suites.schema import class_schema
 from gradestack.suites.strict import Problems, structure
 from gradestack.table import Columns, Table
 from gradestack.testing.samples import masked, nasty_samples, random_grades
+
+SECONDS = 10.0
+"""How long one check may take."""
+_FIRST = 200
+"""Samples of each file that graders are checked over."""
+_BROKEN = ("is broken", "left out", "changes samples", "two grades", "order of tasks")
+"""What warnings say of components that are not sound."""
 
 
 def check_component(component: Component) -> None:
@@ -46,8 +62,7 @@ def check_component(component: Component) -> None:
 
     A class must be buildable from ``{}``, or refuse with a named problem.
     """
-    assert component.summary, f"{component.name}: summary is empty"
-    assert "\n" not in component.summary, f"{component.name}: summary has several lines"
+    assert len(component.summary.splitlines()) == 1, f"{component.name}: its summary is not one line"
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
     shown = re.sub(r"gradestack_user_code_(\w+)_\w+:", r"\1.py:", component.target)
@@ -55,13 +70,9 @@ def check_component(component: Component) -> None:
     problem = flaw(target, component.kind)
     assert problem is None, f"{shown} {problem}"
     if component.kind in ("stack", "command"):
-        sound = component.kind == "command" or isinstance(target(), dict)
-        assert sound, f"{shown}: a stack returns a mapping"
+        assert component.kind == "command" or isinstance(target(), dict), f"{shown}: a stack returns a mapping"
         return
-    json.dumps(options := class_schema(target)["properties"])
-    own, theirs = get_type_hints(target), get_type_hints(target.__mro__[1])
-    taken = [name for name in options if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]])]
-    assert not taken, f"{shown}: an option has the name of the contract's {taken[0]!r}; name it otherwise"
+    json.dumps(class_schema(target))
     frozen = target.__setattr__ is not object.__setattr__
     assert frozen, f"{shown}: its options can be changed; write @attrs.frozen(kw_only=True)"
     try:
@@ -72,10 +83,14 @@ def check_component(component: Component) -> None:
         assert pickle.loads(pickle.dumps(made)) == made, f"{shown}: does not survive pickling"  # noqa: S301
 
 
-def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
-    """Check a grader over ``samples`` and the nasty ones: no exception, right scores, deterministic, pure, frugal.
+def _stage(kind: Any, key: str, component: Any) -> Stage:
+    stage = Stage(kind=kind, key=key, name=key, component=component, options={}, version="1", distribution="")
+    force_setattr(stage, "foreign", True)  # watched, whosever it is
+    return stage
 
-    What ``explain`` gives is the same grade, with items and reasons.
+
+def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
+    """Check a grader over ``samples`` and the nasty ones: by what a strict run refuses, and that it is frugal.
 
     Args:
         grader: The grader, with its options.
@@ -84,28 +99,19 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
     assert grader.requires <= grader.needs, "requires must be part of needs"
-    pickle.dumps(grader)
+    stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301 - as it comes to another process
+    watched = Graders((stage,), [stage.key], {stage.key: ()}, watched=sys.maxsize, strict=True)
     for sample in [*samples, *nasty_samples()]:
         if sample.status not in grader.handles:
             continue
         with _about(sample):
-            before = _fingerprint(sample)
-            brief, masks = as_grade(grader.grade(sample)), masked(sample, grader.needs)
-            assert (problem := check_grade(brief)) is None, problem
-            stray = (brief.numbers or {}).keys() ^ grader.sums if brief.numbers is not None else ()
+            grade = watched.grade([sample]).explained[stage.key][0]
+            stray = (grade.numbers or {}).keys() ^ grader.sums if grade.numbers is not None else ()
             assert not stray, f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
-            first, second = grader.explain(sample, brief), explained(grader, masks)
-            assert (problem := check_grade(first)) is None, f"explain {problem}"
-            for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
-                assert getattr(first, name) == getattr(brief, name), f"explain gives another {name} than grade"
             answered = sample.status is not Status.MISSING
-            assert first.outcome is not Outcome.MISSING or not answered, "it is not missing"
-            text = _text(first)
-            assert text == _text(second), "two grades of one sample differ"
-            assert _fingerprint(sample) == before, "the grader changed its sample; copy what you change"
-            low, high = grader.bounds
-            fits = first.score is None or low <= first.score <= high
-            assert fits, f"the score {first.score} is not within bounds, {low:g} to {high:g}"
+            assert grade.outcome is not Outcome.MISSING or not answered, "it is not missing"
+            text = _text(grade)
+            assert text == _text(explained(grader, masked(sample, grader.needs))), "two grades of one sample differ"
             assert _text(grade_from_json(json.loads(text))) == text, "the grade does not survive results.jsonl"
 
 
@@ -114,22 +120,23 @@ def _about(sample: Sample) -> Iterator[None]:
     """Name the sample in what is wrong with what was made of it."""
     try:
         yield
+    except PluginError:  # names it
+        raise
     except Exception as error:
         raise AssertionError(f"{sample.id!r}: {what_is_wrong(error)}") from error
 
 
 def what_is_wrong(error: BaseException) -> str:
-    """Return what an assertion of ours says; else what was raised, and the innermost line of the package."""
-    frames = [(Path(step.filename), step.lineno) for step in extract_tb(error.__traceback__)]
-    theirs = [(file, line) for file, line in frames if not file.is_relative_to(_OURS)]
-    if isinstance(error, AssertionError) and frames[-1] not in theirs:
+    """Return what an assertion of ours, or an error of ours, says; else what was raised, with its place."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    ours = frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("gradestack.")
+    if isinstance(error, AssertionError) and ours:
         return str(error)
-    where = [f" ({file.name}:{line})" for file, line in theirs if file.parent == theirs[0][0].parent][-1:]
-    said = error.line if isinstance(error, GradestackError) else f"{type(error).__name__}: {message_of(error)}"
-    return "".join([f"raised {said}", *where])
+    return error.line if isinstance(error, GradestackError) else f"raised {error_text(error)}"
 
 
-_OURS = Path(__file__).parents[1]
 _ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
 _ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"), Reply(finish=""), Reply(refusal="no"))
 
@@ -152,10 +159,6 @@ def explained(grader: Grader, sample: Sample) -> Grade:
     return grader.explain(sample, as_grade(grader.grade(sample)))
 
 
-def _fingerprint(sample: Sample) -> str:
-    return repr({name: getattr(sample, name) for name in Sample.__struct_fields__ if name != "native"})
-
-
 def _text(grade: Grade) -> str:
     return dumps(grade_to_json(grade))
 
@@ -165,11 +168,11 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
     pickle.dumps(extractor)
     for sample in [*samples, *nasty_samples()]:
         with _about(sample):
-            before = _fingerprint(sample)
-            first, second = extractor.extract(sample), extractor.extract(sample)
+            copied, before = fresh(sample)
+            first, second = extractor.extract(copied), extractor.extract(copied)
             assert isinstance(first, str), f"gives {type(first).__name__}, not text; empty for none"
             assert first == second, "gives two texts for one sample"
-            assert _fingerprint(sample) == before, "the extractor changed its sample; copy what you change"
+            assert not changed(copied, before), "the extractor changed its sample; copy what you change"
 
 
 def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
@@ -180,35 +183,32 @@ def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None
         path: What a reader reads.
         code: The Python file of the component's class, where it is none of a module that can be imported.
     """
-    with tempfile.TemporaryDirectory() as place:
-        (file := Path(place) / "component").write_bytes(pickle.dumps(component))
-        given = (str(file), str(path or ""), str(code or ""))
-        told = set()
-        for seed in ("1", "2"):
-            done = subprocess.run(  # noqa: S603 - our own interpreter on our own text
-                [sys.executable, "-c", f"from gradestack.testing.checks import tell; tell{given}"],
-                env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-                capture_output=True,
-                check=False,
-            )
-            problem = "".join(done.stderr.decode(errors="replace").splitlines()[-1:])
-            assert done.returncode == 0, f"{type(component).__name__} cannot be used in another process: {problem}"
-            told.add(done.stdout)
-    name = type(component).__name__
+    name, told = type(component).__name__, set()
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from gradestack.testing.checks import tell; tell()"],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            input=pickle.dumps((code, path, pickle.dumps(component))),
+            capture_output=True,
+            check=False,
+        )
+        problem = "".join(done.stderr.decode(errors="replace").splitlines()[-1:])
+        assert done.returncode == 0, f"{name} cannot be used in another process: {problem}"
+        told.add(done.stdout)
     assert len(told) == 1, f"{name}: what it gives depends on PYTHONHASHSEED; sort what comes out of a set"
 
 
-def tell(component: str, path: str, code: str) -> None:
+def tell() -> None:
     """Print what a pickled component makes of what those of its kind are checked with."""
+    code, path, pickled = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the check
     if code:
-        load_file(Path(code))
-    found = pickle.loads(Path(component).read_bytes())  # noqa: S301 - written by the check
+        load_file(code)
+    found = pickle.loads(pickled)  # noqa: S301
     try:
         if isinstance(found, Grader):
             gives: object = [_text(explained(found, each)) for each in nasty_samples() if each.status in found.handles]
         else:
-            grades = isinstance(found, Aggregator)
-            gives = _figures(found, [random_grades()]) if grades else _read(found, Path(path))
+            gives = _figures(found, [random_grades()]) if isinstance(found, Aggregator) else _read(found, path)
     except Exception as error:  # noqa: BLE001 - the check of its laws names it
         gives = type(error)
     print(gives)  # noqa: T201 - to be compared
@@ -229,9 +229,8 @@ def check_aggregator(
     assert problem is None, f"{type(aggregator).__name__} {problem}"
     pickle.dumps(aggregator)
     expected = _figures(aggregator, [graded])
-    other = sorted(graded, key=lambda pair: pair[0].id, reverse=True)  # of one task in the order they were in
-    place = differing(*(figures_of(aggregator, _grades(aggregator, [each])) for each in (graded, other)))
-    assert place is None, f"the figure {place} is another when tasks come in another order; sort what order decides"
+    problem = order_flaw(aggregator, _table(aggregator, [graded]), "grader", "grader/metric")
+    assert problem is None, f"the figure {problem}; sort what order decides"
     assert json.loads(_figures(aggregator, [[]])) is not None
     for _, grade in graded:
         first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
@@ -243,38 +242,38 @@ def check_aggregator(
         assert _figures(aggregator, pieces) == expected, f"a cut at {cuts} gives other figures"
 
 
-def _grades(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> Grades:
-    stage = Stage(
-        kind="aggregator", key="metric", name="metric", component=aggregator, options={}, version="1", distribution=""
-    )
-    metric = Metric(of="grader", stage=stage)
+def _table(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> Table:
     keys = ["grader", *getattr(aggregator, "raters", ())]
-    need = wanted(keys, [metric])
+    need = wanted(keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))])
     table = Table(keys)
     for piece in pieces:
         columns = Columns(need)
         columns.add([key for key, _ in piece], {key: [each for _, each in piece] for key in keys}, [True] * len(piece))
         table.extend(columns.to_bytes())
-    return grades_of(aggregator, table, "grader", metric.name)
+    return table
+
+
+def _grades(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> Grades:
+    return grades_of(aggregator, _table(aggregator, pieces), "grader", "grader/metric")
 
 
 def _figures(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> str:
     return dumps(figures_of(aggregator, _grades(aggregator, pieces)))
 
 
+def _inputs(path: Path) -> Inputs:
+    return Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
+
+
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
-    inputs = Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
-    index = reader.index(inputs)
-    shards = list(reader.plan(inputs, index))
+    shards, index = shards_of(reader, _inputs(path))
     assert [shard.ordinal for shard in shards] == list(range(len(shards))), "shards must be numbered from 0"
     pickle.dumps((reader, index, shards))
-    positions = [shard.position for shard in shards]
-    assert positions == sorted(positions), "positions must grow from shard to shard"
     found: list[Sample | BadRecord] = []
-    for shard in shards:
-        part = list(reader.read(shard, index))
-        later = positions[shard.ordinal + 1 :]
-        assert not later or shard.position + len(part) <= later[0], "shard positions overlap"
+    for shard, later in zip(shards, [*shards[1:], None], strict=False):
+        part = list(records_of(reader, shard, index))
+        apart = later is None or shard.position + len(part) <= later.position
+        assert apart, "positions must grow from shard to shard by its records at least"
         found += part
     return found
 
@@ -293,10 +292,8 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
     first, second = _read(reader, path), _read(reader, path)
     assert first, "no sample was read"
     assert first == second, "two readings differ"
-    odd = {type(each).__name__ for each in first if not isinstance(each, Sample | BadRecord)}
-    assert not odd, f"it yields {', '.join(odd)}, expected Sample or BadRecord"
-    flaw = next(filter(None, map(wrong_types, first)), None)
-    assert flaw is None, f"it yields a {flaw}"
+    wrong = next(filter(None, map(wrong_types, first)), None)
+    assert wrong is None, f"it yields a {wrong}"
     for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
         copy_path = scratch / f"broken-{number}{path.suffix}"
         copy_path.write_bytes(broken)
@@ -316,10 +313,199 @@ def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
     """
     written = []
     for name in ("one", "two"):
-        out = scratch / name
-        out.mkdir()
+        (out := scratch / name).mkdir()
         pages = sorted(reporter.write(report, out))
         assert pages, "no page was written"
         assert pages == sorted(path for path in out.rglob("*") if path.is_file()), "it wrote files it does not return"
         written.append({page.relative_to(out): page.read_bytes() for page in pages})
     assert written[0] == written[1], "the same report gave different bytes"
+
+
+class NeedsExample(ConfigError):
+    """A component cannot be checked without one made with its required options."""
+
+
+@attrs.frozen(eq=False)
+class Check:
+    """One check of one component: called, it raises AssertionError with what is wrong; as text it says which it is."""
+
+    name: str
+    steps: Callable[[Path], object] = attrs.field(repr=False)
+    known: str | None = None
+    """Why it is known to fail: then it may, and has to."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self) -> None:
+        """Check, and raise AssertionError, also where nothing is wrong although that is known."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():
+                self.steps(Path(place))
+        except (KeyboardInterrupt, NeedsExample):
+            raise
+        except BaseException as error:
+            if self.known is None:
+                raise AssertionError(f"{self.name}: {what_is_wrong(error)}") from error
+        else:
+            assert self.known is None, f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
+
+
+def _too_long(*_: object) -> None:
+    raise AssertionError(f"took longer than {SECONDS:g} s; use less data, or search for what never ends")
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Refuse what a component may not change of the process it runs in."""
+
+    def settings() -> dict[str, Any]:
+        context = repr(decimal.getcontext().copy()).partition(", flags=")[0]
+        return {"working directory": Path.cwd(), "environment": dict(os.environ), "decimal context": context}
+
+    before, printed, process = settings(), io.StringIO(), os.getpid()
+    try:
+        with ticking(SECONDS, _too_long), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+    finally:
+        if os.getpid() != process:  # it forked
+            os._exit(1)
+    changed_ = [f"the {what}" for what, each in settings().items() if each != before[what]]
+    assert not changed_, f"it changes {' and '.join(changed_)}, which everything else in the process sees"
+    text = printed.getvalue()
+    assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
+
+
+def checks(
+    package: str | Path,
+    *,
+    reads: Mapping[str, str | Path] | None = None,
+    examples: Mapping[str, Sequence[Any]] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of everything a distribution or a Python file offers, for one parametrised test.
+
+        @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}), ids=str)
+        def test_it_keeps_the_contract(check):
+            check()
+
+    Args:
+        package: Name of an installed distribution, or a Python file.
+        reads: Reader name -> a sound file of its format, with two records at least. Graders are checked over its
+            samples, too, and the package is run on it, serially and in two processes.
+        examples: Component name -> components made with options, in place of the one without; needed where an option
+            is required.
+        known: Name of a check -> why it fails: it may, and says when it does not any more.
+
+    Raises:
+        ConfigError: There is nothing to check, or a name is unknown; by its check, where a component needs an example.
+        PluginError: It cannot be loaded.
+    """
+    file = Path(package).resolve() if str(package).endswith(".py") else None
+    registry = with_files(discover(), [str(package)] if file else [], allow_code=True)
+    owned = (each for each in registry.plugins if normal(each.distribution) == normal(str(package)))
+    plugins = [registry.plugins[-1]] if file else list(owned)
+    if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
+        raise PluginError("; ".join(broken))
+    given, found, own = dict(examples or {}), dict[str, Callable[[Path], object]](), dict[tuple[str, str], Any]()
+    files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
+    samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
+    for component, plugin in [(component, each) for each in plugins for component in each.components]:
+        what, name = f"{component.kind} {component.name}", qualified(component, plugin)
+        found[f"{what}: is what it says"] = lambda _, component=component: check_component(component)  # type: ignore[misc]
+        path = files.get(registry.spelled("reader", name)) if component.kind == "reader" else None
+        shown = given.pop(component.name, None)
+        try:
+            made = [] if component.kind in _NOT_MADE else shown or [structure({}, Registry.loaded(component, plugin))]
+        except Problems as problems:
+            found[f"{what}: has an example"] = partial(_lacks_example, component, problems)
+            continue
+        except (Exception, SystemExit):  # noqa: BLE001, S112 - said by the check of the component
+            continue
+        for number, each in enumerate(made):
+            own |= {} if shown else {(component.kind, name): each}
+            for law, steps in _laws(each, registry, samples, path, file).items():
+                found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
+        if component.kind == "stack":
+            found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
+    for name, path in files.items():
+        found[f"run on {path.name}: same bytes on every engine"] = partial(
+            _run, registry, own, name, path, str(package) if file else None
+        )
+    if wrong := ", ".join([*given, *(set(known or ()) - found.keys())]):
+        raise ConfigError(f"{package} offers nothing that is called {wrong}: there is nothing to check")
+    if not found:
+        what = "it offers nothing" if plugins else "no plugin is installed from a distribution of this name"
+        hint = suggest(str(package), {each.distribution for each in registry.plugins})
+        raise ConfigError(f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py")
+    return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
+
+
+_NOT_MADE = ("stack", "command", "panel")
+
+
+def _lacks_example(component: Component, problems: Problems, _: Path) -> None:
+    told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
+    raise NeedsExample(f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)") from problems
+
+
+def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
+    with contextlib.suppress(Exception), ticking(SECONDS, _too_long):  # said by the check of the reader
+        return list(samples_of(registry.load("reader", name)(), _inputs(path), _FIRST))
+    return []
+
+
+def _laws(
+    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
+) -> dict[str, Callable[[Path], object]]:
+    """Return the checks of one component by the law they are of."""
+    found: dict[str, Callable[[Path], object]] = {}
+    if isinstance(made, Grader):
+        found["laws"] = lambda _: check_grader(made, samples)
+        found["aggregators are there"] = lambda _: [registry.find("aggregator", name) for name in made.aggregators]
+    elif isinstance(made, Aggregator):
+        found["laws"] = lambda _: check_aggregator(made)
+    elif isinstance(made, Extractor):
+        found["laws"] = lambda _: check_extractor(made, samples)
+    elif path is not None:
+        found["laws"] = lambda scratch: check_reader(made, path, scratch=scratch)
+    if isinstance(made, Grader | Aggregator) or path is not None:
+        found["hash seeds"] = lambda _: check_hash_seeds(made, path, file)
+    return found
+
+
+def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:
+    stack_for(registry, name)
+    if read is not None:
+        target = {"paths": [str(read[1])], "reader": read[0]}
+        run({"name": "check", "target": target, "stack": name}, output=scratch / "out", registry=registry)
+
+
+def _run(
+    registry: Registry, own: Mapping[tuple[str, str], Any], reader: str, path: Path, file: str | None, scratch: Path
+) -> None:
+    """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
+    its = registry.load("reader", reader)
+    used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
+    graders = [name for (kind, name), each in own.items() if kind == "grader" and each.requires <= its.provides]
+    exporters = [name for (kind, name), each in own.items() if kind == "exporter" and each.reader == bare(reader)]
+    wanted = {name for each in exporters for name in own["exporter", each].graders} - set(map(bare, graders))
+    suite: dict[str, Any] = {
+        "name": "check",
+        "target": {"paths": [str(path)], "reader": reader},
+        "reports": ["html", "markdown", *used["reporter"]],
+        "exporters": exporters,
+        "stack": None if graders or wanted else its.stack or "auto",
+        "graders": {f"g{number}": name for number, name in enumerate([*graders, *sorted(wanted)])},
+        "plugins": [file] if file else [],
+    }
+    registry = Registry(registry.plugins[:-1]) if file else registry  # the suite names the file
+    written = []
+    for engine in ("serial", {"kind": "processes", "workers": 2}, *used["engine"]):
+        report = run({**suite, "engine": engine}, output=scratch / "out", registry=registry, allow_code=True)
+        told = [text for text in report.summary["warnings"] if any(law in text for law in _BROKEN)]
+        assert not told, "; ".join(told)
+        pages = (each for each in (scratch / "out").rglob("*") if each.is_file() and each.name != "header.json")
+        written.append({each.relative_to(scratch): each.read_bytes() for each in pages})
+    differ = {str(name) for files in written[1:] for name in written[0] if written[0][name] != files.get(name)}
+    assert not differ, f"serial and processes write other bytes: {', '.join(sorted(differ))}"

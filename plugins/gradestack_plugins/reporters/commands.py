@@ -229,7 +229,7 @@ def plugins_describe(name: str) -> None:
 def plugins_check(package: str, *, on: str | None, reader: str | None, allow_code: bool) -> None:
     """Check that what PACKAGE offers keeps the contracts: an installed distribution, or FILE.py.
 
-    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check.
+    Exit codes: 0 all does, 4 something does not, 2 there is nothing to check, or something has required options.
     """
     from gradestack.testing import checks  # noqa: PLC0415 - not needed to list
 
@@ -241,13 +241,13 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
         click.echo(terminal_line(f"{check} ... "), nl=False)  # first: it may end the process
         try:
             check()
-        except AssertionError as error:
-            broken += 1
+        except (AssertionError, ConfigError) as error:  # one needs an example
+            broken = max(broken, PluginError.exit_code if isinstance(error, AssertionError) else error.exit_code)
             said = " ".join(str(error).removeprefix(f"{check}: ").split())
-            click.echo(terminal_line(f"FAILED: {said}"))
+            click.echo(terminal_line(f"{'FAILED' if isinstance(error, AssertionError) else 'not checked'}: {said}"))
         else:
             click.echo("ok")
-    sys.exit(PluginError.exit_code if broken else 0)
+    sys.exit(broken)
 
 
 @click.command(epilog="Example: gradestack validate suite.yaml")

@@ -307,8 +307,10 @@ def files_suite(
         if graders or "stack" in data:
             raise ConfigError("a rubric takes the place of graders and stack; add others with --set graders.KEY=NAME")
         options_of = {key: str(each) for key, each in judged.items() if each is not None}
-        graders = (rubric_name(options_of["rubric"]),)
-        data["graders"] = {graders[0]: {"kind": "judged", **options_of}}
+        name = "judged"
+        with suppress(GradestackError):  # the grader says what is wrong with a rubric
+            name = str(read_yaml(_local(options_of["rubric"])).data.get("name") or name)
+        graders, data["graders"] = (name,), {name: {"kind": "judged", **options_of}}
     if graders and "stack" in data:
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
@@ -325,13 +327,6 @@ def _mapping(columns: Columns) -> dict[str, str]:
             raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
         found[field] = place
     return found
-
-
-def rubric_name(rubric: str) -> str:
-    """Return the grader key that a rubric's file gives itself; its grader says what else is wrong with it."""
-    with suppress(GradestackError):
-        return str(read_yaml(_local(rubric)).data.get("name") or "judged")
-    return "judged"
 
 
 def grade(

@@ -246,10 +246,11 @@ class Walk:
             return None, problem + cut, False
 
 
-def open_list(walk: Walk, path: Path) -> Walk:
-    """Move past the bracket that opens a list."""
-    if not walk.passes(b"["):
-        what = f"expected a JSON list, found {walk.describe()}" if walk.peek() else "the file is empty"
+def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:
+    """Move past the bracket that opens a list, or an object."""
+    if not walk.passes(bracket):
+        kind = "a JSON list" if bracket == b"[" else "a JSON object"
+        what = f"expected {kind}, found {walk.describe()}" if walk.peek() else "the file is empty"
         raise DataError(f"{path}:{walk.line}: {what}")
     return walk
 
@@ -310,7 +311,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
             walk = Walk(file, part)
         else:
             require_text(path, file)
-            walk = open_list(Walk(file, part), path)
+            walk = opened(Walk(file, part), path)
         yield from elements(walk, part.first_row, sys.maxsize if part.end is None else part.end)
 
 
@@ -384,11 +385,7 @@ def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
         DataError: The file is empty, or holds no object.
     """
     with path.open("rb") as file:
-        walk = Walk(file)
-        if not walk.passes(b"{"):
-            what = f"expected a JSON object, found {walk.describe()}" if walk.peek() else "the file is empty"
-            raise DataError(f"{path}:{walk.line}: {what}")
-        more = True
+        walk, more = opened(Walk(file), path, b"{"), True
         while more and (key := _key(walk)) is not None:
             opening, start, line = walk.peek(), walk.place, walk.line
             ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None
@@ -504,7 +501,7 @@ def first_records(
         whole, cut = (text[: last_cut(text)], text) if listed else whole_lines(text)
     number = 0
     if listed:
-        for element in islice(elements(open_list(Walk(io.BytesIO(whole)), Path())) if whole else (), count):
+        for element in islice(elements(opened(Walk(io.BytesIO(whole)), Path())) if whole else (), count):
             if more and element.fatal:
                 break
             number += 1

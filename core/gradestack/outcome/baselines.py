@@ -38,12 +38,9 @@ class Baselines(msgspec.Struct):
     """Those of the suite whose figures are compared."""
     _sides: dict[str, list[Side]] = msgspec.field(default_factory=dict)
 
-    def sides(self, name: str) -> list[Side]:
+    def sides(self, name: str, report: Report) -> list[Side]:
         """Return the models of a baseline; its rows are read once."""
-        report = self.reports[name]
-        if name not in self._sides and report is not None:
-            self._sides[name] = _sides_of(report, name, self.metrics)
-        return self._sides[name]
+        return self._sides.get(name) or self._sides.setdefault(name, _sides_of(report, name, self.metrics))
 
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
@@ -131,12 +128,12 @@ def baseline_verdict(
     compared = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
     rule = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **compared}
     rule |= {name: getattr(gate, name) for name in names}
-    if baselines.reports.get(gate.baseline) is None:
+    if (before := baselines.reports.get(gate.baseline)) is None:
         whose = " whose gates passed" if gate.baseline == LATEST else ""
         why = f"no earlier complete run of {suite.name}{whose} to compare with"
         return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
     try:
-        pairs = _pairs(baselines.sides(gate.baseline), now())
+        pairs = _pairs(baselines.sides(gate.baseline, before), now())
     except DataError as error:  # gates match by id alone: without what the command compare advises
         raise DataError(_APART, str(error.args[0])) from error
     found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import error_text, storage_failed
@@ -63,16 +62,11 @@ def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Expo
         if (owner, exporter_name) == (given.name, name):
             head, tail = exporter.frame(file_name, summary)
             with (out / Path(file_name).name).open("wb") as to:
-                _join_parts(to, head, parts, exporter.separator, tail)
+                to.write(head.encode("utf-8", "surrogatepass"))
+                for number, part in enumerate(parts):
+                    to.write(exporter.separator.encode() if number else b"")
+                    with part.open("rb") as file:
+                        shutil.copyfileobj(file, to, _CHUNK)
+                to.write(tail.encode("utf-8", "surrogatepass"))
     for file_name, text in exporter.finish(summary).items():
         (out / Path(file_name).name).write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
-
-
-def _join_parts(out: BinaryIO, head: str, parts: list[Path], separator: str, tail: str) -> None:
-    out.write(head.encode("utf-8", "surrogatepass"))
-    for number, part in enumerate(parts):
-        if number:
-            out.write(separator.encode())
-        with part.open("rb") as file:
-            shutil.copyfileobj(file, out, _CHUNK)
-    out.write(tail.encode("utf-8", "surrogatepass"))

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -61,12 +61,8 @@ def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Repo
     return attrs.evolve(report, completed=Trajectories(report.header, made, say).completed)
 
 
-class _Place(NamedTuple):
-    source: tuple[str, int, int | None]
-    """File, ordinal, line."""
-    id: str
-    model: str | None
-    run: int | str | None
+_Place = tuple[str, int, int | None, str, str | None, int | str | None]
+"""What tells a sample from all others of a run: file, ordinal, line, id, model, run."""
 
 
 class Trajectories:
@@ -92,7 +88,7 @@ class Trajectories:
         wanted: dict[str, set[_Place]] = {}
         for row, place in zip(rows, places, strict=True):
             if place is not None and row.get("status") != Status.MISSING:
-                wanted.setdefault(place.source[0], set()).add(place)
+                wanted.setdefault(place[0], set()).add(place)
         found: dict[_Place, Any] = {}
         why: dict[str, str] = {}
         for file, there in wanted.items():
@@ -108,7 +104,7 @@ class Trajectories:
             elif place in found:
                 yield {**row, "trajectory": found[place]}
             else:
-                file = place.source[0]
+                file = place[0]
                 yield {**row, GONE: self._gone(why.get(file, f"{file} is read otherwise than before"))}
 
     def _gone(self, why: str) -> str:
@@ -128,7 +124,7 @@ class Trajectories:
                 raise DataError(damage)
         reader, _, index = self._plan
         left = set(wanted)
-        for shard in self._shards(given, file, {place.source[1] for place in wanted}):
+        for shard in self._shards(given, file, {place[1] for place in wanted}):
             for record in records_of(reader, shard, index):
                 if isinstance(record, Sample) and (place := _place(record)) in left:
                     found[place] = _as_read(record)
@@ -205,12 +201,12 @@ def _place_of(row: Row) -> _Place | None:
         source, name, model, run = msgspec.convert(found, tuple[Source, str | int, str | None, int | str | None])
     except msgspec.ValidationError:  # the row has no place in its input
         return None
-    return _Place((source.file, source.ordinal, source.line), str(name), model, run)
+    return source.file, source.ordinal, source.line, str(name), model, run
 
 
 def _place(sample: Sample) -> _Place:
     source = sample.source or Source(file="")
-    return _Place((source.file, source.ordinal, source.line), sample.id, sample.model, sample.run)
+    return source.file, source.ordinal, source.line, sample.id, sample.model, sample.run
 
 
 def _as_read(sample: Sample) -> Any:

@@ -117,41 +117,30 @@ _UNPACKED = 3
 _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
-def _number(path: Path) -> int | None:
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):  # not there, or "max"
-        return None
-
-
-def _lines(path: Path) -> dict[str, int]:
+def _numbers(path: Path) -> dict[str, int]:
+    """Return the numbers that the system has in a file, by name, one alone as ""; none where it says "max"."""
     found = {}
     with suppress(OSError, ValueError):
         for line in path.read_text(encoding="ascii", errors="replace").splitlines():
-            name, number, *unit = line.replace(":", " ").split()
-            found[name] = int(number) * (1024 if unit else 1)
+            *name, number = line.removesuffix(" kB").split()
+            found["".join(name)] = int(number) * (1024 if line.endswith(" kB") else 1)
     return found
 
 
-def _group() -> int | None:
+def free_memory() -> int | None:
+    """Return the bytes of memory that can still be had; None where the system does not say."""
     places, entry = [_GROUPS], ""
     with suppress(OSError, IndexError):
         entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
     if entry.startswith("0::/"):
         inner = _GROUPS / entry[4:]
         places += [inner, *(parent for parent in inner.parents if parent.is_relative_to(_GROUPS))]
-    left = []
+    found = [_numbers(_PROC / "meminfo").get("MemAvailable:")]
     for place in places:
-        limit, used = _number(place / "memory.max"), _number(place / "memory.current")
+        limit, used = (_numbers(place / f"memory.{name}").get("") for name in ("max", "current"))
         if limit is not None and used is not None:
-            left.append(limit - used + _lines(place / "memory.stat").get("inactive_file", 0))
-    return min(left, default=None)
-
-
-def free_memory() -> int | None:
-    """Return the bytes of memory that can still be had; None where the system does not say."""
-    found = [each for each in (_lines(_PROC / "meminfo").get("MemAvailable"), _group()) if each is not None]
-    return min(found, default=None)
+            found.append(limit - used + _numbers(place / "memory.stat").get("inactive_file", 0))
+    return min((each for each in found if each is not None), default=None)
 
 
 def give_back_memory() -> None:

@@ -191,13 +191,11 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
         options = {"file": reference.file, "name": reference.name}
         target = registry.find("grader", FUNCTIONS)[0].target
     elif component is None:
-        own = [
-            (name, value) for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
-        ]
         known = [
             name
-            for name, value in own
-            if (kind == "grader" and inspect.isfunction(value)) or (_is_component(value) and value.contract == kind)
+            for name, value in vars(module).items()
+            if getattr(value, "__module__", "") == module.__name__
+            and ((kind == "grader" and inspect.isfunction(value)) or (_is_component(value) and value.contract == kind))
         ]
         there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
         if not reference.name:

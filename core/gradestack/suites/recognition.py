@@ -118,10 +118,8 @@ class Recognised(NamedTuple):
     reader: str
     paths: list[Path]
     ignored: list[str]
-    repeated: Mapping[Path, int]
-    """How often a path was given, for those that were given more than once, whatever their spelling."""
-    odd: list[tuple[Path, str]]
-    """What is odd about a file, with its line in front."""
+    remarks: list[tuple[Path, str]]
+    """What is odd about a path: that it was given more than once, or something in it, with its line in front."""
     parts: tuple[Stage, ...] = ()
     """Readers of several formats, each of as many of the paths as ``shares`` says."""
     shares: tuple[int, ...] = ()
@@ -168,9 +166,8 @@ def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, str | dic
 
 def _mixed(resolver: Resolver, entries: list[Any], reference: Any) -> Recognised | None:
     """Return what paths hold of which one has a reader of its own; they are put into the suite as texts."""
-    paths, ignored, odd = list[Path](), list[str](), list[tuple[Path, str]]()
-    stages, shares = list[Stage](), list[int]()
-    known, repeated = dict[Path, int](), dict[Path, int]()
+    paths, ignored, remarks = list[Path](), list[str](), list[tuple[Path, str]]()
+    stages, shares, known = list[Stage](), list[int](), dict[Path, int]()
     for number, entry in enumerate(entries):
         place = ("target", "paths", number)
         given = _named(resolver, entry, place)
@@ -188,12 +185,11 @@ def _mixed(resolver: Resolver, entries: list[Any], reference: Any) -> Recognised
                 resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
         stage = stage or resolver.stage("reader", f"reader {number + 1}", {**options, "kind": held.reader}, at)
         if stage is not None:
-            paths, ignored, odd = paths + held.paths, ignored + held.ignored, odd + held.odd
-            repeated.update(held.repeated)
+            paths, ignored, remarks = paths + held.paths, ignored + held.ignored, remarks + held.remarks
             stages.append(stage)
             shares.append(len(held.paths))
     name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    found = Recognised(name, paths, ignored, repeated, odd, tuple(stages), tuple(shares))
+    found = Recognised(name, paths, ignored, remarks, tuple(stages), tuple(shares))
     return found if len(stages) == len(entries) else None
 
 
@@ -242,8 +238,7 @@ def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
             for given, folder in folders.items()
             if folder in slim
         ),
-        *(f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()),
-        *(f"{shown[path]}{what}" for path, what in found.odd),
+        *(f"{shown[path]}{what}" for path, what in found.remarks),
     ]
 
 
@@ -335,10 +330,11 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         raise ConfigError(f"the inputs are of several formats ({shown}); {advice}")
     ((name, files),) = names.items()
     times = _once(files)
-    repeated = {path: most for path, number in times.items() if (most := max(number, wanted.get(path, 1))) > 1}
-    looked_into = [path for path in list(times)[:_LOOKED_INTO] if path.is_file()]
-    odd = [(path, what) for path in looked_into for what in _oddities(_head(path), name, readers[name], every)]
-    return Recognised(name, list(times), ignored, repeated, odd)
+    often = {path: max(number, wanted.get(path, 1)) for path, number in times.items()}
+    remarks = [(path, f": given {most} times; it is read once") for path, most in often.items() if most > 1]
+    for path in filter(Path.is_file, list(times)[:_LOOKED_INTO]):
+        remarks += [(path, what) for what in _oddities(_head(path), name, readers[name], every)]
+    return Recognised(name, list(times), ignored, remarks)
 
 
 def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]], reader: str | None) -> DataError:

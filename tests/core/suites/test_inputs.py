@@ -168,10 +168,10 @@ def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatc
     given = ["runs/a.jsonl", "./runs/a.jsonl", "runs/../runs/a.jsonl", str(place / "runs/a.jsonl"), "link.jsonl"]
     found = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
     assert [str(path) for path in found.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
-    assert {str(path): times for path, times in found.repeated.items()} == {"runs/a.jsonl": 6}
+    assert [(str(path), said) for path, said in found.remarks] == [("runs/a.jsonl", ": given 6 times; it is read once")]
     found = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
     assert sum(path.name == "a.jsonl" for path in found.paths) == 1
-    assert list(found.repeated.values()) == [2]
+    assert [said for _, said in found.remarks] == [": given 2 times; it is read once"]
 
 
 def test_a_file_given_twice_is_said_once(place, registry, monkeypatch):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 
+import msgspec
 import pytest
 
 from gradestack import BadRecord, DataError, Sample, Status
 from gradestack.jsonio import record_ranges
 from gradestack_plugins.when2call.reader import When2CallReader
-from tests.core.outcomes import data
+from tests.core.outcomes import at, data
 
 DATA = data(__file__, "reader.yaml")
 
@@ -54,25 +55,6 @@ def test_a_row_gives_question_gold_tools_and_expectations(read, row):
     assert (sample.source.file, sample.source.line) == ("predictions.jsonl", 1)
 
 
-def test_tools_may_be_objects_too(read, row):
-    """A tool given as an object reads like one given as JSON text; what is neither is left out."""
-    tools = [{"name": "f", "parameters": {}}, "not json", 7, None]
-    (sample,) = read([judge("a", "direct")], [row("a", tools=tools)])
-    assert [tool.name for tool in sample.tools] == ["f"]
-
-
-@pytest.mark.parametrize(
-    ("tools", "none"), [([], True), (None, True), ("absent", True), (["{"], False), ([{}], False), ("", True)]
-)
-def test_no_tools_means_missing_or_empty(read, row, tools, none):
-    """A row has no tools when the field is missing, null or empty; one unreadable tool is still a tool."""
-    given = row("a", "cannot_answer", tools=tools)
-    if tools == "absent":
-        del given["tools"]
-    (sample,) = read([judge("a", "direct")], [given])
-    assert sample.native.no_tools is none
-
-
 @pytest.mark.parametrize("missing", ["question", "correct_answer", "uuid"])
 def test_required_fields_of_a_row(read, row, missing):
     """uuid, question and correct_answer are required; everything else has a default."""
@@ -84,37 +66,6 @@ def test_required_fields_of_a_row(read, row, missing):
     assert (sample.tools, sample.native.no_tools, sample.facets) == ((), True, {})
 
 
-def test_a_row_without_prediction_is_missing(read, row):
-    """The sample says so, keeps its gold label and carries the only model the file names."""
-    found = read([judge("a", "direct", target_model="m")], [row("a"), row("b", "direct")])
-    assert [each.status for each in found] == [Status.OK, Status.MISSING]
-    assert (found[1].expected.label, found[1].model, found[1].native.method) == ("direct", "m", "llm_judge")
-
-
-def test_a_dataset_uuid_that_occurs_twice_counts_twice(read, row):
-    """Both rows get the prediction; the counters of the record count once."""
-    found = read([judge("a", "direct", judge_used_retry=True)], [row("a"), row("a", "direct")])
-    assert [each.expected.label for each in found] == ["tool_call", "direct"]
-    assert [each.native.counts for each in found] == [{"judge_used_retry": 1}, {}]
-
-
-def test_a_prediction_for_an_unknown_uuid_comes_last_and_is_marked(read, row):
-    """It is neither lost nor mixed with the dataset's rows."""
-    found = read([judge("x", "direct"), judge("a", "direct")], [row("a")])
-    assert [(each.id, each.native.in_dataset) for each in found] == [("a", True), ("x", False)]
-
-
-def test_multiple_choice_labels_are_taken_as_recorded(read, row):
-    """No normalisation: an invalid label stays what it is; a label that is not text is no prediction."""
-    records = [mcq("a", "invalid", -1, "none"), mcq("b", "Tool_Call"), mcq("c", 3)]
-    found = read(records, [row("a"), row("b"), row("c")])
-    assert [each.label for each in found] == ["invalid", "Tool_Call", None]
-    assert [each.status for each in found] == [Status.OK, Status.OK, Status.MISSING]
-    assert found[0].native.counts == {"mcq_predicted_index_minus1": 1, "mcq_predicted_label_invalid_raw": 1}
-    assert found[1].native.counts["mcq_predicted_label_invalid_raw"] == 1
-    assert found[0].text == "none"
-
-
 def test_log_probability_records_hold_four_prediction_sets(read, row):
     """Each variant keeps its own label; a variant that is not text is missing alone."""
     labels = ("direct", "tool_call", "cannot_answer", None)
@@ -123,99 +74,17 @@ def test_log_probability_records_hold_four_prediction_sets(read, row):
     assert (sample.label, sample.status, sample.native.method) == ("direct", Status.OK, "mcq_logprob")
 
 
-@pytest.mark.parametrize(("mode", "index", "counts"), DATA["scoring_modes_are_counted"])
-def test_scoring_modes_are_counted(read, row, mode, index, counts):
-    record = logprob("a", ["direct"] * 4, mode=mode, string_fallback_pred_idx=index)
-    (sample,) = read([record], [row("a")])
-    assert sample.native.counts == counts
-
-
-def test_nvidia_judge_results_carry_their_item(read, row):
-    """The dataset item inside gives question, gold label and tools; no dataset is needed."""
-    item = row("a", "cannot_answer", tools=[])
-    record = {"judge_prompt": "p", "judge_response": {"classification": "direct_answer"}, "model_response": "hi"}
-    (sample,) = read([{**record, "question": item}])
-    assert (sample.id, sample.label, sample.text) == ("a", "direct_answer", "hi")
-    assert (sample.expected.label, sample.native.no_tools, sample.input) == ("cannot_answer", True, "question a")
-    (textual,) = read([{**record, "judge_response": '{"classification": "tool_call"}', "question": item}])
-    assert textual.label == "tool_call"
-
-
-def test_lm_eval_lines_name_the_choice_by_its_number(read, row):
-    """The second number of macro_f1 is the predicted index in the item's own order of answers."""
-    doc = {**row("a"), "answers": {"tool_call": "{}", "direct": "x"}, "target_index": 0}
-    found = read([{"doc": doc, "macro_f1": [0, 1], "acc": 0.0}])
-    assert [(each.label, each.expected.label, each.native.method) for each in found] == [("direct", "tool_call", "mcq")]
-    assert read([{"doc": doc, "macro_f1": [0, 3]}])[0].label == "invalid"
-    assert read([{"doc": doc, "macro_f1": None}])[0].status is Status.MISSING
-
-
-def test_records_may_carry_the_gold_label_themselves(read):
-    """Without a dataset the checkpoint's gold label is used; tools are then unknown."""
-    (sample,) = read([mcq("a", "direct")])
-    assert (sample.expected.label, sample.tools, sample.native.no_tools) == ("tool_call", None, None)
-    (without,) = read([judge("a", "direct")])
-    assert without.expected.label is None
-    assert "gold_label must be one of" in reasons(read([mcq("a", "direct", gold_label="x")]))[0]
-
-
-def fallback(uuid, raw):
-    return judge(uuid, "cannot_answer", raw, judge_fallback_to_cannot_answer=True)
-
-
-WELL = '{"classification": "request_for_info"}'
-
-
-def relabelled(read, row, records, **options):
-    found = read(records, [row(record["uuid"]) for record in records], **options)
-    return [each.label for each in found], [each.native.counts.get("relabelled", 0) for each in found]
-
-
-def test_documented_reads_again_where_the_judge_fell_back(read, row):
-    """A fall-back with a well-formed answer is corrected; one without, and a label that is no fall-back, are kept."""
-    records = [fallback("a", WELL), fallback("b", "I think so"), judge("c", "direct", WELL)]
-    labels, changed = relabelled(read, row, records)
-    assert labels == ["request_for_info", "cannot_answer", "direct"]
-    assert changed == [1, 0, 0]
-
-
-def test_upstream_keeps_the_recorded_label(read, row):
-    """The record stands, and how many would differ is counted."""
-    records = [fallback("a", WELL), fallback("b", "I think so"), judge("c", "direct", WELL)]
-    labels, changed = relabelled(read, row, records, profile="upstream")
-    assert labels == ["cannot_answer", "cannot_answer", "direct"]
-    assert changed == [0, 0, 0]
-    found = read(records, [row("a"), row("b"), row("c")], profile="upstream")
-    assert [each.native.counts.get("relabel_differs", 0) for each in found] == [1, 0, 1]
-
-
-def test_relabelling_scores_takes_the_best_of_each_variant(read, row):
-    """Each variant has its own best score; the names are those of the dataset row."""
-    scores = {
-        "scores_raw": [-1.0, -2.0, -3.0, -4.0],
-        "scores_norm_bytes": [-4.0, -1.0, -1.0, -2.0],
-        "scores_norm_tokens": [-math.inf, -math.inf, -math.inf, -1.0],
-        "scores_norm_chars": "lost",
-    }
-    (sample,) = read([logprob("a", ["direct"] * 4, **scores)], [row("a")], relabel="from_raw")
-    assert sample.native.labels == {
-        "norm_bytes": "tool_call",
-        "raw": "direct",
-        "norm_tokens": "cannot_answer",
-        "norm_chars": "direct",
-    }
-    assert sample.native.counts["relabelled"] == 1
-
-
-def test_hopeless_scores_use_the_string_answer_for_all_variants(read, row):
-    """All raw scores minus infinity: the answer of the string question decides all four."""
-    record = logprob("a", ["invalid"] * 4, scores_raw=ALL_INF, scores_norm_bytes=ALL_INF)
-    text = {**record, "string_fallback_raw_output": "2", "string_fallback_answer_names": list(LABELS)}
-    index = {**record, "string_fallback_pred_idx": 3}
-    nothing = {**record, "string_fallback_raw_output": "?"}
-    for given, label in ((text, "request_for_info"), (index, "cannot_answer"), (nothing, "invalid")):
-        (sample,) = read([given], [row("a")], relabel="from_raw")
-        assert set(sample.native.labels.values()) == {label}
+@pytest.mark.parametrize("case", DATA["read"], ids=lambda case: case["name"])
+def test_what_is_read(read, row, case):
+    makers = {"judge": judge, "mcq": mcq, "logprob": logprob}
+    records = [
+        next((makers[kind](*each.pop(kind), **each) for kind in makers if kind in each), each)
+        for each in map(dict, case["predictions"])
+    ]
+    rows = [row(**each) for each in case["rows"]] if "rows" in case else None
+    found = read(records, rows, **case.get("options", {}))
+    for sample, wanted in zip(found, case["is"], strict=True):
+        assert msgspec.to_builtins({path: at(sample, path) for path in wanted}) == wanted
 
 
 def test_minus_infinity_is_read(read, write, row):
@@ -223,13 +92,6 @@ def test_minus_infinity_is_read(read, write, row):
     line = json.dumps(logprob("a", ["direct"] * 4, scores_raw=ALL_INF))
     assert "-Infinity" in line
     assert read(write("p.jsonl", [line]), [row("a")])[0].label == "direct"
-
-
-def test_the_method_can_be_named(read, row):
-    """An option replaces what the first record suggests."""
-    plain = {"uuid": "a", "predicted_label": "direct"}
-    assert read([plain], [row("a")])[0].native.method == "llm_judge"
-    assert [each.native.method for each in read([plain], [row("a"), row("b")], method="mcq")] == ["mcq", "mcq"]
 
 
 def test_an_audit_file_that_is_not_there_is_said_before_reading(read, row, tmp_path):

@@ -9,6 +9,7 @@ from json.encoder import encode_basestring
 from typing import Any, ClassVar, Final
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, Status
@@ -23,7 +24,7 @@ def prediction(sample: Sample, grade: Grade | None) -> dict[str, Any]:
     """Return the result record of a sample: what was asked, expected and done, and the verdicts, in that order."""
     native: Native = sample.native
     error = _error(sample, grade)
-    reading = Reading.of(grade.metadata) if grade is not None and grade.metadata else USUAL
+    reading = msgspec.convert(grade.metadata, Reading) if grade is not None and grade.metadata else USUAL
     seen = native.as_read(reading)
     truth = seen.truth or Truth("", (), None)
     made, expected = next(iter(seen.calls), Call()), next(iter(truth.calls), None)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Literal, cast
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import (
@@ -220,12 +221,12 @@ class DeepFabric(Grader):
     def reading(self) -> Reading:
         """How the program reads a record and its reply under these options."""
         most = self.max_turns if self.multi_turn else 0
-        found = Reading(cast("Version", self.upstream_version), most, self.tool_call_parser)
+        found = Reading(cast("Version", self.upstream_version), self.multi_turn, most, self.tool_call_parser)
         return USUAL if found == USUAL else found
 
     @cached_property
     def _described(self) -> dict[str, JSON]:
-        return dict(self.reading.described()) if self.profile == "upstream" else {}
+        return msgspec.to_builtins(self.reading) if self.profile == "upstream" else {}
 
     @cached_property
     def resolved_weights(self) -> Weights:

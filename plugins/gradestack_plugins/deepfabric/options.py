@@ -29,31 +29,19 @@ def version_of(value: Any) -> str:
     return version
 
 
-class Reading(msgspec.Struct, frozen=True):
-    """How the program reads a record and the replies to it."""
+class Reading(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"version": "upstream_version", "most_turns": "max_turns", "parser": "tool_call_parser"},
+):
+    """How the program reads a record and the replies to it; what differs from the usual is in a grade's metadata."""
 
     version: Rules = NEWEST
+    multi_turn: bool = False
     most_turns: int = 0
     """Replies that are looked at when several turns are evaluated; 0: one reply is asked for."""
     parser: Parser = "generic"
-
-    def described(self) -> dict[str, str | int]:
-        """Return what differs from the usual reading, by option of the grader."""
-        found: dict[str, str | int] = {}
-        if self.version != NEWEST:
-            found["upstream_version"] = self.version
-        if self.most_turns:
-            found |= {"multi_turn": True, "max_turns": self.most_turns}
-        if self.parser != "generic":
-            found["tool_call_parser"] = self.parser
-        return found
-
-    @classmethod
-    def of(cls, described: Any) -> Reading:
-        """Return the reading that was described."""
-        version, parser = described.get("upstream_version", NEWEST), described.get("tool_call_parser", "generic")
-        most = described.get("max_turns", 0)
-        return cls(version, most, parser)
 
 
 USUAL: Final = Reading()

@@ -11,33 +11,7 @@ from gradestack.testing.checks import explained
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples
-
-# the definition, spelled out
-
-
-def alike(expected, actual):
-    """Return the share of ``expected`` found in ``actual``."""
-    if expected == actual:
-        return 1.0
-    for kind, partner in ((dict, _value), (list, _best)):
-        if type(expected) is kind and type(actual) is kind:
-            if not expected:
-                return 1.0
-            if not actual:
-                return 0.0
-            total = 0.0
-            for part in expected:
-                total += partner(expected, part, actual)
-            return total / len(expected)
-    return 0.0
-
-
-def _value(expected, key, actual):
-    return alike(expected[key], actual[key]) if key in actual else 0.0
-
-
-def _best(expected, item, actual):
-    return max(alike(item, one) for one in actual)
+from tests.plugins.tau_bench.conftest import ref_similarity
 
 
 def decoded(call):
@@ -53,9 +27,8 @@ def reference(expected, made, name_weight=0.4, argument_weight=0.6):
     """Return score, counts, and of every expected call: score, place of the best call, similarity."""
     rows, total = [], 0.0
     for wanted in expected:
-        found = [
-            (alike(decoded(wanted), decoded(one)), -place) for place, one in enumerate(made) if one.name == wanted.name
-        ]
+        named = [(place, decoded(one)) for place, one in enumerate(made) if one.name == wanted.name]
+        found = [(ref_similarity(decoded(wanted), arguments), -place) for place, arguments in named]
         similarity, place = max(found) if found else (None, None)
         score = 0.0 if similarity is None else name_weight + argument_weight * similarity
         rows.append((wanted.name, score, None if place is None else -place, similarity))

@@ -10,7 +10,7 @@ import gradestack
 from gradestack import BadRecord, DataError, Outcome, Sample, Status, testing
 from gradestack_plugins.tau2_bench.grader import Tau2Reward
 from gradestack_plugins.tau2_bench.reader import Tau2
-from tests.core.outcomes import data
+from tests.core.outcomes import at, data
 from tests.plugins.described_samples import agrees, described, read
 
 DATA = data(__file__, "reader.yaml")
@@ -71,7 +71,7 @@ def test_odd_messages_are_counted_by_kind(tau2):
         tau2.result("z", "whose?"),
     ]
     (sample,) = read(Tau2(), tau2.write(tau2.simulation("unknown", messages=messages)))
-    assert sample.remarks == data(__file__, "reader.yaml")["odd_messages_are_counted_by_kind"]
+    assert sample.remarks == DATA["odd_messages_are_counted_by_kind"]
     assert sample.calls[0].arguments is None
     assert sample.calls[0].raw_arguments == "{"
     assert sample.calls[0].result == "one"
@@ -199,13 +199,6 @@ def graded(tau2, **about):
     return Tau2Reward().grade(sample)
 
 
-@pytest.mark.parametrize(("reward", "passed"), [(1.0, True), (1 - 1e-7, True), (0.99, False), (0.0, False)])
-def test_the_reward_is_the_score(tau2, reward, passed):
-    """It passes within a millionth of 1."""
-    grade = graded(tau2, reward=reward)
-    assert (grade.score, grade.passed) == (reward, passed)
-
-
 def test_a_missed_reward_says_what_was_missing(tau2):
     """The database, each action without a call, each unmet statement, and an end that is never a success."""
     about = {
@@ -226,16 +219,17 @@ def test_a_missed_reward_says_what_was_missing(tau2):
         "communicate_checks_unmet",
     ]
     assert grade.parts == {"DB": 0.0, "COMMUNICATE": 0.0}
-    assert grade.counts == data(__file__, "reader.yaml")["a_missed_reward_says_what_was_missing"]
+    assert grade.counts == DATA["a_missed_reward_says_what_was_missing"]
 
 
-def test_states_are_told_apart(tau2):
-    """Infrastructure errors count nowhere, no reward is a failure without a score, other samples are skipped."""
-    assert graded(tau2, ended="infrastructure_error", reward=None).outcome is Outcome.SKIPPED
-    assert graded(tau2, ended="infrastructure_error", reward=0.0).outcome is Outcome.SKIPPED
-    assert graded(tau2, ended="unexpected_error", reward=0.0).score == 0.0
-    assert graded(tau2, reward=None).fault.code == "no_reward"
-    assert graded(tau2, reward="much").fault.code == "unusable_reward"
+@pytest.mark.parametrize(("about", "wanted"), DATA["rewards"])
+def test_rewards(tau2, about, wanted):
+    grade = graded(tau2, **about)
+    assert {path: at(grade, path) for path in wanted} == wanted
+
+
+def test_rewards_of_other_samples():
+    """They are taken where one is recorded; a failed run keeps its fault."""
     assert Tau2Reward().grade(Sample(id="x")).outcome is Outcome.SKIPPED
     assert Tau2Reward().grade(Sample(id="x", recorded={"reward": 1})).passed is True
     fault = gradestack.Fault(category="target", code="broken")
@@ -272,13 +266,13 @@ def test_simulations_are_solved_by_their_reward(tau2, tmp_path):
     assert figures == {"Average reward": 0.5, "pass^k": {"1": 0.5, "2": 0.0}, "pass@k": {"1": 0.5, "2": 1.0}}
 
 
-DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
-pytestmark = pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+PUBLISHED = os.environ.get("GRADESTACK_REFERENCE_DATA")
 
 
+@pytest.mark.skipif(not PUBLISHED, reason="GRADESTACK_REFERENCE_DATA is not set")
 def test_the_example_gives_the_samples_expected_of_it():
     """Results of tau2-bench's own models read as expected.json says."""
-    folder = Path(DATA) / "formats" / "tau2"
+    folder = Path(PUBLISHED) / "formats" / "tau2"
     for name, about in json.loads((folder / "expected.json").read_text(encoding="utf-8")).items():
         path = folder / name
         assert Tau2.sniff(path, path.read_bytes()[: 64 * 1024]) > 0.9

@@ -118,6 +118,8 @@ def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
     assert tab.run("document.querySelectorAll('.together:first-child .point').length") == 2
     names = "[...document.querySelectorAll('.together:first-child code')].map(one => one.textContent)"
     assert tab.run(names) == ["north", "south"]  # as in the input
+    tab.emulate(width=390)
+    assert tab.run("(views => views.scrollWidth - views.clientWidth)(document.querySelector('.bar ul'))") == 0
     tab.run("document.querySelector('.against a').click()")
     tab.wait("document.querySelector('.view.now').dataset.view === 'compare'")
     assert tab.run("document.querySelector('.task-lines').checkVisibility()")  # task by task after one click

@@ -15,7 +15,7 @@ import msgspec
 from gradestack import ratio_interval
 from gradestack.jsonio import as_list, as_map, as_text
 from gradestack_plugins.pages.draw import Shape
-from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of
+from gradestack_plugins.pages.index import RowIndex, name_of
 from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
@@ -75,13 +75,6 @@ class Losses(msgspec.Struct, frozen=True):
     """State, reason and samples, the most first."""
     main: Mapping[tuple[int, ...], int] = {}
     """Numbers of the reasons of lost samples -> that of their main cause."""
-
-
-def is_lost(entry: RowEntry) -> bool:
-    """Return whether a sample is lost: graded and no success; in a run without an outcome, scored below 1."""
-    return entry.state == "graded" and (
-        entry.passed is False or (entry.passed is None and entry.score is not None and entry.score < 1)
-    )
 
 
 def path_of(kind: Kind) -> tuple[str, ...]:

@@ -27,9 +27,7 @@ def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, sa
         run_lines([record("a", 1.0)], metrics=metrics, strict=True)
 
 
-@pytest.mark.parametrize(
-    ("target", "said"), [("BreaksAtRow", "RuntimeError: no row"), ("BreaksAtEnd", "RuntimeError: no end")]
-)
+@pytest.mark.parametrize(("target", "said"), DATA["a_raising_exporter_costs_its_file_only"])
 def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
     using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
@@ -48,10 +46,10 @@ def test_a_strict_run_ends_at_a_raising_exporter(run_lines, record, toys):
 
 def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
-    assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere"}
+    assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere (toy_components.py:178)"}
     assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
     assert report.summary["warnings"] == [
-        "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere"
+        "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere (toy_components.py:178)"
     ]
     assert read(report) == dict(report.summary)
 

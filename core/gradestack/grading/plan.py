@@ -82,8 +82,8 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
         """See whose code it is, and have errors name the lines of others'."""
         foreign = is_foreign(self.component) or (self.extractor is not None and self.extractor.foreign)
         msgspec.structs.force_setattr(self, "foreign", foreign)
-        of = str(getattr(self.component, "function", self.component).__module__).partition(".")[0]
-        AUTHORED.update({of} - _OURS)
+        code = (getattr(self.component, "function", None), type(self.component))  # that of `tool` is a name
+        AUTHORED.update({str(getattr(each, "__module__", None)).partition(".")[0] for each in code} - _OURS - {"None"})
 
     @property
     def combines(self) -> tuple[str, ...]:

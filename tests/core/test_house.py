@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_954,
     "plugins": 41_535,
-    "tests": 48_068,
+    "tests": 48_066,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

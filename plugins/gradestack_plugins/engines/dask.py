@@ -13,7 +13,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import ConfigError, Engine, PluginError, ResultT, Shard, replace
-from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
+from gradestack_plugins.engines.machine import parse_size, usable_cores, valid_workers
 from gradestack_plugins.engines.processes import AHEAD, Raised, alone, uninterrupted
 from gradestack_plugins.engines.time_limit import limits_of
 
@@ -42,12 +42,11 @@ class Dask(Engine):
     trusted_options: ClassVar[frozenset[str]] = frozenset({"address"})
 
     address: str | None = None
-    workers: int | None = None
+    workers: int | None = attrs.field(default=None, validator=valid_workers)
     memory: str | None = None
     patience: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        check_workers(self.workers)
         size = parse_size(self.memory) if self.memory is not None else None
         if size is not None and size < _LEAST:
             raise ValueError(

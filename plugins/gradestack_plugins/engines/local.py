@@ -9,7 +9,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
-from gradestack_plugins.engines.machine import check_workers, parse_size, same_directory, usable_cores
+from gradestack_plugins.engines.machine import same_directory, usable_cores, valid_memory, valid_workers
 
 
 @attrs.frozen(kw_only=True)
@@ -49,13 +49,8 @@ class Auto(Engine):
         memory: As for ``processes``.
     """
 
-    workers: int | None = None
-    memory: str | None = None
-
-    def __attrs_post_init__(self) -> None:
-        check_workers(self.workers)
-        if self.memory is not None:
-            parse_size(self.memory)
+    workers: int | None = attrs.field(default=None, validator=valid_workers)
+    memory: str | None = attrs.field(default=None, validator=valid_memory)
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:

@@ -60,10 +60,16 @@ def usable_cores() -> int:
         return cores
 
 
-def check_workers(workers: int | None) -> None:
+def valid_workers(_engine: object, _field: object, workers: int | None) -> None:
     """Refuse a number of workers that makes no sense."""
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+
+
+def valid_memory(_engine: object, _field: object, memory: str | None) -> None:
+    """Refuse a text that is no size."""
+    if memory is not None:
+        parse_size(memory)
 
 
 def parse_size(text: str) -> int | None:

@@ -32,16 +32,16 @@ from gradestack import Engine, Fault, PluginError, ResultT, Shard, error_text
 from gradestack_plugins.engines.machine import (
     allocated,
     be_expendable,
-    check_workers,
     die_with_forker,
     die_with_pipe,
     leave_when,
     limit_memory,
     memory_share,
-    parse_size,
     same_directory,
     threads,
     usable_cores,
+    valid_memory,
+    valid_workers,
 )
 from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME, GRACE, limits_of, overdue, process_limit
 
@@ -416,13 +416,8 @@ class Processes(Engine):
             equal share of 80 % of the free memory. A grader that needs more meets MemoryError. Linux only.
     """
 
-    workers: int | None = None
-    memory: str | None = None
-
-    def __attrs_post_init__(self) -> None:
-        check_workers(self.workers)
-        if self.memory is not None:
-            parse_size(self.memory)
+    workers: int | None = attrs.field(default=None, validator=valid_workers)
+    memory: str | None = attrs.field(default=None, validator=valid_memory)
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:

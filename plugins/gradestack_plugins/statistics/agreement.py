@@ -28,6 +28,7 @@ from gradestack import (
     interval,
     ratio,
     ratio_interval,
+    replace,
     valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
@@ -136,15 +137,17 @@ Pair = tuple[str, str]
 Tasks = Mapping[str, Mapping[Pair, int]]
 """Task -> labels of its samples -> number of samples."""
 
-_LEAST: Mapping[str, float] = {"share": 0.0, "score": -1.0}
-_PAIR: tuple[tuple[str, str, Literal["higher", "lower"], Literal["share", "score"], str], ...] = (
-    ("percent_agreement", "Agreement", "higher", "share", "equal labels / samples both have labelled"),
-    ("kappa", "Cohen's kappa", "higher", "score", "(p_o - p_e) / (1 - p_e)"),
-    ("ac1", "Gwet's AC1", "higher", "score", "(p_o - p_e) / (1 - p_e)"),
-    ("alpha", "Krippendorff's alpha", "higher", "score", "1 - D_o / D_e"),
-    ("false_pass_rate", "False passes", "lower", "share", "passes of the second / fails of the first"),
-    ("false_fail_rate", "False fails", "lower", "share", "fails of the second / passes of the first"),
+_share = partial(Figure, least=0.0, most=1.0, optional=True)
+_coefficient = partial(Figure, unit="score", least=-1.0, most=1.0, optional=True)
+_PAIR = (
+    _share("percent_agreement", "Agreement", about="equal labels / samples both have labelled"),
+    _coefficient("kappa", "Cohen's kappa", about="(p_o - p_e) / (1 - p_e)"),
+    _coefficient("ac1", "Gwet's AC1", about="(p_o - p_e) / (1 - p_e)"),
+    _coefficient("alpha", "Krippendorff's alpha", about="1 - D_o / D_e"),
+    _share("false_pass_rate", "False passes", better="lower", about="passes of the second / fails of the first"),
+    _share("false_fail_rate", "False fails", better="lower", about="fails of the second / passes of the first"),
 )
+_ALPHA = "1 - D_o / D_e over all raters"
 
 
 @attrs.frozen(kw_only=True)
@@ -173,19 +176,11 @@ class Agreement(Aggregator):
 
     version = "2"
     figures: ClassVar = (
-        *(
-            Figure(
-                above + name, label, better=better, unit=unit, about=about, least=_LEAST[unit], most=1.0, optional=True
-            )
-            for above in ("", "pairs.{pair}.")
-            for name, label, better, unit, about in _PAIR
-        ),
-        *(
-            Figure(
-                f"alpha_{level}", f"Krippendorff's alpha, {level}", unit="score", about="1 - D_o / D_e over all raters"
-            )
-            for level in ("nominal", "ordinal", "interval")
-        ),
+        *_PAIR,
+        *(replace(each, name=f"pairs.{{pair}}.{each.name}") for each in _PAIR),
+        Figure("alpha_nominal", "Krippendorff's alpha, nominal", unit="score", about=_ALPHA),
+        Figure("alpha_ordinal", "Krippendorff's alpha, ordinal", unit="score", about=_ALPHA),
+        Figure("alpha_interval", "Krippendorff's alpha, interval", unit="score", about=_ALPHA),
         Figure(
             "noise_floor",
             "Verdicts that stay the same",

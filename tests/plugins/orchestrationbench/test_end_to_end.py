@@ -122,6 +122,7 @@ def test_results_do_not_depend_on_the_engine(tmp_path, generator):
     assert written[0] == written[1]
 
 
+@pytest.mark.proof
 def test_a_synthetic_suite_end_to_end(tmp_path, generator, oracle):
     """Two hundred files through the kernel: key metrics equal the slow calculation's in every output."""
     directory, cards = generator.write_suite(tmp_path / "suite", 204, seed=29, trouble=0.1)
@@ -235,6 +236,7 @@ def test_scenarios_agree_with_the_slow_calculation(tmp_path, bench, generator, o
         assert _close(row["average_component_GED"], expected["plans"]["component"]), path
 
 
+@pytest.mark.proof
 def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
     """The synthetic suite fills every cell of the matrix and every reason, so agreement means something."""
     directory, cards = generator.write_suite(tmp_path / "suite", 210, seed=17, trouble=0.4)
@@ -258,6 +260,7 @@ def test_the_suite_meets_every_kind_of_outcome(tmp_path, bench, generator):
     assert outcomes == {"graded", "failed", "skipped"}
 
 
+@pytest.mark.proof
 @pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
 def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(tmp_path, bench, generator, oracle):
     """With networkx installed the upstream plan figures are those of networkx itself, self-loops included."""
@@ -286,7 +289,6 @@ def test_upstream_with_networkx_agrees_with_the_slow_calculation_on_networkx(tmp
     assert with_networkx["average_component_GED"] > exact["average_component_GED"]
 
 
-pytestmark = pytest.mark.proof
 UNREADABLE = {"85": ["8"], "174": ["4", "5", "9"], "195": ["6"], "217": ["4", "5", "6"]}
 """Scenario -> steps whose gold does not parse: a plan in 85, YAML lists in place of calls in the others."""
 
@@ -337,6 +339,7 @@ def suite(labels, tmp_path_factory):
     return directory
 
 
+@pytest.mark.proof
 def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     """219 scenarios, 317 gold plans of which one does not parse, and seven gold calls that do not, by number."""
     reader = ScenarioReader()
@@ -358,6 +361,7 @@ def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     assert rejections == [191, 13, 4]
 
 
+@pytest.mark.proof
 def test_agent_cards(reference):
     """17 cards hold 96 tools with distinct names."""
     tools = read_cards(reference / "multiagent_cards")
@@ -365,6 +369,7 @@ def test_agent_cards(reference):
     assert all(tool.parameters is not None for tool in tools)
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("profile", PROFILES)
 def test_gold_against_itself_is_perfect(bench, reference, suite, profile):
     """Every plan that parses and every call with arguments scores 1, and no decision is wrong."""
@@ -397,6 +402,7 @@ def test_gold_against_itself_is_perfect(bench, reference, suite, profile):
         assert statistics["total_fc_successful_calls"] == 705
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("profile", PROFILES)
 def test_perturbed_gold_grades_without_error(bench, reference, labels, tmp_path, generator, profile):
     """Random damage to real scenarios lowers the figures and never raises."""

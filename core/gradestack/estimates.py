@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from operator import sub
 from statistics import NormalDist
 from typing import Any, TypedDict
@@ -526,9 +526,10 @@ class Grades:
         key: str,
         rows: Sequence[int] | None = None,
         numbers: tuple[Sequence[Numbers | None], Codes] | None = None,
+        of_code: Sequence[int] | None = None,
     ) -> None:
         self.table, self.key, self._rows = table, key, rows
-        self._numbers = numbers
+        self._numbers, self._of_code = numbers, of_code
 
     def __len__(self) -> int:
         return len(self.table) if self._rows is None else len(self._rows)
@@ -570,7 +571,7 @@ class Grades:
 
     def within(self, rows: Sequence[int]) -> Grades:
         """Return the grades of some rows of the table."""
-        return Grades(self.table, self.key, rows, self._numbers)
+        return Grades(self.table, self.key, rows, self._numbers, self._of_code)
 
     @cached_property
     def models(self) -> list[str]:
@@ -581,8 +582,8 @@ class Grades:
     def of_model(self, name: str) -> Grades:
         """Return the grades of one model."""
         column = self.table.keys["model"]
-        wanted = {code for code, value in enumerate(column.values) if (value or "") == name}
-        return self.within(array("I", [row for row in self.rows if column.codes[row] in wanted]))
+        wanted = [(value or "") == name for value in column.values]
+        return self.within(array("I", compress(self.rows, map(wanted.__getitem__, self._of(column.codes)))))
 
     @cached_property
     def by_task(self) -> dict[str, list[tuple[Key, Grade]]]:
@@ -596,9 +597,14 @@ class Grades:
     def counted(self) -> list[tuple[Grade, int]]:
         """The distinct grades, in the order of their first samples, and how many samples have them."""
         distinct = self.table.grades(self.key)
-        return [
-            (distinct[code], times) for code, times in Counter(self._of(self.table.verdicts[self.key].codes)).items()
-        ]
+        return [(distinct[code], times) for code, times in self._times.items()]
+
+    @cached_property
+    def _times(self) -> Counter[int]:
+        found: Counter[int] = Counter()
+        for (code, *_), times in self.table.alike(self.key, self._rows).items():
+            found[code] += times
+        return found
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the grades as columns of equal length, by name.
@@ -624,8 +630,9 @@ class Grades:
         added = [value for value in values if value is not None]
         few = len({name for each in added for name in each}) <= MOST_PACKED
         packing = Packing(added, len(self.table)) if few else Sparse(added)
-        packed = iter(packing.packed)
-        return packing, [0 if value is None else next(packed) for value in values]
+        each = iter(packing.packed)
+        packed = [0 if value is None else next(each) for value in values]
+        return packing, packed if self._of_code is None else [packed[at] for at in self._of_code]
 
     @cached_property
     def names(self) -> list[str]:
@@ -713,7 +720,7 @@ class Grades:
         packing, packed = self._packing
         codes = self._of(self._numbers[1]) if self._numbers else ()
         counted = Counter[Any]()
-        for code, times in Counter(codes).items():
+        for code, times in (Counter(codes) if self._of_code is None else self._times).items():
             counted[packed[code]] += times
         total = packing.total(counted)
         return {name: packing.exact(name, [total])[0] for name in packing.names}

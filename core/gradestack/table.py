@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import repeat
@@ -344,6 +345,7 @@ class Table:
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
         self._cells: Cells | None = None
+        self._alike: dict[str, Counter[tuple[int, int, int]]] = {}
 
     @classmethod
     def of(
@@ -367,7 +369,7 @@ class Table:
         """Add the columns of the next shard, which ``Columns.to_bytes`` returned; ``name`` is that of its input."""
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
-        before, self._cells = len(self), None
+        before, self._cells, self._alike = len(self), None, {}
         ran, *parts, wanted = _unpack(data)
         self.parts = _unpacked(wanted)
         self.ran += ran
@@ -391,6 +393,15 @@ class Table:
         if len(found) < len(values := self.verdicts[key].values):
             found.extend(_grades(values[len(found) :], self.parts[key]))
         return found
+
+    def alike(self, key: str, rows: Sequence[int] | None = None) -> Counter[tuple[int, int, int]]:
+        """Return how many samples, or rows, have which verdict of a grader, model, and state of the recorded run."""
+        columns: list[Sequence[int]] = [self.verdicts[key].codes, self.keys["model"].codes, self.ran]
+        if rows is not None:
+            return Counter(zip(*[map(codes.__getitem__, rows) for codes in columns], strict=True))
+        if key not in self._alike:
+            self._alike[key] = Counter(zip(*columns, strict=True))
+        return self._alike[key]
 
     def forget(self) -> None:
         """Let go of what is only needed to add more shards."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -77,12 +76,9 @@ def counts_by_model(
 ) -> dict[str, Count]:
     """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
     models, grades = table.keys["model"], table.grades(key)
-    columns: list[Sequence[int]] = [table.verdicts[key].codes, models.codes, table.ran]
-    if rows is not None:
-        columns = [list(map(codes.__getitem__, rows)) for codes in columns]
     found: dict[str, Count] = {}
     alike: Counter[tuple[str, str, float | None, int]] = Counter()
-    for (code, model, ran), times in Counter(zip(*columns, strict=True)).items():
+    for (code, model, ran), times in table.alike(key, rows).items():
         grade = grades[code]
         alike[models.values[model] or "", grade.outcome, grade.score, ran] += times
     for (name, outcome, score, ran), times in alike.items():
@@ -141,7 +137,7 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
     with step(f"metric {name}: numbers"), ticking(SECONDS, _too_long):
         values, codes = distinct(map(aggregator.numbers, table.grades(key)))
-    return Grades(table, key, rows, (values, array("I", map(codes.__getitem__, table.verdicts[key].codes))))
+    return Grades(table, key, rows, (values, table.verdicts[key].codes), codes)
 
 
 SECONDS = 60.0

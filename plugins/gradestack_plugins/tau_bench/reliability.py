@@ -44,8 +44,8 @@ def _trials(grades: Grades) -> int:
     none = {Outcome.SKIPPED, Outcome.MISSING}
     counts = [grade.outcome not in none for grade in table.grades(grades.key)]
     verdicts, runs, tasks = table.verdicts[grades.key].codes, table.keys["run"], table.tasks()[1]
-    rows = [row for row in grades.rows if counts[verdicts[row]]]
-    names = {runs.codes[row] for row in rows}
+    rows = grades.rows if all(counts) else [row for row in grades.rows if counts[verdicts[row]]]
+    names = set(map(runs.codes.__getitem__, rows))
     unnamed = {code for code in names if runs.values[code] is None}
     of_task = Counter([tasks[row] for row in rows if runs.codes[row] in unnamed]) if unnamed else {}
     return max(len(names - unnamed), *of_task.values(), 0)

@@ -327,6 +327,7 @@ class Aggregator(Contract):
             ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
         sums: Names among ``Grade.numbers`` that ``numbers`` reads in place of items, of graders that have them.
         keeps: The same as ``needs`` for ``compute``.
+        reads_labels: Whether it reads ``label`` or ``gold``; both are None where no metric of the run does.
         pooled: Whether estimates are also made over several models, beside those of each.
     """
 
@@ -335,6 +336,7 @@ class Aggregator(Contract):
     needs: ClassVar[frozenset[str]] = frozenset()
     sums: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
+    reads_labels: ClassVar[bool] = True
     pooled: ClassVar[bool] = True
 
     @property

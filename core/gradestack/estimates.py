@@ -354,13 +354,8 @@ class Packing:
         """Return what packed sums come to, each so many times."""
         return sum(each * times for each, times in counted.items())
 
-    def exact(self, name: str, sums: Iterable[Any]) -> list[int | Fraction]:
-        """Return what a number comes to in packed sums; "" is how many were added."""
-        whole, unit = self.whole(name, sums)
-        return whole if unit is None else [Fraction(value, unit) for value in whole]  # type: ignore[return-value]
-
     def rounded(self, name: str, sums: Iterable[Any]) -> list[float]:
-        """Return the same, sums of floats rounded once."""
+        """Return what a number comes to in packed sums, of floats rounded once; "" is how many were added."""
         whole, unit = self.whole(name, sums)
         return whole if unit is None else [value / unit for value in whole]  # type: ignore[return-value]
 
@@ -509,9 +504,6 @@ def ratio(above: float, below: float) -> float | None:
     return above / below if below else None
 
 
-Codes = Sequence[int]
-
-
 class Grades:
     """Grades of one grader, in input order.
 
@@ -525,7 +517,7 @@ class Grades:
         table: Table,
         key: str,
         rows: Sequence[int] | None = None,
-        numbers: tuple[Sequence[Numbers | None], Codes] | None = None,
+        numbers: tuple[Sequence[Numbers | None], Sequence[int]] | None = None,
         of_code: Sequence[int] | None = None,
     ) -> None:
         self.table, self.key, self._rows = table, key, rows
@@ -534,7 +526,7 @@ class Grades:
     def __len__(self) -> int:
         return len(self.table) if self._rows is None else len(self._rows)
 
-    def _of(self, codes: Codes) -> Codes:
+    def _of(self, codes: Sequence[int]) -> Sequence[int]:
         return codes if self._rows is None else array("I", map(codes.__getitem__, self._rows))
 
     @property
@@ -722,5 +714,6 @@ class Grades:
         counted = Counter[Any]()
         for code, times in (Counter(codes) if self._of_code is None else self._times).items():
             counted[packed[code]] += times
-        total = packing.total(counted)
-        return {name: packing.exact(name, [total])[0] for name in packing.names}
+        sums = [packing.total(counted)]
+        whole = {name: packing.whole(name, sums) for name in packing.names}
+        return {name: value if unit is None else Fraction(value, unit) for name, ((value,), unit) in whole.items()}

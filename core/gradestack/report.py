@@ -50,7 +50,7 @@ from gradestack.rows.tables import (
     row_of,
     table_of,
 )
-from gradestack.table import Wanted
+from gradestack.table import LABELS, Wanted
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -263,7 +263,7 @@ class Report:
             raise ConfigError(
                 f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
             )
-        wanted = Wanted(parts={key: ()})
+        wanted = Wanted(parts={key: LABELS})
         rows = self.decoded(wanted, str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 

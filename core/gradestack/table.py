@@ -16,46 +16,37 @@ from functools import cache
 from itertools import repeat
 from operator import add, attrgetter
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from gradestack.errors import TimedOut
-from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason, replace
+from gradestack.model import JSON, Fault, Grade, Item, Key, Outcome, Reason, Sample, replace
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
 NumbersOf = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "3"
+FORM: Final = "4"
 """Form of a shard's columns and identities; a run begun with another is not continued."""
+LABELS: Final = ("label", "gold")
+"""Parts of grades that verdicts hold where a metric reads them: with the names of tools there are many verdicts."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
 
 
-class Place(Protocol):
-    """What the table holds of a sample: ``Key`` and ``Sample`` have it."""
-
-    @property
-    def id(self) -> str: ...  # noqa: D102
-    @property
-    def cluster(self) -> str | None: ...  # noqa: D102
-    @property
-    def model(self) -> str | None: ...  # noqa: D102
-    @property
-    def run(self) -> int | str | None: ...  # noqa: D102
-    @property
-    def facets(self) -> Mapping[str, JSON]: ...  # noqa: D102
+Place = Key | Sample
+"""What has the columns of a sample."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the figures of a run need beyond outcome, score, verdict, labels, counts and parts of its grades.
+    """What the figures of a run need beyond outcome, score, verdict, counts and parts of its grades.
 
     Attributes:
-        parts: Grader key -> parts of its grades that metrics read: ``items``, ``reasons``, ``fault``, ``metadata`` or
-            ``metadata:NAME``.
+        parts: Grader key -> parts of its grades that metrics read: ``LABELS``, ``items``, ``reasons``, ``fault``,
+            ``metadata`` or ``metadata:NAME``.
         numbers: Name of a metric that reads more -> grader key, its ``numbers``, and its ``sums``: names among
             ``Grade.numbers`` it reads in place of the rest. They are taken where the grade is made, so that these parts
             need not travel.
@@ -105,16 +96,10 @@ class Columns:
     ) -> None:
         """Add a block of samples; ``verdicts`` are those of some graders, where they are known."""
         keys, facets = self._keys, self._wanted.facets
-        keys["id"].extend([each.id for each in places])
-        keys["cluster"].extend([each.cluster for each in places])
-        keys["model"].extend([each.model for each in places])
-        keys["run"].extend([each.run for each in places])
-        if facets:
-            keys["facets"].extend(
-                [_packed({name: each.facets[name] for name in facets if name in each.facets}) for each in places]
-            )
-        else:
-            keys["facets"].extend([b""] * len(places))
+        for name in _KEYS[:-1]:
+            keys[name].extend(list(map(attrgetter(name), places)))
+        groups = [{name: each.facets[name] for name in facets if name in each.facets} for each in places if facets]
+        keys["facets"].extend(list(map(_packed, groups)) or [b""] * len(places))
         self._ran.extend(ran)
         known, parts = verdicts or {}, self._wanted.parts
         codes = {
@@ -201,8 +186,6 @@ _VERDICT: Final[Mapping[str, Any]] = {
     "outcome": Outcome,
     "score": Any,
     "passed": bool | None,
-    "label": str | None,
-    "gold": str | None,
     "counts": dict[str, Any],
     "parts": dict[str, Any],
     "numbers": dict[str, Any] | None,
@@ -247,8 +230,6 @@ def _grades(verdicts: Iterable[bytes], parts: Sequence[str]) -> Iterator[Grade]:
             outcome=known.outcome,
             score=known.score,
             passed=known.passed,
-            label=known.label,
-            gold=known.gold,
             counts=MappingProxyType(known.counts),
             parts=MappingProxyType(known.parts),
             numbers=known.numbers,
@@ -274,6 +255,7 @@ def _frozen(value: Any) -> Any:
 
 
 _PARTS: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(LABELS, str | None),
     "items": tuple[Item, ...],
     "reasons": tuple[Reason, ...],
     "fault": Fault | None,

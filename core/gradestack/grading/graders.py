@@ -23,7 +23,7 @@ from gradestack.grading.plan import Stage
 from gradestack.interpreter import UNDER_WAY
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed, replace
 from gradestack.output import traceback_text
-from gradestack.table import packed_verdicts, verdicts_of
+from gradestack.table import LABELS, packed_verdicts, verdicts_of
 
 _NUMBERS = frozenset({bool, int, float})
 TRACEBACKS: dict[str, str] = {}
@@ -449,8 +449,8 @@ class Graders:
                 fill(given, column, judged)
             explain, parts = stage.key in self._explain, self._parts[stage.key]
             sound = self._sound[stage.key]
-            verdicts = check_grades(stage, samples, column, () if explain else parts, sound, strict=self._strict)
-            if not (explain and parts):
+            verdicts = check_grades(stage, samples, column, parts, sound, strict=self._strict)
+            if not (explain and {*parts}.difference(LABELS)):
                 found.verdicts[stage.key] = verdicts
             found.columns[stage.key] = found.explained[stage.key] = column
             if explain:

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
 from operator import sub
@@ -19,7 +19,7 @@ from gradestack.estimates import Estimate, Grades, TaskNumbers, estimate, interv
 from gradestack.grading.plan import Metric, SampleRule, Stage
 from gradestack.interpreter import step, ticking
 from gradestack.model import JSON, Outcome, replace
-from gradestack.table import Numbers, Table, Wanted, distinct
+from gradestack.table import LABELS, Numbers, Table, Wanted, distinct
 
 
 def passes(gate: SampleRule | None, score: float) -> bool:
@@ -77,12 +77,9 @@ def counts_by_model(
     """Return what is counted of a grader's grades: of each model, in the order of first samples, empty for none."""
     models, grades = table.keys["model"], table.grades(key)
     found: dict[str, Count] = {}
-    alike: Counter[tuple[str, str, float | None, int]] = Counter()
     for (code, model, ran), times in table.alike(key, rows).items():
-        grade = grades[code]
-        alike[models.values[model] or "", grade.outcome, grade.score, ran] += times
-    for (name, outcome, score, ran), times in alike.items():
-        found.setdefault(name, Count()).add(outcome, score, times, ran, rule)
+        of = found.setdefault(models.values[model] or "", Count())
+        of.add(grades[code].outcome, grades[code].score, times, ran, rule)
     return found
 
 
@@ -108,9 +105,12 @@ def has_numbers(aggregator: Aggregator) -> bool:
     return type(aggregator).numbers is not Aggregator.numbers
 
 
-def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()) -> Wanted:
-    """Return what the figures of some metrics need of grades."""
-    parts: dict[str, dict[str, None]] = {key: {} for key in graders}
+def wanted(
+    graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = (), labelled: Container[str] = ()
+) -> Wanted:
+    """Return what the figures of some metrics need of grades; of ``labelled`` graders their labels in any case."""
+    read = any(metric.stage.component.reads_labels for metric in metrics)
+    parts = {key: dict.fromkeys(LABELS if read or key in labelled else ()) for key in graders}
     numbers, names = {}, dict.fromkeys(facets)
     for metric in metrics:
         aggregator: Aggregator = metric.stage.component
@@ -125,7 +125,7 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
 def itemized(stages: Iterable[Stage], needs: Wanted) -> set[str]:
     """Return the keys of graders whose items or reasons figures are made of: their sums alone will not do."""
     sums = {stage.key: stage.component.sums for stage in stages}
-    found = {key for key, parts in needs.parts.items() if parts}
+    found = {key for key, parts in needs.parts.items() if {*parts}.difference(LABELS)}
     return found | {key for key, _, read in needs.numbers.values() if not read or not read <= sums[key]}
 
 

@@ -149,7 +149,7 @@ class ShardGrader:
         self._rows, self._strict = worker.pieces.rows, worker.strict
         self._broken = partial(_broken, result, worker.strict)
         keys = [stage.key for stage in plan.graders]
-        needs = wanted(keys, plan.metrics, plan.facets)
+        needs = wanted(keys, plan.metrics, plan.facets, {stage.key for stage in plan.graders if stage.foreign})
         self._itemized = itemized(plan.graders, needs)
         explain = keys if self._rows or plan.exporters else self._itemized
         watched = _ALL if worker.strict else watched_of(shard)

@@ -16,7 +16,7 @@ from gradestack.errors import DataError
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import as_map, check_utf8, loads
 from gradestack.model import Grade, Key, Outcome, Status
-from gradestack.table import Columns, Table, Wanted
+from gradestack.table import LABELS, Columns, Table, Wanted
 
 
 class GradeRow(TypedDict):
@@ -172,7 +172,9 @@ def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], 
     It takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one
     with NaN, or a lone surrogate. It raises a ValueError where that is not the row of a run.
     """
-    whole = {key for key, *_ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
+    whole = {key for key, *_ in wanted.numbers.values()} | {
+        key for key, parts in wanted.parts.items() if {*parts}.difference(LABELS)
+    }
     kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
     # names of fields, in which msgspec refuses quotes and control characters
     named = {

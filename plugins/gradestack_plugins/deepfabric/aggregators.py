@@ -98,6 +98,7 @@ class DeepFabricMetrics(Aggregator):
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
+    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "4"
     figures: ClassVar = (
         *(Figure(name, LABELS[name], about=f"{part} / samples", divisor="applicable") for name, part in _PARTS.items()),

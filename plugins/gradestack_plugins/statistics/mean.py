@@ -46,6 +46,7 @@ class Mean(Aggregator):
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
+    reads_labels: ClassVar[bool] = False
     figures: ClassVar = (Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),)
 
     profile: Profile = "documented"

@@ -75,6 +75,8 @@ def band_index(score: float) -> int:
 class _Averages(Aggregator):
     """Mean score over graded samples, and over all that apply: failed and missing ones weigh like zeros."""
 
+    reads_labels: ClassVar[bool] = False
+
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
     share: bool = True

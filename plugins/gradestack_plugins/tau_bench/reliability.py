@@ -88,6 +88,7 @@ class Trials(Aggregator):
         confidence: Of the intervals, between 0 and 1.
     """
 
+    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "2"
 
     tolerance: float = 1e-6

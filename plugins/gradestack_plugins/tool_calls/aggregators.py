@@ -77,6 +77,7 @@ class CallFigures(Aggregator):
     under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
     """
 
+    reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "5"
     figures: ClassVar = (*(Figure(name, label, about=about) for name, label, about, _ in _FIGURES), *_TOOLS)
     needs: ClassVar = frozenset({"items", "reasons"})

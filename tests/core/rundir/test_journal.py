@@ -259,7 +259,7 @@ def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
 
 def test_the_advice_helps(run, monkeypatch):
     """Another metric in its place, which looks at scores alone, takes less."""
-    monkeypatch.setattr(recorder, "free_memory", lambda: 105_000)
+    monkeypatch.setattr(recorder, "free_memory", lambda: 115_000)
     with pytest.raises(ConfigError):
         run()
     assert run(metrics={"toy_count": {"kind": "mean", "of": "q"}}).aggregates["q"]["toy_count"]["mean"] == 1.0

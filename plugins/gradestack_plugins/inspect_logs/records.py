@@ -90,16 +90,17 @@ def sample_of(record: Any, header: Header, source: Source) -> Sample:
             return [resolved(each) for each in value]
         return {key: resolved(each) for key, each in value.items()} if isinstance(value, dict) else value
 
+    models = [each for each in map(as_map, as_list(record.get("events"))) if each.get("event") == "model"]
     talk = _Talk()
     talk.read(map(_message, resolved(record["messages"])))
     recorded = _recorded(as_map(record.get("scores")), resolved)
     facets = {"task": header.task} if header.task is not None else {}
     more: dict[str, Any] = {
         "model": header.model,
-        "tools": _tools(resolved(_first_tools(as_list(record.get("events"))))),
+        "tools": _tools(resolved(models[0].get("tools"))) if models else None,
         "recorded": recorded,
         "state": resolved(record.get("store")) or None,
-        "usage": _usage(record),
+        "usage": _usage(record, len(models)),
         "agent_usage": record.get("model_usage") or None,
         "ended": "completed",
     }
@@ -162,10 +163,6 @@ def _blocks(block: Any) -> Iterable[Any]:
         yield {**found, **({"is_error": True, "content": problem} if problem else {})}
 
 
-def _first_tools(events: Iterable[Any]) -> Any:
-    return next((each.get("tools") for each in map(as_map, events) if each.get("event") == "model"), None)
-
-
 def _tools(raws: Any) -> tuple[ToolSpec, ...] | None:
     if not isinstance(raws, list):
         return None
@@ -191,7 +188,7 @@ def _recorded(scores: Mapping[str, Any], resolved: Callable[[JSON], JSON]) -> di
     return {**found, "explanations": explained} if explained else found
 
 
-def _usage(record: Mapping[str, Any]) -> Usage | None:
+def _usage(record: Mapping[str, Any], asked: int) -> Usage | None:
     by_model = [each for each in as_map(record.get("model_usage")).values() if isinstance(each, dict)]
 
     def total(key: str, number: Callable[[Any], Any]) -> Any:
@@ -201,7 +198,6 @@ def _usage(record: Mapping[str, Any]) -> Usage | None:
     counts = {name: total(key, count_of) for name, key in _COUNTS.items()}
     if counts["input_tokens"] is not None:
         counts["input_tokens"] += (counts["cached_input_tokens"] or 0) + (counts["cache_write_tokens"] or 0)
-    asked = sum(as_map(each).get("event") == "model" for each in as_list(record.get("events")))
     seconds = as_number(record.get("total_time"))
     found = Usage(**counts, requests=asked or None, seconds=seconds, cost_usd=total("total_cost", as_number))
     return found if found != Usage() else None

@@ -478,24 +478,18 @@ class Conversation:
         self._made.append(call)
         _finish(call, item, ran_here=item.get("call_id") is not None or "execution" in item)
 
-    def _of_server(self, item: dict[str, Any]) -> ToolCall:
-        given, server = parse_arguments(item.get("arguments")), item.get("server_label")
-        call = self.made("mcp", item.get("id"), item.get("name"), given, server=server)
-        self._made.append(call)
-        return call
-
     def _mcp_call(self, item: dict[str, Any]) -> None:
-        """Take a call of an MCP tool into account, or what came of one that waited for approval."""
+        """Take a call of an MCP tool into account, one that waits for approval, or what came of that one."""
         self._open()
-        call = self.unanswered(item.get("approval_request_id"))
+        asks = item["type"] == "mcp_approval_request"
+        call = None if asks else self.unanswered(item.get("approval_request_id"))
         if call is None:
-            call = self._of_server(item)
-        _finish(call, item)
-
-    def _asked_approval(self, item: dict[str, Any]) -> None:
-        self._open()
-        call = self._of_server(item)
-        if call.id is not None:
+            given, server = parse_arguments(item.get("arguments")), item.get("server_label")
+            call = self.made("mcp", item.get("id"), item.get("name"), given, server=server)
+            self._made.append(call)
+        if not asks:
+            _finish(call, item)
+        elif call.id is not None:
             self._pending[call.id] = call
 
     def _approved(self, item: dict[str, Any]) -> None:
@@ -512,7 +506,7 @@ class Conversation:
         "function_call": _function_call,
         "custom_tool_call": _function_call,
         "mcp_call": _mcp_call,
-        "mcp_approval_request": _asked_approval,
+        "mcp_approval_request": _mcp_call,
         "mcp_approval_response": _approved,
         "mcp_list_tools": _tools_listed,
         "additional_tools": _tools_listed,

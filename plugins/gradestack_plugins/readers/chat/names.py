@@ -99,11 +99,9 @@ def calls_of(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     found = [call_of(each)[0] for each in value]
-    return [each for each in found if not (isinstance(each, dict) and _is_no_tool(each.get("name")))]
-
-
-def _is_no_tool(name: Any) -> bool:
-    return isinstance(name, str) and name.strip().lower() in _NO_TOOL
+    names = [each.get("name") if isinstance(each, dict) else None for each in found]
+    none = [isinstance(name, str) and name.strip().lower() in _NO_TOOL for name in names]
+    return [each for each, is_none in zip(found, none, strict=True) if not is_none]
 
 
 def usual_call(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -181,18 +179,10 @@ def _are_calls(value: Any) -> bool:
     return isinstance(found, list) and all(isinstance(each, dict) and {"name", "names"} & each.keys() for each in found)
 
 
-def _are_call_objects(value: Any) -> bool:
-    return isinstance(decoded(value), list | dict) and _are_calls(value)
-
-
 def _is_scalar(value: Any) -> bool:
     found = decoded(value)
     held = found if isinstance(found, list) else [found]
     return isinstance(value, str | int | float) and not any(isinstance(each, dict | list) for each in held)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _is_verdict(value: Any) -> bool:
@@ -211,7 +201,7 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "calls": _are_calls,
     "expected.calls": _are_calls,
     "expected.text": _is_scalar,
-    "id": _is_id,
+    "id": lambda value: isinstance(value, str | int | float) and not isinstance(value, bool),
     "model": lambda value: isinstance(value, str),
     "usage": lambda value: isinstance(decoded(value), dict),
     "recorded": _is_verdict,
@@ -322,7 +312,9 @@ def guess(
     elif "calls" in columns.names:
         found["calls"] = "calls"
     held = "expected" in columns.names and columns.fits("expected", lambda value: isinstance(value, dict))
-    of_label = _has_answer(found) and not held  # an object of what is expected says what a label was expected
+    of_label = (
+        not {"messages", "text", "calls", "predicted"}.isdisjoint(found) and not held
+    )  # an object of what is expected says what a label was expected
     take("expected.text", (each for each in columns.places("expected.text") if each != "label" or of_label))
     if "label" in columns.names and "label" not in taken:
         found["label"] = "label"
@@ -353,14 +345,10 @@ def guess(
 _TABLED: Final = frozenset({*_NAMES, "label", "expected"} - {"recorded"})
 
 
-def _has_answer(found: Mapping[str, str]) -> bool:
-    return bool({"messages", "text", "calls", "predicted"} & found.keys())
-
-
 def _says_calls(columns: _Columns, place: str) -> bool:
     """Return whether a column that may hold an expected text holds calls."""
     may_be_text = plain_name(place) in set(map(plain_name, _NAMES["expected.text"]))
-    return not may_be_text or columns.fits(place, _are_call_objects)
+    return not may_be_text or columns.fits(place, lambda each: not isinstance(decoded(each), str) and _are_calls(each))
 
 
 def _differ(columns: _Columns, one: str, other: str) -> bool:

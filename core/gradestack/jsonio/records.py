@@ -79,6 +79,7 @@ class Walk:
 
     def __init__(self, file: BinaryIO, part: Range | None = None) -> None:
         part = part or Range()
+        file.seek(part.start)
         self._file = file
         self._end = part.end
         self._base = part.start
@@ -307,7 +308,6 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
     part = part or Range()
     with path.open("rb") as file:
         if part.start:
-            file.seek(part.start)
             walk = Walk(file, part)
         else:
             require_text(path, file)
@@ -315,28 +315,27 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
         yield from elements(walk, part.first_row, sys.maxsize if part.end is None else part.end)
 
 
-def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
-    """Yield ranges of whole elements, each of about ``size`` bytes; a file of at most that size is one range.
+def list_ranges(path: Path, size: int = SHARD_BYTES, part: Range | None = None) -> Iterator[Range]:
+    """Yield ranges of whole elements, each of about ``size`` bytes; a file of at most that size, or its part, is one.
 
     A list is cut only in front of an object or a list, and only where all elements before are objects or lists whose
     brackets are closed, with one comma between two of them: there, a reader of the whole file would go on as well,
-    whatever it thinks of the values. From the first place on where anything else stands, the rest is one range. A file
-    that holds no list is one range too.
+    whatever it thinks of the values. Behind anything else, and where there is no list, the rest is one range.
     """
-    begin = Range()
+    begin = part or Range()
     with path.open("rb") as file:
         require_text(path, file)
         if os.fstat(file.fileno()).st_size > size:
-            walk = Walk(file)
-            for following in _cuts(walk, begin, size) if walk.passes(b"[") else ():
+            walk = Walk(file, part)
+            for following in _cuts(walk, begin, size) if part or walk.passes(b"[") else ():
                 yield msgspec.structs.replace(begin, end=following.start)
                 begin = following
-    yield begin
+    yield msgspec.structs.replace(begin, end=part and part.end)
 
 
 def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
     """Yield the ranges of a list behind the first, with open ends; stop at its closing bracket or what is broken."""
-    row, brackets = 0, True
+    row, brackets = begin.first_row, True
     while (first := walk.peek()) and walk.skip():
         row += 1
         brackets = brackets and first in _BRACKETS
@@ -374,18 +373,19 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
             return TooLong(file.read(1), size) if exceeds_limit(size) else file.read(size)
 
 
-def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
-    """Yield the members of the object a file holds, in file order, up to the first that cannot be walked over.
+def iter_members(path: Path, size: int = SHARD_BYTES, part: Range | None = None) -> Iterator[Member]:
+    """Yield the members of the object in a file, or at a part's start, up to the first that cannot be walked over.
 
     Args:
         path: The file.
         size: Bytes of a range of a list's elements, at least.
+        part: One of ``list_ranges``, whose first element is meant.
 
     Raises:
         DataError: The file is empty, or holds no object.
     """
     with path.open("rb") as file:
-        walk, more = opened(Walk(file), path, b"{"), True
+        walk, more = opened(Walk(file, part), path, b"{"), True
         while more and (key := _key(walk)) is not None:
             opening, start, line = walk.peek(), walk.place, walk.line
             ranges = tuple(_element_ranges(walk, size)) if opening == b"[" else None

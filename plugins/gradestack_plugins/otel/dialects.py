@@ -106,13 +106,11 @@ def first_of(known: Mapping[str, Any], what: str) -> Any:
 
 
 def _usage(known: Mapping[str, Any]) -> Usage | None:
-    given = {name: value for name in _COUNTS if (value := _count(first_of(known, name))) is not None}
+    found = {name: first_of(known, name) for name in _COUNTS}
+    texts = {name: int(each) for name, each in found.items() if isinstance(each, str) and each.isdecimal()}
+    given = {name: each for name, value in {**found, **texts}.items() if (each := count_of(value)) is not None}
     cost = as_number(first_of(known, "cost_usd"))
     return Usage(**given, cost_usd=cost, requests=1) if given or cost is not None else None
-
-
-def _count(value: Any) -> int | None:
-    return None if value is None else count_of(int(value) if isinstance(value, str) and value.isdecimal() else value)
 
 
 def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
@@ -123,8 +121,9 @@ def answer_of(span: Span, logs: Iterable[Event]) -> Answer:
         if event.name == "gen_ai.client.inference.operation.details":
             known = {**as_map(event.body), **event.attributes, **known}  # where lists of mixed values are lost
     model = text_or_none(known.get("gen_ai.response.model")) or text_or_none(known.get("llm.model_name"))
-    found = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
-    for read in (_of_adk, _of_genai, _of_events, _of_numbered):
+    made = Answer([], [], model or text_or_none(known.get("gen_ai.request.model")), _usage(known))
+    found = span.answer or made
+    for read in (_of_adk, _of_genai, _of_events, _of_numbered) if found is made else ():
         if read(found, known, events):
             break
     found.history, found.said = forms_read(found.history), forms_read(found.said)
@@ -179,9 +178,14 @@ def _of_genai(found: Answer, known: Mapping[str, Any], _: Iterable[Event]) -> bo
         parts = told if isinstance(told, list) else [told]
         text = "\n".join(as_text(as_map(each).get("content", each)) for each in parts if each)
         found.history.append({"role": "system", "content": text})
-    found.history += [entry for each in as_list(asked) for entry in _genai_message(each)]
-    found.said = [entry for each in as_list(said) for entry in _genai_message({"role": "assistant", **as_map(each)})]
+    found.history += messages_of(as_list(asked))
+    found.said = messages_of({"role": "assistant", **as_map(each)} for each in as_list(said))
     return True
+
+
+def messages_of(recorded: Iterable[Any]) -> list[Any]:
+    """Return the chat messages that GenAI's messages, made of parts, stand for."""
+    return [entry for each in recorded for entry in _genai_message(each)]
 
 
 def _genai_message(message: Any) -> Iterator[Any]:
@@ -297,9 +301,7 @@ def execution_of(span: Span) -> Execution:
         result = result["result"] if isinstance(result, dict) and result.keys() == {"result"} else result
     kind = text_or_none(known.get("error.type"))
     thrown = next((each.attributes for each in span.events if each.name == "exception"), {})
-    error = span.error
-    if error is None and kind is not None:
-        error = kind
+    error = kind if span.error is None else span.error
     if error is not None:
         error = error or text_or_none(thrown.get("exception.message")) or kind or "failed"
         kind = kind or text_or_none(thrown.get("exception.type"))

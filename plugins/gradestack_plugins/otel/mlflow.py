@@ -11,22 +11,17 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, replace
+from gradestack import JSON, Expectation, ExpectedCall, RecordReader, Sample, Source, Usage, replace
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
-from gradestack_plugins.otel.dialects import decoded
+from gradestack_plugins.otel.dialects import Answer, decoded, messages_of
 from gradestack_plugins.otel.spans import Event, Span, hex_id, nanoseconds
 from gradestack_plugins.otel.trace import EVALUATION, sample_of
 from gradestack_plugins.readers.chat.conversation import kind_of, text_or_none
 from gradestack_plugins.readers.chat.forms import forms_read
-from gradestack_plugins.readers.chat.usage import usage_of
+from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
-_TOKENS: Final = {
-    "input_tokens": "gen_ai.usage.input_tokens",
-    "output_tokens": "gen_ai.usage.output_tokens",
-    "cache_read_input_tokens": "gen_ai.usage.cache_read.input_tokens",
-    "cache_creation_input_tokens": "gen_ai.usage.cache_creation.input_tokens",
-}
+_TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _COPY: Final = re.compile(r"_\d+\Z")
 """What release 2 puts behind the names of spans that would have the same."""
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
@@ -90,20 +85,22 @@ def _spans(raws: list[dict[str, Any]], info: Mapping[str, Any]) -> list[Span]:
     for (known, raw), kind in zip(read, kinds, strict=True):
         of_root = raw.get("parent_span_id", raw.get("parent_id")) in (None, "")
         attributes: dict[str, Any] = {}
-        if kind in _ANSWERS or (of_root and not answered):
-            attributes = _answer(known)
+        is_answer = kind in _ANSWERS or (of_root and not answered)
+        if is_answer:
+            attributes = {"gen_ai.operation.name": "chat"}
         elif kind == "TOOL":
             attributes = _tool(known, as_text(raw.get("name")), names)
-        events = [_event(each) for each in map(as_map, as_list(raw.get("events")))]
+        held = map(as_map, as_list(raw.get("events")))
+        events = [Event(as_text(each.get("name")), as_map(each.get("attributes"))) for each in held]
         if of_root:
             session = as_map(info.get("trace_metadata", info.get("request_metadata"))).get("mlflow.trace.session")
             attributes |= {} if session is None else {"session.id": session}
             events += [Event(EVALUATION, each) for each in _feedback(_assessments(info))]
-        found.append(_span(raw, attributes, events))
+        found.append(_span(raw, attributes, events, _answer(known) if is_answer else None))
     return found
 
 
-def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event]) -> Span:
+def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event], answer: Answer | None) -> Span:
     status, context = as_map(raw.get("status")), as_map(raw.get("context"))
     problem: Mapping[str, Any] = next((event.attributes for event in events if event.name == "exception"), {})
     failed = status.get("code") in _FAILED or raw.get("status_code") in _FAILED
@@ -120,15 +117,12 @@ def _span(raw: Mapping[str, Any], attributes: dict[str, Any], events: list[Event
         attributes=attributes,
         events=events,
         error=as_text(said) if failed else None,
+        answer=answer,
     )
 
 
 def _id(value: Any) -> str:
     return hex_id(value.removeprefix("0x") if isinstance(value, str) else value)
-
-
-def _event(raw: Mapping[str, Any]) -> Event:
-    return Event(as_text(raw.get("name")), as_map(raw.get("attributes")))
 
 
 def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict[str, Any]:
@@ -142,28 +136,23 @@ def _tool(known: Mapping[str, Any], name: str, names: Mapping[str, int]) -> dict
     return {**found, **{key: each for key, each in given.items() if each is not None}}
 
 
-def _answer(known: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(known: Mapping[str, Any]) -> Answer:
     asked, said = known.get("mlflow.spanInputs"), known.get("mlflow.spanOutputs")
-    used = as_map(known.get("mlflow.chat.tokenUsage")) or _used(as_map(said).get("usage"))
+    used = as_map(known.get("mlflow.chat.tokenUsage"))
+    into, out, read, written = (count_of(used.get(name)) for name in _TOKENS)
+    spent = Usage(
+        input_tokens=into, output_tokens=out, cached_input_tokens=read, cache_write_tokens=written, requests=1
+    )
     models = (as_map(said).get("model"), known.get("mlflow.llm.model"), as_map(asked).get("model"))
     system = as_map(asked).get("system")
     told = [{"role": "system", "content": system}] if isinstance(system, str) else []
-    return {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.input.messages": [*told, *forms_read(_asked(asked))],
-        "gen_ai.output.messages": forms_read(_said(said)),
-        "gen_ai.tool.definitions": known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
-        "gen_ai.response.model": next(filter(text_or_none, models), None),
-        **{key: used[name] for name, key in _TOKENS.items() if name in used},
-    }
-
-
-def _used(raw: Any) -> dict[str, Any]:
-    found = usage_of(raw)
-    if found is None:
-        return {}
-    counts = (found.input_tokens, found.output_tokens, found.cached_input_tokens, found.cache_write_tokens)
-    return dict(zip(_TOKENS, counts, strict=True))
+    return Answer(
+        history=[*told, *messages_of(forms_read(_asked(asked)))],
+        said=messages_of({"role": "assistant", **as_map(each)} for each in forms_read(_said(said))),
+        model=next(filter(text_or_none, models), None),
+        usage=spent if used else usage_of(as_map(said).get("usage")),
+        tools=known.get("mlflow.chat.tools") or as_map(asked).get("tools"),
+    )
 
 
 def _asked(value: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -40,11 +40,14 @@ from gradestack.jsonio import (
 from gradestack_plugins.otel.dialects import kind_of
 from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
 from gradestack_plugins.otel.trace import sample_of, session_of
+from gradestack_plugins.readers.chat.identity import NOTHING
 
 _PIECE: Final = 64 * 1024
 """Bytes of a file that are looked at together: what a trace needs is told by such pieces."""
 _OTLP: Final = (b'"resourceSpans"', b'"resourceLogs"', b'"batches"')
 _MARK: Final = b"\xef\xbb\xbf"
+_WITHIN: Final = ({"scopeSpans", "instrumentationLibrarySpans", "scopeLogs"}, {"spans", "logRecords"})
+"""Keys of the lists in a resource, and of those in a scope."""
 _JAEGER: Final = (b'"traceID"', b'"spans"')
 
 
@@ -55,6 +58,9 @@ class Piece(msgspec.Struct, frozen=True):
     """The number of its input."""
     range: Range
     layout: Literal["lines", "list", "whole"]
+    within: tuple[str, ...] = ()
+    about: Mapping[str, Any] = NOTHING
+    """Of a part of a large resource: the keys its list stands under, and what else is said of the resource."""
 
 
 class Index(msgspec.Struct):
@@ -105,7 +111,8 @@ class Traces(RecordReader):
     @override
     def index(self, inputs: Inputs) -> Index:
         """Find the pieces of every trace, in one pass over the files."""
-        return _index(self.unit, inputs.data, tuple(map(_stamp, inputs.data)))
+        given = (each.path.stat() for each in inputs.data if each.path.is_file())  # else reading says so
+        return _index(self.unit, inputs.data, tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in given))
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
         """Yield how many traces are left out."""
@@ -121,8 +128,7 @@ class Traces(RecordReader):
                 cuts.append(at)
                 sizes.append(0)
                 used = set()
-            parts = (index.pieces[place].range for place in places if place not in used)
-            sizes[-1] += sum(max(1, (part.end or 0) - part.start) for part in parts)
+            sizes[-1] += sum(_size(index.pieces[place].range) for place in places if place not in used)
             used.update(places)
         for ordinal, (first, end) in enumerate(pairwise([*cuts, len(names)])):
             given = index.given[index.pieces[index.places[names[first]][0]].given if names else 0]
@@ -151,14 +157,6 @@ class Traces(RecordReader):
             source, records = found.pop(name)
             of_trace = self.with_ids(partial(_alone, name, records))
             yield from self.guarded(of_trace, {}, source)
-
-
-def _stamp(given: Input) -> tuple[int, ...]:
-    try:
-        found = given.path.stat()
-    except OSError:  # reading it says so
-        return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=4)
@@ -209,9 +207,29 @@ def _pieces(number: int, given: Input) -> Iterator[Piece]:
     elif _goes_on(path, members):
         yield from (Piece(number, Range(*part), "lines") for part in line_ranges(path, _PIECE))
     elif lists:
-        yield from (Piece(number, part, "list") for ranges in lists for part in ranges)
+        yield from (each for ranges in lists for part in ranges for each in _parts(path, Piece(number, part, "list")))
     else:
         yield Piece(number, Range(0, path.stat().st_size), "whole")
+
+
+def _parts(path: Path, piece: Piece) -> Iterator[Piece]:
+    """Yield a range of resources as it is, of a large one the ranges of its scopes, and of a large one its spans'."""
+    if _size(piece.range) < SHARD_BYTES or len(piece.within) == len(_WITHIN):
+        yield piece
+        return
+    for part in list_ranges(path, 1, piece.range):
+        members = list(iter_members(path, _PIECE, part)) if _size(part) >= SHARD_BYTES else []
+        about = {each.key: loads(each.read(path)) for each in members if each.key == "resource"} or piece.about
+        lists = (each for each in members if each.key in _WITHIN[len(piece.within)])
+        held = [((*piece.within, each.key), inner) for each in lists for inner in each.ranges or ()]
+        for within, inner in held:
+            yield from _parts(path, Piece(piece.given, inner, "list", within, about))
+        if not held:
+            yield msgspec.structs.replace(piece, range=part)
+
+
+def _size(part: Range) -> int:
+    return max(1, (part.end or 0) - part.start)
 
 
 def _goes_on(path: Path, members: list[Member]) -> bool:
@@ -228,4 +246,14 @@ def _goes_on(path: Path, members: list[Member]) -> bool:
 
 
 def _elements(given: Input, piece: Piece) -> Iterator[Element]:
-    return read_document(given) if piece.layout == "whole" else read_records(given, piece.range, piece.layout)
+    if piece.layout == "whole":
+        return read_document(given)
+    found = read_records(given, piece.range, piece.layout)
+    return (_in_resource(piece, each) for each in found) if piece.within else found
+
+
+def _in_resource(piece: Piece, element: Element) -> Element:
+    value = element.value
+    for key in reversed(piece.within):
+        value = {key: [value]}
+    return msgspec.structs.replace(element, value={**piece.about, **value})

@@ -41,6 +41,8 @@ class Span(msgspec.Struct):
     error: str | None = None
     """What its status says went wrong; "" where it says no more."""
     service: str | None = None
+    answer: Any = None
+    """What a model answered in it, where its attributes do not say so."""
 
 
 class Log(msgspec.Struct):

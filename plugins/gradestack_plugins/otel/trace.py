@@ -129,17 +129,13 @@ def _read(talk: Conversation, answers: Sequence[Answer], agents: Sequence[str | 
         asked, same = [*map(_told, answer.history)], 0
         while same < min(len(read), len(asked)) and read[same] == asked[same]:
             same += 1
-        new = [each for each in answer.history[same:] if not _is_answer(each) or not anything]
+        new = [each for each in answer.history[same:] if not anything or as_map(each).get("role") != "assistant"]
         if same < len(read):  # another conversation, or one that was shortened: what was said before is known
             told = set(read)
             new = [each for each in new if _told(each) not in told]
         said = [{**each, "author": agent} if several and isinstance(each, dict) else each for each in answer.said]
         talk.read([*new, *said])
         read = [*(asked if same == len(read) else [*read, *map(_told, new)]), *map(_told, answer.said)]
-
-
-def _is_answer(message: Any) -> bool:
-    return as_map(message).get("role") == "assistant"
 
 
 def _told(message: Any) -> str:

@@ -34,6 +34,7 @@ _TEXT_FORMS: Final = {
 """How text begins that is an error, by the name of its rule."""
 _TEXTS: Final = re.compile("|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE)
 _WORDS: Final = ("error", "exception", "traceback", "failed", "http")
+"""Of which a text of an error has one, or begins with its status: sooner known than how it begins."""
 _BEGINNING: Final = 1000
 """Characters of a text by which it is told."""
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -87,14 +88,11 @@ def error_form(result: Any) -> ErrorForm | None:
                 result = loads(text)
             except JsonProblem:
                 return None
-        elif _may_be(text := text[:_BEGINNING]) and (found := _TEXTS.match(text)) is not None:
+        elif (text[:1] in "45" or any(map(text[:_BEGINNING].casefold().__contains__, _WORDS))) and (
+            found := _TEXTS.match(text[:_BEGINNING])
+        ) is not None:
             return ErrorForm(str(found.lastgroup), result)
     return _of_object(result) if isinstance(result, OBJECT) else None
-
-
-def _may_be(text: str) -> bool:
-    """Return whether a text has a word that all errors have, which is known sooner than how it begins."""
-    return text[:1] in "45" or any(map(text.casefold().__contains__, _WORDS))
 
 
 def _of_object(result: Mapping[str, Any]) -> ErrorForm | None:

@@ -30,14 +30,6 @@ def count_of(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _named(names: Iterable[str], place: Mapping[str, Any]) -> str:
-    """Return the first name that is there, "" without one."""
-    for name in names:
-        if name in place:
-            return name
-    return ""
-
-
 def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int | None:
     for place in filter(None, places):
         for name in names:
@@ -54,7 +46,7 @@ def usage_of(raw: Any) -> Usage | None:
     """
     if not isinstance(raw, dict):
         return None
-    asked, said = _named(_INPUT, raw), _named(_OUTPUT, raw)
+    asked, said = (next(filter(raw.__contains__, names), "") for names in (_INPUT, _OUTPUT))
     into, out = count_of(raw.get(asked)), count_of(raw.get(said))
     if into is None and out is None:
         return None

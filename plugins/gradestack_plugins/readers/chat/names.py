@@ -312,9 +312,7 @@ def guess(
     elif "calls" in columns.names:
         found["calls"] = "calls"
     held = "expected" in columns.names and columns.fits("expected", lambda value: isinstance(value, dict))
-    of_label = (
-        not {"messages", "text", "calls", "predicted"}.isdisjoint(found) and not held
-    )  # an object of what is expected says what a label was expected
+    of_label = not held and not {"messages", "text", "calls", "predicted"}.isdisjoint(found)  # else `expected` says it
     take("expected.text", (each for each in columns.places("expected.text") if each != "label" or of_label))
     if "label" in columns.names and "label" not in taken:
         found["label"] = "label"

@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_316,
     "plugins/gradestack_plugins/pages": 6_952,
-    "plugins/gradestack_plugins/readers": 4_413,
+    "plugins/gradestack_plugins/readers": 4_411,
     "plugins/gradestack_plugins/records": 864,
     "plugins/gradestack_plugins/reporters": 587,
     "plugins/gradestack_plugins/stability": 1_130,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_965,
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_947,
-    "plugins": 41_516,
+    "plugins": 41_514,
     "tests": 48_068,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

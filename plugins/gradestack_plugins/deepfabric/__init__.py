@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,16 +43,21 @@ def stack() -> dict[str, Any]:
     }
 
 
-def evaluate(dataset: str | Path, replies: str | Path | None = None, **options: Any) -> SimpleNamespace:
+Records = str | Path | Sequence[Any]
+"""A JSONL file, or its lines decoded."""
+
+
+def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -> SimpleNamespace:
     """Grade recorded replies and return DeepFabric's result object: ``metrics``, ``predictions`` and ``config``.
 
     Args:
-        dataset: JSONL file of records with their replies, or without where ``replies`` has these.
-        replies: JSONL file of the replies.
+        dataset: JSONL file, or decoded lines: records with their replies, or without where ``replies`` has these.
+        replies: JSONL file, or decoded replies to the records at the same places.
         options: ``profile``, and options of the grader, such as ``weights`` and ``multi_turn``.
 
     Returns:
-        What ``native/deepfabric.json`` holds, metrics and predictions by attribute.
+        What ``native/deepfabric.json`` holds, metrics and predictions by attribute, and ``bad_records``: the lines
+        that no sample could be made of, as summary.json lists them.
 
     Raises:
         ConfigError: An option cannot be used.
@@ -59,17 +65,31 @@ def evaluate(dataset: str | Path, replies: str | Path | None = None, **options: 
     """
     import tempfile  # noqa: PLC0415 - the plugin is imported wherever there are plugins, this is rarely called
 
-    paths = [str(dataset if replies is None else replies)]
-    suite = {
-        "name": "deepfabric",
-        "profile": options.pop("profile", "documented"),
-        **({} if replies is None else {"dataset": str(dataset)}),
-        "target": {"paths": paths, "reader": "deepfabric"},
-        "graders": {"tools": {"kind": "deepfabric", **options}},
-        "reports": [],
-    }
     with tempfile.TemporaryDirectory() as place:
-        gradestack.run(suite, output=place, rows="none")
-        found = json.loads(Path(place, "native/deepfabric.json").read_bytes())
-    predictions = [SimpleNamespace(**each) for each in found["predictions"]]
-    return SimpleNamespace(metrics=SimpleNamespace(**found["metrics"]), predictions=predictions, config=found["config"])
+        given = {"dataset": dataset} if replies is None else {"dataset": dataset, "replies": replies}
+        files = [_file(records, Path(place, f"{name}.jsonl")) for name, records in given.items()]
+        suite = {
+            "name": "deepfabric",
+            "profile": options.pop("profile", "documented"),
+            **({} if replies is None else {"dataset": files[0]}),
+            "target": {"paths": [files[-1]], "reader": "deepfabric"},
+            "graders": {"tools": {"kind": "deepfabric", **options}},
+            "reports": [],
+        }
+        out = Path(place, "run")
+        report = gradestack.run(suite, output=out, rows="none")
+        found = json.loads((out / "native/deepfabric.json").read_bytes())
+        bad = report.summary["bad_records"]["listed"]
+    return SimpleNamespace(
+        metrics=SimpleNamespace(**found["metrics"]),
+        predictions=[SimpleNamespace(**each) for each in found["predictions"]],
+        config=found["config"],
+        bad_records=bad,
+    )
+
+
+def _file(records: Records, place: Path) -> str:
+    if isinstance(records, str | Path):
+        return str(records)
+    place.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    return str(place)

@@ -320,6 +320,17 @@ def test_inspecting_failures(df, tmp_path, capsys):
     assert results.config["metric_weights"] == {"tool_selection": 1.0}
 
 
+def test_decoded_records(df):
+    """They are graded as their lines in a file are; a reply that is no record is said."""
+    records, replies = [df.record(("f", {}), [df.tool("f")])] * 2, [df.reply(("f", {})), None]
+    results = family.evaluate(records, replies, profile="upstream")
+    assert [p.error for p in results.predictions] == [None, "a recorded reply must be an object or text, got null"]
+    joined = [{"sample": records[0], "recorded": replies[0]}, {"no": "record"}]
+    results = family.evaluate(joined)
+    assert (results.metrics.tool_selection_accuracy, len(results.predictions)) == (1.0, 1)
+    assert [each["line"] for each in results.bad_records] == [2]
+
+
 def test_weights_are_written_as_the_numbers_they_are_read_as(df):
     """As the original keeps them: order and unknown names stay, and every weight is a float."""
     line = {"sample": df.record(("f", {}), [df.tool("f")]), "recorded": df.reply(("f", {}))}

@@ -277,8 +277,7 @@ class Report:
         Raises:
             DataError: No rows were kept, they cannot be read, or one is not that of a run.
         """
-        if not self.has_rows:
-            raise DataError(f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task")
+        self._check_rows(name)
         decode = row_decoder(wanted)
         for number, place, line in self._lines():
             try:
@@ -367,9 +366,9 @@ class Report:
         header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
         return attrs.evolve(self, header=header, summary=summary, told=[])
 
-    def _check_rows(self) -> None:
+    def _check_rows(self, name: str = "") -> None:
         if not self.has_rows:
-            raise DataError(f"{self.path}: the run kept no rows (rows: none)")
+            raise DataError(f"{name or self.path}: the run kept no rows (rows: none)")
 
     def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bytes]]:
         with self.open_rows() as file:

@@ -190,7 +190,9 @@ def _warnings(
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
     alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
     found += [f"gate {gate['text']}: {gate['reason']}" for gate in alone]
-    found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
+    parts = [part for gate in gates for part in (gate, *gate.get("conditions", ()))]
+    loose = [each for each in parts if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"]
+    found += [f"gate {each['text']}: undecided" for each in loose]
     doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
     found += [f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful]
     origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
@@ -226,13 +228,6 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
             if _many(lost, of):
                 group = f"{terminal_line(name)}, {_share(lost, of)}"
                 yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
-
-
-def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
-    """Yield the rules of gates, or of their conditions, that pass although nothing is decided (``on_undecided``)."""
-    for part in (gate, *gate.get("conditions", ())):
-        if part.get("outcome") == "undecided" and part["on_undecided"] == "warn":
-            yield part["text"]
 
 
 def _remarks(merged: Merged) -> list[str]:

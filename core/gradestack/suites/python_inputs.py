@@ -19,8 +19,6 @@ from gradestack.suites.document import Document
 from gradestack.suites.resolve import parts_of, resolver_of
 from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
 
-_LONGEST = 60
-"""Characters of a text that are shown."""
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -82,15 +80,9 @@ def as_samples(
     samples: Any, registry: Registry, columns: Mapping[str, str] | None = None
 ) -> Iterator[Sample | BadRecord]:
     """Return samples as they are, mappings as the ``jsonl`` format reads them, tables as ``records`` does."""
-    got = None
-    if (paths := paths_of(samples)) is not None:
-        first = paths[0] if len(paths[0]) <= _LONGEST else f"{paths[0][:_LONGEST]}…"
-        got = f"a path or text: {first!r}; files are graded by gradestack.grade_files"
-    elif isinstance(samples, Sample | Mapping):
-        got = f"one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
-    elif isinstance(samples, bytes | bytearray) or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
-        got = type(samples).__name__
-    if got is not None:
+    no_list = isinstance(samples, Sample | Mapping | bytes | bytearray) or paths_of(samples) is not None
+    if no_list or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
+        got = f"{type(samples).__name__}; one sample goes into a list, files are graded by gradestack.grade_files"
         raise ConfigError(f"samples: expected a list of samples or mappings, or a data frame, got {got}")
     return _samples(samples, registry, columns)
 

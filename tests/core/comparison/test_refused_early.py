@@ -41,7 +41,7 @@ def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_p
     header = json.loads((run / "header.json").read_text(encoding="utf-8"))
     rows = header | {"rows": False}
     (run / "header.json").write_text(json.dumps(header if model else rows), encoding="utf-8")
-    with pytest.raises((DataError, ConfigError), match=r"run: (the run keeps no rows|it has no model 'm')"):
+    with pytest.raises((DataError, ConfigError), match=r"run: (the run kept no rows|it has no model 'm')"):
         compare(file, f"{run}{model}")
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         compare(file, tmp_path / "gone.jsonl")

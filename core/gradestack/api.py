@@ -303,6 +303,8 @@ def misdeclared(component: Any) -> str | None:
         for each in () if isinstance(asked, property) else asked:
             if str(each).partition(":")[0] not in fields:
                 return f"has {each!r} among its {name}{suggest(each, fields)}; {there}"
+    if isinstance(names := getattr(component, "aggregators", ()), str):
+        return f"has aggregators = {names!r}, a text; write a tuple of names: ({names!r},)"
     figures = component.figures if of_grades else ()
     if not isinstance(figures, tuple | list) or not all(isinstance(each, Figure) for each in figures):
         return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"

@@ -30,10 +30,7 @@ _thresholds: list[Any] = []
 
 
 def _room(depth: int = 0) -> int:
-    """Return how many frames fit on top of this one.
-
-    Counting the frames below it instead is off by what of the stack is not Python's: two to five on 3.11, by engine.
-    """
+    """Return how many frames fit on top of this one: counting those below is off by what is not Python's."""
     try:
         return _room(depth + 1)
     except RecursionError:
@@ -310,9 +307,8 @@ HELD_BACK: list[Callable[[bool], None]] = []
 class Interruption:
     """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
 
-    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside ``held``:
-    what is being finished then is short and must be finished. Does nothing outside the main thread, or where the caller
-    handles the signal itself.
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside ``held``. Does
+    nothing outside the main thread, or where the caller handles the signal itself.
     """
 
     def __init__(self, *, patient: bool = False) -> None:

@@ -81,7 +81,7 @@ class Registry:
     """Everything discovered at one time. Build one with ``discover``; there is no global one."""
 
     def __init__(self, plugins: Sequence[Plugin], unknown: Sequence[str] = ()) -> None:
-        self.plugins, self.unknown = tuple(plugins), tuple(unknown)
+        self.plugins, self.unknown = tuple(plugins), list(unknown)
         self._owners: dict[tuple[Kind, str], list[tuple[Component, Plugin]]] = {}
         for plugin in sorted(self.plugins, key=lambda each: each.distribution != BUILT_IN):  # ours first
             for component in plugin.components:
@@ -162,7 +162,8 @@ class Registry:
         try:
             target = _imported(component.target)
         except (Exception, SystemExit) as error:
-            raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}") from error
+            hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
+            raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
         if problem := flaw(target, component.kind):
             raise PluginError(f"{what}: {component.target} {problem}")
         return target
@@ -223,7 +224,8 @@ def _components(manager: pluggy.PluginManager, name: str) -> tuple[tuple[Compone
     hooks: list[Any] = [each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name]
     if not hooks:
         raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
-    found = [(component, _problem(component)) for hook in hooks for component in hook.function()]
+    lists = ([given] if isinstance(given := hook.function(), Component) else given for hook in hooks)
+    found = [(component, _problem(component)) for given in lists for component in given]
     problems = [problem for _, problem in found if problem]
     return tuple(component for component, problem in found if not problem), "; ".join(problems) or None
 

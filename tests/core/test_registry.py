@@ -272,7 +272,7 @@ def test_the_limit_can_be_given_in_code(monkeypatch, toys):
 
 
 def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
-    assert discover(limit="readers, nowhere,").unknown == ("nowhere",)
+    assert discover(limit="readers, nowhere,").unknown == ["nowhere"]
     assert discover(limit="").unknown == []
     said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
     assert said.code == 0

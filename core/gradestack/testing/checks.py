@@ -209,7 +209,7 @@ def tell() -> None:
             gives: object = [_text(explained(found, each)) for each in nasty_samples() if each.status in found.handles]
         else:
             gives = _figures(found, [random_grades()]) if isinstance(found, Aggregator) else _read(found, path)
-    except Exception as error:  # noqa: BLE001 - the check of its laws names it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the check of its laws names it
         gives = type(error)
     print(gives)  # noqa: T201 - to be compared
 

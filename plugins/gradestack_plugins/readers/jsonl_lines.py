@@ -182,8 +182,8 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq
         return repr(Sample(**self._shown()))
 
 
-_decode = msgspec.json.Decoder(_Line[_Call, _FunctionTool]).decode
-_decode_any = msgspec.json.Decoder().decode
+_Line.__name__ = "Sample"  # as errors of graders call it
+_decode, _decode_any = msgspec.json.Decoder(_Line[_Call, _FunctionTool]).decode, msgspec.json.Decoder().decode
 _DETAILS = CallDetails.__struct_fields__
 
 

@@ -43,7 +43,7 @@ PARTS = ("reader", "aggregator", "exporter", "stack")
 _PLACES = {
     **dict.fromkeys(("init", "metric", *PARTS), "src/{}/{}.py"),
     "py.typed": "src/{}/{}",
-    "pyproject.toml": "{1}",
+    **dict.fromkeys(("pyproject.toml", "README.md"), "{1}"),
     "test_package": "tests/{1}.py",
     "records.jsonl": "tests/{1}",
     "ci.yaml": ".github/workflows/{1}",

@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 82, "plugins": 179}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_535, "suites.resolve": 5_627, "runner": 13_625}
+CLOSURES = {"grading.loop": 5_533, "suites.resolve": 5_627, "runner": 13_625}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

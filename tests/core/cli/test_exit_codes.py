@@ -58,9 +58,7 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
 
 
 def test_a_place_the_system_refuses_is_exit_2(command, here):
-    clean(
-        command("run", "suite.yaml", "-o", "/proc/nowhere/out"), 2, "/proc/nowhere/out: cannot be written: No such file"
-    )
+    clean(command("run", "suite.yaml", "-o", "/proc/nowhere/out"), 2, "/proc/nowhere: cannot be written: No such file")
 
 
 def test_a_missing_suite_is_exit_2(command, here):

@@ -149,7 +149,13 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
     kept = json.loads((here / "out/summary.json").read_text())["failures"]
     assert kept == {
-        "toy": {"count": 2, "first": {"reason": "ZeroDivisionError: cannot grade <object object>", "at": "odd.jsonl:2"}}
+        "toy": {
+            "count": 2,
+            "first": {
+                "reason": "ZeroDivisionError: cannot grade <object object> (toy_components.py:66)",
+                "at": "odd.jsonl:2",
+            },
+        }
     }
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 failed" in said.out.splitlines()

@@ -172,3 +172,11 @@ def fake():
     from tests.plugins.pages import fake_report
 
     return fake_report
+
+
+@pytest.fixture(autouse=True)
+def _authors_of_this_test_only():
+    """Modules of other tests are nobody's whose lines errors name."""
+    from gradestack.errors import AUTHORED
+
+    AUTHORED.clear()

@@ -27,7 +27,7 @@ from msgspec.structs import force_setattr
 from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
 from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, suggest
 from gradestack.estimates import Grades
-from gradestack.grading.graders import Graders, as_grade, changed, fresh
+from gradestack.grading.graders import Graders, as_grade, begin_grading, changed, fresh
 from gradestack.grading.metrics import figures_of, grades_of, order_flaw, wanted
 from gradestack.grading.plan import Metric, Stage
 from gradestack.grading.reading import records_of, shards_of, wrong_types
@@ -101,6 +101,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     assert grader.requires <= grader.needs, "requires must be part of needs"
     stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301 - as it comes to another process
     watched = Graders((stage,), [stage.key], {stage.key: ()}, watched=sys.maxsize, strict=True)
+    begin_grading()
     for sample in [*samples, *nasty_samples()]:
         if sample.status not in grader.handles:
             continue

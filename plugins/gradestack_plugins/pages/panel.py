@@ -23,6 +23,7 @@ from gradestack_plugins.pages.text import token
 
 PAGE = "report.html"
 _LEFT_OUT = re.compile(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
+_HAS_PLACE = re.compile(r"\(\S+\.py:\d+\)$")
 _FRAMES: Mapping[str, tuple[str, str]] = {
     "overview": ("_panel.html", ""),
     "figures": ("_panel.html", ""),
@@ -151,8 +152,10 @@ def _fill(placed: Placed, about: Any) -> list[Filled]:
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
     said, code = error_text(error), type(placed.panel).show.__code__
-    file = Path(code.co_filename).name  # of an error in what it returned, where that was made
-    place = place_in_template(error) or ("" if f"({file}:" in said else f"{file}:{code.co_firstlineno}")
+    shown = (
+        f"{Path(code.co_filename).name}:{code.co_firstlineno}"  # of an error in what it returned, where that was made
+    )
+    place = place_in_template(error) or ("" if _HAS_PLACE.search(said) else shown)
     return f"{placed.known_as} is left out{samples}: {said}{f' ({place})' if place else ''}"
 
 

@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_316,
-    "plugins/gradestack_plugins/pages": 6_955,
+    "plugins/gradestack_plugins/pages": 6_954,
     "plugins/gradestack_plugins/readers": 4_411,
     "plugins/gradestack_plugins/records": 864,
     "plugins/gradestack_plugins/reporters": 587,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_965,
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_934,
-    "plugins": 41_537,
+    "plugins": 41_536,
     "tests": 48_092,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

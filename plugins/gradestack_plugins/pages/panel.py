@@ -152,9 +152,8 @@ def _fill(placed: Placed, about: Any) -> list[Filled]:
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
     said, code = error_text(error), type(placed.panel).show.__code__
-    shown = (
-        f"{Path(code.co_filename).name}:{code.co_firstlineno}"  # of an error in what it returned, where that was made
-    )
+    # An error in what it returned has no line of its own: then the one where that was made.
+    shown = f"{Path(code.co_filename).name}:{code.co_firstlineno}"
     place = place_in_template(error) or ("" if _HAS_PLACE.search(said) else shown)
     return f"{placed.known_as} is left out{samples}: {said}{f' ({place})' if place else ''}"
 

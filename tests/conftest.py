@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("tests.core.outcomes")
 
 THOROUGH = bool(os.environ.get("GRADESTACK_THOROUGH"))
-"""Whether property tests draw all their examples, as in `make proofs`, or a quarter of them."""
+"""Whether property tests draw all their examples, as in `make proofs`, or an eighth of them."""
 
 
 def examples(number):
     """Return how many examples a property test draws of the number that is meant."""
-    return number if THOROUGH else max(number // 4, 10)
+    return number if THOROUGH else max(number // 8, 10)
 
 
 steady = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # the machine may have much to do

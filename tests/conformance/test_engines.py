@@ -1,59 +1,60 @@
-"""Whatever the engine, and whatever happens to its workers, every family's example comes to the same bytes."""
+"""However the input is cut, whatever the engine and its workers' fate, every family's example gives the same bytes."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import gradestack
 from gradestack_plugins.engines import dask_cluster
+from tests.core.outcomes import some_of
+from tests.core.tables import recomputed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SUITES = sorted(EXAMPLES.glob("*/suite.yaml"))
-WORKERS = [3, *(pytest.param(workers, marks=pytest.mark.proof) for workers in (1, 2, 5))]
-OFTEN = EXAMPLES / "airline/suite.yaml"
-LOSING = [OFTEN, *(pytest.param(suite, marks=pytest.mark.proof) for suite in SUITES if suite != OFTEN)]
+SUITES = sorted(EXAMPLES.glob("*/suite.yaml"), key=lambda path: path.parent.name != "airline")
 LIVES = 30.0
 """Seconds a killed process may take to be seen dead."""
+SIZE = "gradestack.jsonio.records.SHARD_BYTES"
 
 
-@pytest.fixture(autouse=True)
-def _small_shards(monkeypatch):
-    """Let every reader cut files into shards of a few records."""
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 300)
+def _name(path):
+    return path.parent.name
 
 
-@pytest.fixture(scope="module")
-def alone():
-    """Return a function that gives what the serial engine gives, worked out once per suite."""
-    known = {}
-
-    def results(suite, out):
-        if suite not in known:
-            known[suite] = _results(suite, "serial", out)
-        return known[suite]
-
-    return results
+def _shards(suite):
+    resolved = gradestack.load_suite(suite)
+    reader = resolved.reader.component
+    return len(list(reader.plan(resolved.inputs, reader.index(resolved.inputs))))
 
 
 def _results(suite, engine, out):
+    """Return all files of a run but header.json: rows, figures, native files and pages."""
     gradestack.run(suite, output=out, overrides=[f"engine={engine}"])
     found = {path.relative_to(out): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
-    assert found
     return {path: content for path, content in found.items() if path.name != "header.json"}
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
-def test_processes_give_what_one_gives(suite, workers, tmp_path, alone):
-    """Rows, figures, native files and pages, on any number of processes."""
-    engine = f"{{kind: processes, workers: {workers}}}"
-    assert _results(suite, engine, tmp_path / "many") == alone(suite, tmp_path / "one")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Return a function that gives what a suite comes to on one process, its files read whole."""
+    return cache(lambda suite: _results(suite, "serial", tmp_path_factory.mktemp("whole") / "out"))
 
 
-@pytest.mark.parametrize("suite", LOSING, ids=lambda path: path.parent.name)
-def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, alone, monkeypatch):
-    """Rows, figures, native files and pages, on two dask workers, one of them killed at the first result."""
-    expected = alone(suite, tmp_path / "one")
+@pytest.mark.parametrize(("workers", "size"), some_of([(3, 300), (1, 1), (2, 1500), (5, 300)], 4))
+@pytest.mark.parametrize("suite", SUITES, ids=_name)
+def test_processes_give_what_one_gives(suite, workers, size, tmp_path, monkeypatch, whole):
+    """On any number of processes, wherever the input is cut into shards."""
+    expected, shards = whole(suite), _shards(suite)
+    monkeypatch.setattr(SIZE, size)
+    assert _shards(suite) > shards or _name(suite) == "orchestration"  # one file is one shard there
+    assert _results(suite, f"{{kind: processes, workers: {workers}}}", tmp_path / "many") == expected
+
+
+@pytest.mark.parametrize("suite", some_of(SUITES, len(SUITES)), ids=_name)
+def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, whole, monkeypatch):
+    """On two dask workers, one of them killed at the first result."""
+    expected = whole(suite)
+    monkeypatch.setattr(SIZE, 300)
     answer, killed = dask_cluster.Cluster.answer, []
 
     def answer_and_kill(self, future):
@@ -67,3 +68,10 @@ def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, alone, mo
     monkeypatch.setattr(dask_cluster.Cluster, "answer", answer_and_kill)
     assert _results(suite, "{kind: dask, workers: 2}", tmp_path / "cluster") == expected
     assert killed
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=_name)
+def test_metrics_are_recomputed_from_the_rows_alone(suite, tmp_path):
+    """A run directory holds all that its metrics are made of."""
+    report = gradestack.run(suite, output=tmp_path / "out", overrides=["reports=[]"])
+    assert recomputed(report, gradestack.load_suite(suite).metrics) == report.aggregates

@@ -7,7 +7,7 @@ import pytest
 
 from tests.core.outcomes import some_of
 
-SIZE = 40_000_000
+SIZE = 20_000_000
 TEXT = "x" * SIZE
 WOBBLE = 2_000_000
 """Bytes by which runs of one record differ among themselves."""

@@ -216,14 +216,14 @@ def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
 
 @pytest.mark.parametrize("as_list", some_of([True, False], 2))
 def test_one_record_at_a_time_is_in_memory(write, as_list):
-    path = write([quiz(n, "x" * 1000) for n in range(30_000)], as_list=as_list)
+    path = write([quiz(n, "x" * 1000) for n in range(12_000)], as_list=as_list)
     (shard, *_) = shards_of(path)
     tracemalloc.start()
     for sample in Quiz().read(replace(shard, end=None), None):
         assert isinstance(sample, Sample)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < path.stat().st_size / 3
+    assert peak < path.stat().st_size / 2
 
 
 def test_a_layout_is_kept_to(write):

@@ -84,7 +84,7 @@ def grade(sample):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pipes that keep what is written apart are Linux's")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", some_of(["1", ""], 2))
 def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
     """Each is written by itself and at once, also where Python is to write everything as it comes."""
     command(SAYS, "serial")

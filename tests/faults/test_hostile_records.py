@@ -17,6 +17,9 @@ ENGINES = pytest.mark.parametrize(
 )
 
 
+MANY, ENDS = [0, 97, 99, 299], ["exit", "kill"]
+
+
 def _faults(report):
     return {row["sample"]["id"]: row["grade"]["fault"] for row in report.rows() if row["state"] == "failed"}
 
@@ -31,17 +34,18 @@ def _all_there(report, recording):
     assert "broken" not in report.summary
 
 
-@pytest.mark.parametrize("what", ["exit", pytest.param("kill", marks=pytest.mark.faults)])
-def test_records_that_end_the_process(recording, what):
+@pytest.mark.parametrize(
+    ("what", "hostile"), [("exit", [0, 99]), *(pytest.param(how, MANY, marks=pytest.mark.faults) for how in ENDS)]
+)
+def test_records_that_end_the_process(recording, what, hostile):
     """Several of them, two in one shard, the first and the last of all: each is named, nothing else is lost."""
-    hostile = [0, 97, 99, recording.count - 1]
     recording.do(dict.fromkeys(hostile, what))
     report = recording.run(POOL)
     _all_there(report, recording)
     faults = _faults(report)
     assert sorted(faults) == sorted(f"t{n}" for n in hostile)
     assert {fault["code"] for fault in faults.values()} == {DIED}
-    assert "ended the worker process" in faults["t97"]["message"]
+    assert "ended the worker process" in faults["t99"]["message"]
 
 
 @pytest.mark.faults

@@ -60,6 +60,7 @@ def test_workers_go_when_the_run_is_killed(started, engine, marked, until):
 SECOND = DATA["second"]
 
 
+@pytest.mark.faults
 def test_ctrl_c_again_while_a_dask_cluster_is_closed(tmp_path, scratch):
     """The system hands it to one of dask's threads; the cluster was left half closed and told about it later."""
     pytest.importorskip("distributed")

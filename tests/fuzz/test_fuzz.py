@@ -59,7 +59,7 @@ def options_of(drawn):
     }.get(drawn // 8, [])
 
 
-@pytest.mark.parametrize("subject", some_of(SUBJECTS, 3), ids=lambda each: f"{each.reader} {each.name}".strip())
+@pytest.mark.parametrize("subject", some_of(SUBJECTS, 5), ids=lambda each: f"{each.reader} {each.name}".strip())
 def test_a_mutated_file_ends_in_figures_or_in_an_error(tmp_path, ended, fuzz, subject):
     """Whoever reads it: an exit code of the table, no traceback, in time, and every record a sample or a bad one."""
 

@@ -63,15 +63,17 @@ PEOPLES = "own_data"
 """Folder of files as people bring them, of no format with a reader of its own."""
 
 
-def test_published_files_go_to_their_own_reader():
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.proof)])
+def test_published_files_go_to_their_own_reader(every):
     """Every file against every reader: nobody but the reader of its format takes it, and that takes at least one."""
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     met = set()
-    for path in _files(Path(root)):
+    for number, path in enumerate(_files(Path(root))):
         place = path.relative_to(root).as_posix()
-        if place.startswith(f"{PEOPLES}/") or path.name == "expected.json":
+        more = place.startswith("orchestrationbench/") and number % every
+        if more or place.startswith(f"{PEOPLES}/") or path.name == "expected.json":
             continue
         found = certainties(path)
         taken = {name for name, sure in found.items() if sure}

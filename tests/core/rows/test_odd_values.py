@@ -140,9 +140,9 @@ def test_objects_met_again_are_told_from_their_likes():
     for round_ in range(3):
         shared = Expectation(calls=(ToolCall(name=f"again {round_}", arguments={"n": round_}),))
         grade = Grade(score=0.5, counts={"n": round_})
-        for number in range(6000):
+        for number in range(1500):
             own_one = Expectation(text=f"{round_} {number}")
-            own_grade = Grade(score=number / 6000, counts={"n": number})
+            own_grade = Grade(score=number / 1500, counts={"n": number})
             for expected, held in ((shared, grade), (own_one, own_grade)):
                 line = row_bytes(Sample(id="x", expected=expected), {"g": held}, "g", passed=None, submissions={})
                 row = json.loads(line)

@@ -152,7 +152,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("length", [15 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["15 MB", "30 MB"])
+@pytest.mark.parametrize("length", [8 * MB, pytest.param(30 * MB, marks=pytest.mark.faults)], ids=["8 MB", "30 MB"])
 @pytest.mark.parametrize("kind", some_of(LINES, 4))
 def test_a_long_first_record_is_looked_at_once(bounded, tmp_path, kind, length):
     (tmp_path / "log.jsonl").write_text(LINES[kind](length))

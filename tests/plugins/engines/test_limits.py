@@ -42,11 +42,9 @@ def long_line(size, file, text, *, listed=False):
             to.write(tail + "}" + ("]" if number == 2 else "") * listed + "\n")
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
-@pytest.mark.parametrize(
-    ("reader", "engine"),
-    some_of(map(pytest.param, ["jsonl", "records", "list"], ["serial", "processes", "serial"]), 3),
-)
+@pytest.mark.parametrize(("reader", "engine"), [("jsonl", "serial"), ("records", "processes"), ("list", "serial")])
 def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
     """300 MB where 700 may be had: the decoder of JSON ended the process by a segmentation fault."""
     long_line(300 * MIB, tmp_path / "runs.jsonl", "x", listed=reader == "list")
@@ -59,13 +57,11 @@ def test_a_line_that_would_not_fit_into_memory(tmp_path, engine, reader):
 
 
 @pytest.mark.parametrize(
-    ("engine", "listed"), some_of(map(pytest.param, ["serial", "processes", "dask"] * 2, [False] * 3 + [True] * 3), 4)
+    ("engine", "listed"), some_of(map(pytest.param, ["processes", "serial", "dask"] * 2, [True] * 3 + [False] * 3), 6)
 )
 def test_the_limit_of_a_record(tmp_path, engine, listed):
     long_line(3 * MIB, tmp_path / "runs.json", '\\"[', listed=listed)
     arguments = ["runs.json", "--reader", "records", "--engine", engine, "--set"]
-    assert "bad record" not in grade(tmp_path, *arguments, "limits.record_bytes=4194304").stdout
-    assert ids(tmp_path) == ["t0", "t1", "t2"]
     found = grade(tmp_path, *arguments, "limits.record_bytes=2097152")
     assert "more than 2,097,152 (limits.record_bytes)" in found.stdout
     assert ids(tmp_path) == ["t0", "t2"]
@@ -181,7 +177,7 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
             cluster.send_signal(signal.SIGSTOP)
         options = ["--grader", "slow.py:slow", "--allow-code", "--engine", "dask", "--set", f"engine.address={address}"]
         files = [str(path) for path in tmp_path.glob("*.jsonl")]
-        limit = ["--set", "limits.scheduler_seconds=2", "--set", "reports=[]", "-o", "out"]
+        limit = ["--set", "limits.scheduler_seconds=1", "--set", "reports=[]", "-o", "out"]
         command = [Path(sys.executable).with_name("gradestack"), "grade", *files, *options, *limit]
         with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as run:
             until((tmp_path / "begun").exists if when == "at work" else lambda: True)
@@ -194,7 +190,7 @@ def test_a_scheduler_that_is_stopped(tmp_path, monkeypatch, protocol, when):
     assert "Traceback" not in found
     assert run.returncode == 2
     if when == "at work":
-        assert f"the dask scheduler at {address} has not answered for 2 s (limits.scheduler_seconds)" in found
+        assert f"the dask scheduler at {address} has not answered for 1 s (limits.scheduler_seconds)" in found
     else:
         assert f"no dask scheduler answers at {address}" in found
-        assert "it has said nothing for 2 s (limits.scheduler_seconds)" in found
+        assert "it has said nothing for 1 s (limits.scheduler_seconds)" in found

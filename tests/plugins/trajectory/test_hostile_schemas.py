@@ -189,7 +189,7 @@ def test_ctrl_c_is_answered_amid_the_largest_checks(tmp_path):
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as run:
         try:
             with pytest.raises(subprocess.TimeoutExpired):
-                run.wait(5)
+                run.wait(2)
             for _ in range(2):
                 if run.poll() is None:
                     os.kill(run.pid, signal.SIGINT)

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_934,
     "plugins": 41_536,
-    "tests": 48_092,
+    "tests": 48_037,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -169,7 +169,7 @@ def line_blocks(
 ) -> Iterator[tuple[int, list[bytes]]]:
     """Yield (one-based number of the first, lines) of a byte range that starts at the beginning of a line.
 
-    Lines come without their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order mark is removed.
+    Lines may come with their ends, blank ones too, about ``_BLOCK`` bytes together. A byte-order mark is removed.
     Lines added to the file behind the range are not looked at. In place of a line above ``limits.record_bytes`` there
     is one that ``loads`` refuses with the reason.
 
@@ -187,7 +187,6 @@ def line_blocks(
             position += len(data)
             lines = io.BytesIO(data).readlines()  # split() looks at byte after byte
             rest = b"" if data.endswith(b"\n") else lines.pop()
-            lines = [line[:-1] for line in lines]
             if rest and position < last:
                 begin = position - len(rest)
                 ended = _skip(file)
@@ -212,7 +211,7 @@ def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: i
         lines.reverse()
         for at in range(len(lines)):
             if lines[-1] and not lines[-1].isspace():
-                yield Line(number + at, lines.pop())
+                yield Line(number + at, lines.pop().removesuffix(b"\n"))
             else:
                 lines.pop()
 

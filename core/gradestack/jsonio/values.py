@@ -128,6 +128,8 @@ class TooLong(bytes):
     def removeprefix(self, _: object) -> Self:  # noqa: D102
         return self
 
+    removesuffix = removeprefix
+
 
 def exceeds_limit(size: int) -> bool:
     """Return whether a record of so many bytes is above ``limits.record_bytes``."""

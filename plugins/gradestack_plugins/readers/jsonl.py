@@ -216,6 +216,7 @@ class JsonLines(RecordReader):
                 yield block
 
     def _thorough(self, data: bytes, source: Source, documents: Documents) -> Sample | BadRecord:
+        data = data.removesuffix(b"\n")  # of which messages count the characters
         try:
             record = loads(data)
         except JsonProblem as problem:

@@ -9,11 +9,11 @@ wrong where something is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import astuple
 from msgspec.structs import force_setattr as _set
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
@@ -40,10 +40,6 @@ class _Nothing:
     """What no JSON is decoded into: the type of fields that a line cannot set."""
 
 
-CallT = TypeVar("CallT")
-ToolT = TypeVar("ToolT")
-
-
 class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     arguments: Any = UNSET
@@ -65,7 +61,7 @@ def fits(name: str, value: Any, form: Any = CallDetails) -> bool:
     return True
 
 
-class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class _Made(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str = ""
     arguments: Any = UNSET
     kwargs: Any = None
@@ -76,12 +72,13 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     requestor: str | None = None
 
 
-_DetailedCall = msgspec.defstruct("_DetailedCall", _FIELDS, bases=(_Call,), forbid_unknown_fields=True, gc=False)
-"""A call with more than most have: looked for in lines whose calls are not of the usual keys."""
+_Call: Any = msgspec.defstruct("_Call", _FIELDS, bases=(_Made,), forbid_unknown_fields=True, gc=False)
+_DETAILS = slice(len(_Made.__struct_fields__), None)
+_NO_DETAILS = (None,) * len(_FIELDS)
 
 
-class _Side(msgspec.Struct, Generic[CallT], forbid_unknown_fields=True, gc=False):
-    calls: list[CallT] | None = None
+class _Side(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    calls: list[_Call] | None = None
     label: str | None = None
     text: str | list[str] | None = None
     plan: Any = None
@@ -132,22 +129,12 @@ def _parameters(tool: _Tool) -> Mapping[str, Any] | None:
 _Tool.parameters = property(_parameters)
 
 
-class _NamedTool(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
-    name: Annotated[str, msgspec.Meta(min_length=1)]
-
-
-class _FunctionTool(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A tool in OpenAI's form."""
-
-    function: _NamedTool
-    type: Any = None
-
-
 class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
-    """A tool in any form: flat, or with more than most have."""
+    """A tool in OpenAI's form, or flat."""
 
     name: str = ""
     function: _Tool | None = None
+    type: Any = None
     input_schema: None = None
 
 
@@ -155,7 +142,7 @@ _OF_READERS = "calls label text plan tools status agent_usage remarks source nat
 """Fields of a sample that are no keys of the form."""
 
 
-class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq=False, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
+class _Line(_hidden(Sample, _OF_READERS), frozen=True, eq=False, forbid_unknown_fields=True):  # type: ignore[call-arg, misc]
     id: str | int
     turns: list[list[dict[str, Any]]] | None = ()  # type: ignore[assignment]
     expected: Expectation | list[ExpectedCall] | str | None = _NO_EXPECTATION
@@ -166,9 +153,9 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq
     usage: Any = None
     facets: dict[str, Any] | None = msgspec.field(default_factory=dict)
     version: Annotated[int, msgspec.Meta(ge=VERSIONS[0], le=VERSIONS[-1])] = VERSIONS[0]
-    predicted: list[CallT] | _Side[CallT] | str | UnsetType | None = UNSET
+    predicted: list[_Call] | _Side | str | UnsetType | None = UNSET
     messages: list[dict[str, Any]] | None = None
-    entries: list[ToolT] | None = msgspec.field(default=None, name="tools")
+    entries: list[_Entry] | None = msgspec.field(default=None, name="tools")
 
     def _shown(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in Sample.__struct_fields__ if name != "native"}
@@ -183,19 +170,13 @@ class _Line(_hidden(Sample, _OF_READERS), Generic[CallT, ToolT], frozen=True, eq
 
 
 _Line.__name__ = "Sample"  # as errors of graders call it
-_decode, _decode_any = msgspec.json.Decoder(_Line[_Call, _FunctionTool]).decode, msgspec.json.Decoder().decode
-_DETAILS = CallDetails.__struct_fields__
+_decode, _decode_any = msgspec.json.Decoder(_Line).decode, msgspec.json.Decoder().decode
 
 
-@cache  # many files need none
-def _detailed_decoder() -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(_Line[_DetailedCall, _Entry])  # type: ignore[valid-type]
-
-
-def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
+def _calls(entries: list[Any]) -> tuple[ToolCall, ...]:
     made = []
     for entry in entries:
-        inner: Any = entry.function or entry
+        inner = entry.function or entry
         arguments, text = inner.arguments, None
         if type(arguments) is str:
             text = arguments
@@ -213,9 +194,10 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
         if inner is entry:
             if not entry.name:
                 raise Unusual
-            if type(entry) is _DetailedCall:
-                details = {each: found for each in _DETAILS if (found := getattr(entry, each)) is not None}
-                call = replace(call, **details) if details else call
+            if (details := astuple(entry)[_DETAILS]) != _NO_DETAILS:
+                call = replace(
+                    call, **{name: each for (name, *_), each in zip(_FIELDS, details, strict=True) if each is not None}
+                )
         made.append(call if entry.requestor is None else replace(call, requestor=entry.requestor))
     return tuple(made)
 
@@ -288,32 +270,20 @@ def usage_of(recorded: Any) -> Usage | None:
         return None
 
 
-def _detailed(data: bytes) -> tuple[Any, tuple[Any, ...] | None]:
-    line = _detailed_decoder().decode(data)
-    tools = None if line.entries is None else tuple([each.function or each for each in line.entries])
-    if [each for each in tools or () if not each.name]:
+def _set_tools(line: Any, size: int) -> None:
+    tools = tuple([each.function or each for each in line.entries])
+    if "" in [each.name for each in tools] or (size > _LONG_TEXT and [x for x in tools if len(x.text) > _LONG_TEXT]):
         raise Unusual
-    return line, tools
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        line: Any = _decode(data)
-        tools = None if line.entries is None else tuple([each.function for each in line.entries])
-    except msgspec.ValidationError:
-        line, tools = _detailed(data)
-    if len(data) > _LONG:
-        check_depth(data)
-        if tools and len(data) > _LONG_TEXT and max(len(each.text) for each in tools) > _LONG_TEXT:
-            raise Unusual
-    if tools is not None:
-        _set(line, "tools", tools)
-    return line
+    _set(line, "tools", tools)
 
 
 def sample_of(data: bytes, file: str, number: int) -> Sample:
     """Return the sample of one line of a file, which is UTF-8."""
-    line = _decoded(data)
+    line: Any = _decode(data)
+    if len(data) > _LONG:
+        check_depth(data)
+    if line.entries is not None:
+        _set_tools(line, len(data))
     expected = line.expected
     if type(expected) is not Expectation:
         expected = _set_expected(line, expected)
@@ -322,8 +292,7 @@ def sample_of(data: bytes, file: str, number: int) -> Sample:
             raise Unusual
     if expected.alternatives:
         raise Unusual
-    if line.predicted is not UNSET:
-        _set_predicted(line, line.predicted)
+    _set_predicted(line, line.predicted)
     if line.usage is not None:
         _set(line, "agent_usage", line.usage)
         _set(line, "usage", usage_of(line.usage))

@@ -20,18 +20,18 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, che
 from gradestack_plugins.pages.tallies import (
     GRADED,
     NULL,
-    Calls,
     CallTally,
     FacetTally,
     Grade,
+    IndexedRow,
     Kind,
-    Own,
     Reason,
     ReasonTally,
     SearchTally,
     Usage,
     Verdicts,
     compared,
+    declared_presets,
     kinds_of,
 )
 from gradestack_plugins.pages.text import brief, number
@@ -93,35 +93,8 @@ class Spread(Struct):
         return self.total / self.count if self.count else None
 
 
-class _Task(Struct, frozen=True, gc=False):
-    id: str | int | None = None
-    input: Raw = NULL
-
-
-class _Expected(Struct, gc=False):
-    calls: Raw = NULL
-
-
-_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Own()
-
-
-class _Row(Struct, gc=False):
-    sample: _Task = _Task()
-    run: str | int | None = None
-    model_name: str | None = None
-    cluster: str | None = None
-    state: str | None = None
-    passed: bool | None = None
-    expected: _Expected | None = None
-    grade: Own = _NO_GRADE
-    grades: dict[str, Grade] = {}
-    facets: Raw = _NOTHING
-    usage: Usage | None = None
-    submission: Raw = NULL
-    predicted: Calls | None = None
-
-
-_decode = msgspec.json.Decoder(_Row).decode
+_NO_CALLS = Raw(b"[]")
+_decode = msgspec.json.Decoder(IndexedRow).decode
 
 
 def _cut(name: str) -> str:
@@ -162,7 +135,7 @@ class _Numbers(dict[str | int | None, int]):
 class RowIndex:
     """What pages show of all samples of a run."""
 
-    def __init__(self, outcome: str | None = None, compared: Collection[str] = (), count: int = 0) -> None:
+    def __init__(self, outcome: str | None = None, verdicts: Verdicts | None = None, count: int = 0) -> None:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.tasks = array("q")
@@ -174,7 +147,7 @@ class RowIndex:
         self.facets = FacetTally()
         self.usage: list[Usage | None] = []
         self.searched = SearchTally(count)
-        self.verdicts = Verdicts(compared, outcome)
+        self.verdicts = verdicts or Verdicts((), outcome)
         self.whole = True
         self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(
             lambda: (array("d"), array("d"), array("d"))
@@ -193,11 +166,13 @@ class RowIndex:
         compared: Collection[str] = (),
         where: str = "a row",
         count: int = 0,
+        *,
+        ordered: bool = False,
     ) -> RowIndex:
-        """Return the index of rows, of which there are so many."""
-        index = cls(outcome, compared, count)
+        """Return the index of rows, of which there are so many; ``ordered``: with those that have another order."""
+        index = cls(outcome, Verdicts(compared, outcome, ordered=ordered), count)
         number = size = 0
-        rows: list[_Row] = []
+        rows: list[IndexedRow] = []
         for number, place, line in lines:
             try:
                 check_utf8(line)  # what is left out below is not looked at
@@ -224,7 +199,7 @@ class RowIndex:
         """Return where the row of a position begins, in bytes."""
         return self._places[position]
 
-    def _add(self, rows: Sequence[_Row]) -> None:
+    def _add(self, rows: Sequence[IndexedRow]) -> None:
         """Take up rows, part by part."""
         first = len(self.entries)
         passes = self._enter(rows)
@@ -233,28 +208,25 @@ class RowIndex:
         self.quiet.extend(compress(count(first), quiet))
         self.calls.add(grades)
         self.usage.extend(row.usage for row in rows)
-        for row in rows:
-            calls = () if row.predicted is None else row.predicted.calls or ()
-            self.searched.add(calls, row.sample.input, row.submission, row.facets, row.grade)
-        decisive = self._lose(grades, passes)
-        if self.verdicts.by_grader:
-            self.verdicts.add(first, grades, decisive, quiet)
+        self.searched.add(rows)
+        self._lose(grades, passes)
+        self.verdicts.add(first, grades)
         self.facets.add([bytes(row.facets) for row in rows], passes)
         if first // _HELD < len(self.entries) // _HELD:
             self._fold()
 
-    def _enter(self, rows: Sequence[_Row]) -> list[bool | None]:
+    def _enter(self, rows: Sequence[IndexedRow]) -> list[bool | None]:
         """Enter rows under their names, and return which are a success."""
         names, numbers, outcome = self._names, self._numbers, self._outcome
         clusters = self.verdicts.tasks if self.verdicts.by_grader else None
         passes = []
         for position, row in enumerate(rows, len(self.entries)):
             own, judged = row.grade, None if outcome is None else row.grades.get(outcome)
-            held = own.outcome()
+            held = own.state or own.outcome()
             state = row.state or held
             score = own.score if state == held == "graded" else None
             if judged is not None:
-                state = judged.outcome()
+                state = judged.state or judged.outcome()
             passed = row.passed if state == "graded" else None
             task = numbers[row.sample.id]
             model, run = names[row.model_name], names[row.run]
@@ -265,14 +237,12 @@ class RowIndex:
             passes.append(passed)
         return passes
 
-    def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> list[tuple[Reason, ...]]:
-        """Take up scores, and why points were lost; return what the outcome grader says of that, and of its items."""
-        outcome, scores, given = self._outcome, self._held, self.given
-        decisive = []
+    def _lose(self, rows: Iterable[Mapping[str, Grade]], passes: Iterable[bool | None]) -> None:
+        """Take up scores, and why points were lost."""
+        scores, given = self._held, self.given
         for grades, passed in zip(rows, passes, strict=True):
             slot = 2 if passed is None else int(passed)
             kinds: list[Kind] = []
-            own: tuple[Reason, ...] = ()
             for key, grade in grades.items():
                 reasons = grade.reasons
                 of_items: tuple[Reason, ...] = ()
@@ -281,15 +251,11 @@ class RowIndex:
                         of_items += item.reasons
                 if of_items != reasons:  # else it says the same as its items
                     reasons += of_items
-                if key == outcome:
-                    own = reasons
                 if grade.score is not None and grade.state in GRADED:
                     scores[key][slot].append(grade.score)
                 if reasons or grade.fault:
                     kinds += kinds_of(key, reasons, grade.fault, grade.swapped())
             given.add(tuple(kinds))
-            decisive.append(own)
-        return decisive
 
     def _fold(self) -> None:
         """Count the scores held back: many at a time, which takes a fraction of the time."""
@@ -311,16 +277,16 @@ class RowIndex:
                 del scores[:]
 
 
-def _converted(row: dict[str, Any]) -> _Row:
+def _converted(row: dict[str, Any]) -> IndexedRow:
     """Return what the index needs of a row that was decoded whole."""
-    kept = {key: _readable(row[key]) for key in _Row.__struct_fields__ if key in row}
+    kept = {key: _readable(row[key]) for key in IndexedRow.__struct_fields__ if key in row}
     kept |= {key: Raw(dumps(row.get(key)).encode(errors="surrogatepass")) for key in ("facets", "submission")}
     if isinstance(sample := kept.get("sample"), dict):
         sample.pop("input", None)
     kept.pop("predicted", None)
     if isinstance(expected := row.get("expected"), dict):
-        kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else _NOTHING}
-    found = msgspec.convert(kept, _Row)
+        kept["expected"] = {"calls": _NO_CALLS if expected.get("calls") == [] else NULL}
+    found = msgspec.convert(kept, IndexedRow)
     found.grades = dict(zip(row.get("grades", ()), found.grades.values(), strict=False))  # graders are found by name
     return found
 
@@ -345,7 +311,8 @@ def index_of(report: Report) -> RowIndex:
     grader = outcome_of(report)
     if found is None or found[0] is not report.held or found[1:3] != (report.path, grader):
         many = as_count(as_map(report.summary.get("metrics")).get("total"))
-        index = RowIndex.of(report.lines(), report.row, grader, compared(report.header), report.rows_name, many)
+        keys, ordered = compared(report.header), len(declared_presets(report.header)) > 1
+        index = RowIndex.of(report.lines(), report.row, grader, keys, report.rows_name, many, ordered=ordered)
         found = report.shared["index"] = (report.held, report.path, grader, index)
     index_found: RowIndex = found[3]
     return index_found

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from gradestack import ratio_interval
-from gradestack.jsonio import as_list, as_map, as_text
+from gradestack.jsonio import as_map, as_text
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import RowIndex, name_of
-from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage
+from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage, declared_presets
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
@@ -27,6 +27,9 @@ _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
 _SAME = 0.9
 """Share of equal verdicts from which on two graders agree."""
+NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
+"""Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
+_MOST_TRAITS, _LONGEST_CODE = 100, 60
 _MOST_SAMPLES = 200_000
 """Samples up to which intervals are computed for a page."""
 
@@ -122,7 +125,7 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
             passed.update(dict.fromkeys({each for place in numbers for each in _prefixes(kinds[place])}, count))
         else:
             others[state or "skipped", kinds[numbers[0]][1] if numbers else ""] += count
-    tree = _causes((), found, passed, lost)
+    tree = _causes(found, passed, lost)
     rest = [(state, brief(code, _LONGEST), count) for (state, code), count in others.items()]
     return Losses(lost, explained, tree, tuple(sorted(rest, key=lambda each: (-each[2], each[:2]))), main)
 
@@ -133,22 +136,43 @@ def _prefixes(kind: Kind) -> list[tuple[str, ...]]:
 
 
 def _causes(
-    above: tuple[str, ...], found: Mapping[tuple[str, ...], int], passed: Mapping[tuple[str, ...], int], lost: int
+    found: Mapping[tuple[str, ...], int], passed: Mapping[tuple[str, ...], int], lost: int
 ) -> tuple[Cause, ...]:
-    below = [path for path in found if len(path) == len(above) + 1 and path[: len(above)] == above]
-    below.sort(key=lambda path: (-found[path], path))
-    return tuple(
-        Cause(
-            name=brief(path[-1], _LONGEST),
-            path=SEPARATOR.join(brief(part, _LONGEST) for part in path),
-            samples=found[path],
-            share=percent(found[path], lost),
-            width=round(100 * found[path] / lost, 2),
-            passed=passed.get(path, 0),
-            parts=_causes(path, found, passed, lost),
+    """Return the causes on top of the tree, the most frequent first; every path comes with those above it."""
+    below: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for path in sorted(found, key=lambda path: (-found[path], path)):
+        below.setdefault(path[:-1], []).append(path)
+
+    def parts(above: tuple[str, ...]) -> tuple[Cause, ...]:
+        return tuple(
+            Cause(
+                name=brief(path[-1], _LONGEST),
+                path=SEPARATOR.join(brief(part, _LONGEST) for part in path),
+                samples=found[path],
+                share=percent(found[path], lost),
+                width=round(100 * found[path] / lost, 2),
+                passed=passed.get(path, 0),
+                parts=parts(path),
+            )
+            for path in below.get(above, ())[:_MOST_CAUSES]
         )
-        for path in below[:_MOST_CAUSES]
-    )
+
+    return parts(())
+
+
+def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
+    """Return the samples of every code that the outcome grader gave, and of the two traits beside these."""
+    kinds, found = list(index.given.kinds), dict[str, list[int]]()
+    codes = {
+        numbers: sorted({kinds[number][1][:_LONGEST_CODE] for number in numbers if kinds[number][0] == base})
+        for numbers in set(index.given.given)
+    }
+    more = [(trait, set(of)) for trait, of in ((NOTHING_EXPECTED, index.quiet), (OTHER_ORDER, index.verdicts.turned))]
+    for position, numbers in enumerate(index.given.given):
+        for trait in sorted({*codes[numbers], *(trait for trait, of in more if position in of)}):
+            if trait in found or len(found) < _MOST_TRAITS:
+                found.setdefault(trait, []).append(position)
+    return found
 
 
 def took_of(index: RowIndex) -> list[Shape]:
@@ -201,10 +225,8 @@ def facets_of(index: RowIndex) -> list[Shape]:
 
 def agreement_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> list[Shape]:
     """Return pairs of the graders of a run that has an outcome; none where presets are shown side by side."""
-    graders = [as_map(each) for each in as_list(header.get("components"))]
-    presets = sum(bool(as_text(as_map(each.get("options")).get("preset"))) for each in graders)
     outcome, keys = as_text(as_map(summary.get("outcome")).get("grader")), list(index.verdicts.by_grader)
-    if presets > 1 or outcome not in keys or len(keys) < 2 or not index.entries:
+    if len(declared_presets(header)) > 1 or outcome not in keys or len(keys) < 2 or not index.entries:
         return []
     keys.sort(key=lambda key: key != outcome)
     pairs = combinations(keys, 2) if len(keys) <= _ALL_PAIRS else ((outcome, key) for key in keys[1:])

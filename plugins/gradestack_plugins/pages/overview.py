@@ -29,6 +29,7 @@ from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.jsonview import Line, lines
 from gradestack_plugins.pages.losses import Losses, agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
+from gradestack_plugins.pages.tallies import declared_presets
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
 
@@ -415,8 +416,7 @@ def page_of(report: Report) -> Page:
 
 def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> frozenset[str]:
     """Return the graders that declare a preset beside the outcome grader, only compared; none of one alone."""
-    graders = map(as_map, as_list(header.get("components")))
-    declared = {as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))}
+    declared = declared_presets(header).keys()
     known, outcome = index.verdicts.by_grader, as_text(as_map(summary.get("outcome")).get("grader"))
     several = len(declared & known.keys()) > 1 and outcome in known
     return frozenset(declared & known.keys() - {outcome}) if several else frozenset()

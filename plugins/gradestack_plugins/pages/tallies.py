@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import compress
+from itertools import compress, count
 from typing import Any
 
 import msgspec
@@ -253,6 +253,37 @@ class Calls(Struct, frozen=True, gc=False):
     calls: list[Call] | None = None
 
 
+class Task(Struct, frozen=True, gc=False):
+    """What an index reads of a sample."""
+
+    id: str | int | None = None
+    input: Raw = NULL
+
+
+class Expected(Struct, gc=False):
+    """What an index reads of a reference."""
+
+    calls: Raw = NULL
+
+
+class IndexedRow(Struct, gc=False):
+    """What an index reads of a row."""
+
+    sample: Task = Task()
+    run: str | int | None = None
+    model_name: str | None = None
+    cluster: str | None = None
+    state: str | None = None
+    passed: bool | None = None
+    expected: Expected | None = None
+    grade: Own = Own()
+    grades: dict[str, Grade] = {}
+    facets: Raw = Raw(b"{}")
+    usage: Usage | None = None
+    submission: Raw = NULL
+    predicted: Calls | None = None
+
+
 class Numbers(dict[str, int]):
     """Names and their numbers, in the order they are first asked for."""
 
@@ -274,26 +305,34 @@ class SearchTally:
         self.tools, self.sets = Numbers(), dict[tuple[int, ...], int]()
         self._known: dict[tuple[str | None, ...], int] = {}
 
-    def add(self, calls: Sequence[Call], asked: Raw, answer: Raw, facets: Raw, own: Own) -> None:
-        """Add a row: its calls and what else is searched; control characters tell labels and facets from other text."""
-        names, end = tuple([each.name for each in calls]), self._longest
-        place = self._known.get(names)
-        if place is None:
-            called = dict.fromkeys([each or "" for each in names])
-            numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
-            place = self._known[names] = self.sets.setdefault(numbers, len(self.sets))
-        self.rows.append(place)
-        values = [bytes(each) for each in (asked, answer, *[call.arguments for call in calls])]
-        text = b" ".join([each[:end] for each in values])
-        if not text.isascii():
-            text = " ".join([each[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
-        text += b" " + bytes(facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
-        if own.gold and own.label:
-            text = f"\1{own.gold}\2{own.label}\1".replace("\n", " ").encode(errors="replace") + text
-        self._held.append(text)
-        if len(self._held) == _LINES:  # one by one they take as long again
+    def add(self, rows: Iterable[IndexedRow]) -> None:
+        """Add rows: calls and what else is searched; control characters tell labels and facets from other text."""
+        end, known = self._longest, self._known
+        for row in rows:
+            calls = () if row.predicted is None else row.predicted.calls or ()
+            names = tuple([each.name for each in calls])
+            place = known.get(names)
+            if place is None:
+                place = known[names] = self._set_of(names)
+            self.rows.append(place)
+            values = [bytes(row.sample.input), bytes(row.submission), *[bytes(call.arguments) for call in calls]]
+            text = b" ".join([each[:end] for each in values])
+            if not text.isascii():
+                text = " ".join([each[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
+            text += b" " + bytes(row.facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
+            if row.grade.gold and row.grade.label:
+                label = f"\1{row.grade.gold}\2{row.grade.label}\1"
+                text = label.replace("\n", " ").encode(errors="replace") + text
+            self._held.append(text)
+        if len(self._held) >= _LINES:  # one by one they take as long again
             self._held.append(b"")
             self._pack()
+
+    def _set_of(self, names: Iterable[str | None]) -> int:
+        """Return the number of a set of tools."""
+        called = dict.fromkeys([each or "" for each in names])
+        numbers = tuple([self.tools[name] for name in called if name in self.tools or len(self.tools) < MOST_NAMES])
+        return self.sets.setdefault(numbers, len(self.sets))
 
     def end(self) -> None:
         """Pack the last lines, and let go of what only adding needs."""
@@ -365,10 +404,15 @@ Mark = tuple[str, str]
 stand for ``graded``."""
 NONE: Mark = ("missing", "")
 _PASSED, _PART, _LOST = ("passed", ""), ("part", ""), ("lost", "")
-NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
-"""Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
 _MOST_GRADERS = 8
-_MOST_MARKS, _MOST_TRAITS, _LONGEST_CODE = 255, 100, 60
+_MOST_MARKS, _LONGEST_CODE = 255, 60
+
+
+def declared_presets(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the options of the graders that declare a preset, by their keys."""
+    graders = [each for each in map(as_map, as_list(header.get("components"))) if each.get("kind") == "grader"]
+    options = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
+    return {key: each for key, each in options.items() if as_text(each.get("preset"))}
 
 
 def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
@@ -377,50 +421,38 @@ def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
     Those that declare a preset, where there are several; else all whose scores are shares, where these are two to
     eight.
     """
-    graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
-    presets = [as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))]
-    if len(presets) > 1:
+    if len(presets := declared_presets(header)) > 1:
         return tuple(presets)
+    graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
     keys = [as_text(each.get("key")) for each in graders if "bounds" not in each]
     return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
 
 
 class Verdicts:
-    """Marks of the same samples by several graders, and what the outcome grader found in them."""
+    """Marks of the same samples by several graders, and those in which the outcome grader found another order."""
 
-    def __init__(self, keys: Collection[str], outcome: str | None) -> None:
-        self._outcome = outcome
+    def __init__(self, keys: Collection[str], outcome: str | None, *, ordered: bool = False) -> None:
+        self._outcome = outcome if ordered else None
         self.marks: list[Mark] = [NONE]
         self._places: dict[Mark, int] = {NONE: 0}
         keys = dict.fromkeys((*keys, outcome) if outcome and keys else keys)
         self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
-        self.traits: dict[str, array[int]] = {}
+        self.turned = array("q")
         self.tasks = array("q")
 
-    def add(
-        self,
-        first: int,
-        rows: Sequence[Mapping[str, Grade]],
-        reasons: Iterable[Sequence[Reason]],
-        quiet: Iterable[bool],
-    ) -> None:
+    def add(self, first: int, rows: Sequence[Mapping[str, Grade]]) -> None:
         """Add samples, whose tasks are known."""
         columns, places = list(self.by_grader.items()), self._places
-        for grades in rows:
+        for grades in rows if columns else ():
             for key, marks in columns:
                 grade = grades.get(key)
                 mark = NONE if grade is None else mark_of(grade)
                 place = places.get(mark)
                 marks.append(self._place(mark) if place is None else place)
-        for position, (grades, given, nothing) in enumerate(zip(rows, reasons, quiet, strict=True), first):
-            own = grades.get(self._outcome) if self._outcome is not None else None
-            turned = own is not None and len(own.items) > 1 and _turned(own.items)
-            if given or nothing or turned:
-                found = {each.code[:_LONGEST_CODE] for each in given if each.code and each.code != MORE_REASONS}
-                found.update(compress((NOTHING_EXPECTED, OTHER_ORDER), (nothing, turned)))
-                for trait in sorted(found):
-                    if trait in self.traits or len(self.traits) < _MOST_TRAITS:
-                        self.traits.setdefault(trait, array("q")).append(position)
+        if self._outcome is not None:
+            own = [grades.get(self._outcome) for grades in rows]
+            turned = [each is not None and len(each.items) > 1 and _turned(each.items) for each in own]
+            self.turned.extend(compress(count(first), turned))
 
     def _place(self, mark: Mark) -> int:
         place = self._places.get(mark)

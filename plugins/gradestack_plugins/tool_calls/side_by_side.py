@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from gradestack import Report
-from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack.jsonio import as_map, as_number, as_text
 from gradestack_plugins.pages.index import RowIndex, index_of
+from gradestack_plugins.pages.losses import NOTHING_EXPECTED, OTHER_ORDER, traits_of
+from gradestack_plugins.pages.tallies import declared_presets
 
-NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
-"""Traits of samples that are no codes of reasons, as the index of a run names them."""
 _MOST_KINDS = 60
 _EQUAL = 1e-9
 SOFTER, HARDER, SILENT = "softer", "harder", "silent"
@@ -82,11 +82,10 @@ class Presets(msgspec.Struct, frozen=True):
 class _Masks:
     """Sets of samples as whole numbers, one byte per sample: intersections cost next to nothing."""
 
-    def __init__(self, index: RowIndex) -> None:
-        verdicts = index.verdicts
-        self._marks, self._data = verdicts.marks, verdicts.by_grader
+    def __init__(self, index: RowIndex, base: str) -> None:
+        self._marks, self._data = index.verdicts.marks, index.verdicts.by_grader
         self.traits: dict[str, int] = {}
-        for trait, positions in verdicts.traits.items():
+        for trait, positions in traits_of(index, base).items():
             found = bytearray(len(index.entries))
             for position in positions:
                 found[position] = 1
@@ -110,14 +109,15 @@ def presets_of(report: Report) -> Presets | None:
 
     A verdict is the grader's own where it has one, else whether the score is 1.
     """
-    declared = _declared(report.header)
+    declared = declared_presets(report.header)
     if len(declared) < 2 or not report.has_rows or not index_of(report).entries:
         return None
     index = index_of(report)
     options = {key: each for key, each in declared.items() if key in index.verdicts.by_grader}
     names = _names(options)
-    base, masks = as_text(as_map(report.summary.get("outcome")).get("grader")), _Masks(index)
+    base = as_text(as_map(report.summary.get("outcome")).get("grader"))
     base = base if base in index.verdicts.by_grader else ""
+    masks = _Masks(index, base)
     found: dict[tuple[str, str], tuple[int, list[str]]] = {}
     for key, own_options in options.items():
         for kind, cause, samples in _differences(masks, base, key, own_options) if base and key != base else ():
@@ -138,12 +138,6 @@ def presets_of(report: Report) -> Presets | None:
         kinds=tuple(tuple(each) for each in kinds.values()),
         agreement=_agreement(list(kinds)) if len(kinds) <= _MOST_KINDS else (),
     )
-
-
-def _declared(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    graders = [each for each in map(as_map, as_list(header.get("components"))) if each.get("kind") == "grader"]
-    held = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
-    return {key: each for key, each in held.items() if as_text(each.get("preset"))}
 
 
 def _names(options: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

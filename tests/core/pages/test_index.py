@@ -127,9 +127,9 @@ def test_blocks_do_not_show(monkeypatch):
 
     def found():
         lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
-        index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"))
+        index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"), ordered=True)
         told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools
-        verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.traits, index.verdicts.tasks
+        verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.turned, index.verdicts.tasks
         return content(index), told, verdicts, index.facets.counts(), index.by_outcome, index.quiet, index.tasks
 
     whole = found()
@@ -143,7 +143,7 @@ def test_blocks_do_not_show(monkeypatch):
 def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, record):
     passes = []
     of = RowIndex.of
-    monkeypatch.setattr(RowIndex, "of", lambda *args: passes.append(1) or of(*args))
+    monkeypatch.setattr(RowIndex, "of", lambda *args, **how: passes.append(1) or of(*args, **how))
     run = run_lines([record("a", 1.0)], reports=["html", "markdown", "html"])
     assert (len(passes), len(run.pages)) == (1, 3)
 

@@ -73,4 +73,3 @@ def test_how_many_reasons_were_left_out_is_none_itself():
     only["grades"]["reward"] |= {"reasons": [{"code": "late"}, {"code": "more_reasons", "message": "26 more"}]}
     index = index_of(only)
     assert list(index.given.kinds) == [("reward", "late", "", "")]
-    assert "more_reasons" not in index.verdicts.traits

@@ -39,19 +39,13 @@ def test_the_mark_of_a_grade():
     assert marks(index, "a") == [("passed", "")] * 7
 
 
-def test_traits_are_what_the_outcome_grader_found():
-    items = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}, "reasons": [{"code": "x"}]}]
-    own = {"state": "graded", "score": 0.5, "reasons": [{"code": "y"}], "items": items}
-    other = {"state": "graded", "score": 0.5, "reasons": [{"code": "z"}], "items": []}
-    extra = {
-        "items": [{"gold": "f", "metadata": {"call": 1}}, {"metadata": {"call": 0}}],
-        "state": "graded",
-        "score": 0,
-    }
-    rows = [row(a=own, b=other), {**row(a=other, b=own), "expected": {"calls": []}}, row(a=extra)]
-    traits = index_of(*rows).verdicts.traits
-    found = {trait: list(positions) for trait, positions in traits.items()}
-    assert found == {"other_order": [0], "x": [0], "y": [0], "z": [1], "nothing_expected": [1]}
+def test_which_samples_have_another_order_is_known_where_it_is_asked_for():
+    turned = [{"gold": "f", "metadata": {"call": 1}}, {"gold": "g", "metadata": {"call": 0}}]
+    extra = [turned[0], {"metadata": {"call": 0}}]
+    rows = [row(a={"state": "graded", "score": 0.5, "items": each}, b={}) for each in (extra, turned, turned[:1])]
+    lines = [(number, 0, json.dumps(each).encode()) for number, each in enumerate(rows)]
+    found = [RowIndex.of(lines, None, "a", ("a", "b"), ordered=each).verdicts.turned for each in (True, False)]
+    assert [list(each) for each in found] == [[1], []]
 
 
 def test_many_codes_are_not_told_apart(monkeypatch):

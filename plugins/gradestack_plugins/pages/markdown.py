@@ -12,6 +12,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter
+from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
@@ -22,12 +23,12 @@ from gradestack_plugins.pages.overview import GraderView, page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.sample import SampleView, sample
+from gradestack_plugins.pages.sample import calls_of, fault_text, grades_of, source_text
 from gradestack_plugins.pages.text import brief, natural
 
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
-_FIRST_LINES, _MOST_REASONS = 30, 5
+_FIRST_LINES, _MOST_REASONS, _MOST_CALLS = 30, 5, 60
 _SHARES = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
 """Of the room behind the first lines: graders, agreement, tasks, samples, warnings, unread records, run."""
 _SHARE = 0.3
@@ -137,11 +138,19 @@ class MarkdownReporter(Reporter):
         write_whole(path, markdown_page(found.data, panels_of(registry)))
         return (path,)
 
-    def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
-        """Yield the views of samples, without their conversations."""
+    def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:
+        """Yield what is said of samples, without their conversations."""
         rows = rows_at(report, (entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
-            yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text)
+            expected, made = (as_map(row.get(side)).get("calls") for side in ("expected", "predicted"))
+            yield Shape(
+                entry=Entry.of(entry),
+                error=fault_text(as_map(row.get("error"))),
+                pairs=calls_of(row).pairs[:_MOST_CALLS],
+                unexpected=None if expected is None or as_list(expected) else len(as_list(made)),
+                grades=grades_of(row),
+                source=source_text(as_map(row.get("source"))),
+            )
 
 
 class _Parts:

@@ -26,7 +26,7 @@ from gradestack_plugins.pages.figures import (
     words_of,
 )
 from gradestack_plugins.pages.index import RowIndex, index_of
-from gradestack_plugins.pages.jsonview import Line, lines
+from gradestack_plugins.pages.jsonview import laid_out
 from gradestack_plugins.pages.losses import Losses, agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.tallies import declared_presets
@@ -111,7 +111,7 @@ class Overview(msgspec.Struct, frozen=True):
     """Kind, key, name, version, distribution and options."""
     inputs: tuple[tuple[str, ...], ...]
     """File name, size and checksum."""
-    config: tuple[Line, ...]
+    config: str
 
     @property
     def head(self) -> GraderView | None:
@@ -146,7 +146,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
         broken=_broken(summary),
         components=_components(header),
         inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
-        config=lines(summary["config"], (), 20_000) if summary.get("config") else (),
+        config=laid_out(summary["config"], 20_000) if summary.get("config") else "",
     )
 
 

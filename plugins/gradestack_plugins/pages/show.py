@@ -32,26 +32,26 @@ from gradestack import (
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry
-from gradestack_plugins.pages.jsonview import Line, lines, spread
+from gradestack_plugins.pages.jsonview import laid_out, spread
 from gradestack_plugins.pages.rows import RowName, row_names, samples_at
 from gradestack_plugins.pages.sample import (
     Argument,
-    Comparison,
-    GradeView,
+    Calls,
     Pair,
-    SampleView,
     call_name,
-    content_text,
-    sample,
+    calls_of,
+    fault_text,
+    grade_view,
+    grades_of,
+    source_text,
+    went,
 )
-from gradestack_plugins.pages.text import Cut, brief, clean, cut, number
+from gradestack_plugins.pages.text import brief, clean, number
 
 _SIGNS = {"matched": ("✓", "bold blue"), "differs": ("≠", "bold yellow"), "absent": ("✗", "bold red")}
 _VERDICTS = {"passed": "bold blue", "lost": "bold yellow", "error": "bold red"}
-_MOST_MATCHING = 30
-_LONGEST_NAME = 30
-_MOST_ITEMS = 20
-_MOST_MESSAGES = 200
+_MOST_MATCHING, _MOST_CALLS, _MOST_REASONS, _MOST_ITEMS, _MOST_MESSAGES = 30, 60, 100, 20, 200
+_LONGEST_NAME, _LONGEST_ARGUMENTS = 30, 400
 _DIM = {"system", "developer", "tool", "function"}
 """Roles whose messages stand back."""
 
@@ -63,6 +63,17 @@ class Style(msgspec.Struct, frozen=True):
     colour: bool
     limit: int
     """Characters of one message, argument or rationale."""
+
+    def text(self, text: str, style: str = "") -> Text:
+        """Return a text as data is shown, of a long one its beginning."""
+        found = Text(clean(text[: self.limit]).expandtabs(4), style, overflow="fold")
+        if len(text) > self.limit:
+            found.append(f" … {len(text) - self.limit:,} more characters", "dim")
+        return found
+
+    def spread(self, text: str, style: str = "") -> Text:
+        """Return it with JSON spread over lines, but for one that is cut."""
+        return self.text((spread(text) or text) if len(text) <= self.limit else text, style)
 
 
 def rendered(parts: Iterable[RenderableType], style: Style) -> str:
@@ -88,18 +99,16 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
     return "".join(parts)
 
 
-def drilldown(
-    view: SampleView, row: Mapping[str, Any], words: Mapping[str, str], style: Style
-) -> Iterator[RenderableType]:
+def drilldown(entry: Entry, row: Mapping[str, Any], words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
     """Yield the parts of one sample."""
     expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
     prompts, truth = task.get("input"), expected.get("text") or task.get("ground_truth")
-    yield from _head(view, words, style)
-    if view.error:
-        yield Text(f"Recorded run failed: {view.error}", "bold red")
+    yield from _head(entry, row, words, style)
+    if error := fault_text(as_map(row.get("error"))):
+        yield Text(f"Recorded run failed: {error}", "bold red")
     yield from _texts("Task", prompts if isinstance(prompts, list) else [prompts], style)
     yield from _texts("Expected answer", [None if truth == expected.get("label") else truth], style)
-    if not view.calls.recorded:
+    if predicted.get("calls") is None:
         yield from _texts("Answer", [row.get("submission")], style)
     sides = (("expected", expected), ("predicted", predicted))
     labels = [f"{name} {brief(held['label'], 80)}" for name, held in sides if held.get("label") is not None]
@@ -109,45 +118,45 @@ def drilldown(
     for name, held in sides:
         if held.get("plan") is not None:
             yield from _heading(f"{name.capitalize()} plan")
-            yield _indented(_json(lines(held["plan"], (), style.limit)))
-    yield from _calls(view.calls)
-    yield from _grades(view.grades, view.calls)
+            yield _indented(_json(held["plan"], style))
+    calls = calls_of(row)
+    yield from _calls(expected.get("calls"), predicted.get("calls"), calls, style)
+    yield from _grades(row, style, told=calls.by_grader)
     yield from _talk(row, style)
 
 
-def _head(view: SampleView, words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
+def _head(entry: Entry, row: Mapping[str, Any], words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
     """Yield a line with names and verdict, which stays one line, and where the sample was read."""
-    entry = view.entry
     rest = Text("")
     rest.append(f"  trial {brief(entry.run, _LONGEST_NAME)}" if entry.run else "")
     rest.append(f"  {brief(entry.model, _LONGEST_NAME)}" if entry.model else "", "dim")
     mark = "✓ " if entry.verdict == "passed" else ""
     rest.append(f"  {mark}{words[entry.verdict]}", _VERDICTS.get(entry.verdict, ""))
-    if entry.score is not None:
-        rest.append(f"  {entry.shown}")
+    rest.append("" if entry.score is None else f"  {entry.shown}")
     named = Text(brief(entry.id, max(_LONGEST_NAME // 2, style.width - rest.cell_len)) or "(no id)", "bold")
     yield Text.assemble(named, rest, no_wrap=True, overflow="ellipsis")
-    read = f"{view.source}; " if view.source else ""
-    yield Text(f"{read}row {entry.line:,} of results.jsonl", "dim")
+    read = source_text(as_map(row.get("source")))
+    yield Text(f"{read}{'; ' * bool(read)}row {entry.line:,} of results.jsonl", "dim")
 
 
 def _heading(title: str, note: str = "") -> Iterator[RenderableType]:
     yield Text("")
     line = Text(title, "bold underline")
-    if note:
-        line.append(f"  {note}", "not bold not underline dim")
-    yield line
+    yield line.append(f"  {note}" if note else "", "not bold not underline dim")
 
 
 def _indented(part: RenderableType, by: int = 2) -> RenderableType:
     return Padding(part, (0, 0, 0, by))
 
 
+def _lines(texts: Iterable[str], by: int, style: str = "") -> Iterator[RenderableType]:
+    yield from (_indented(Text(text, style, overflow="fold"), by) for text in texts if text)
+
+
 def _texts(title: str, values: Iterable[Any], style: Style) -> Iterator[RenderableType]:
-    found = [text for text in map(_text, values) if text]
-    if found:
+    if found := [text for text in map(_text, values) if text]:
         yield from _heading(title)
-        yield from (_indented(_cut(cut(text, style.limit))) for text in found)
+        yield from (_indented(style.text(text)) for text in found)
 
 
 def _text(value: Any) -> str:
@@ -156,122 +165,102 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
-def _cut(text: Cut, style: str = "") -> Text:
-    found = Text(clean(text.shown).expandtabs(4), style, overflow="fold")
-    if text.dropped:
-        found.append(f" … {text.dropped:,} more characters", "dim")
-    return found
+def _json(value: Any, style: Style, mark: str = "") -> Text:
+    return Text(clean(laid_out(value, style.limit)), mark, overflow="fold")
 
 
-def _json(lines: Sequence[Line], mark: str = "") -> Text:
-    found = Text(overflow="fold")
-    for place, line in enumerate(lines):
-        found.append("\n" if place else "")
-        found.append("  " * line.indent)
-        found.append(clean(line.text), mark if line.marked else "")
-    return found
-
-
-def _calls(calls: Comparison) -> Iterator[RenderableType]:
-    if not (calls.expected or calls.actual or (calls.known and calls.recorded)):
+def _calls(expected: Any, made: Any, found: Calls, style: Style) -> Iterator[RenderableType]:
+    wanted, done = len(as_list(expected)), len(as_list(made))
+    if not (wanted or done or (expected is not None and made is not None)):
         return
-    counts = [f"{calls.expected} expected"] if calls.known else []
-    counts.append(f"{calls.actual} made" if calls.recorded else "none recorded")
-    paired = "; paired by name and arguments" if calls.pairs and not calls.by_grader else ""
+    counts = [f"{wanted} expected"] if expected is not None else []
+    counts.append("none recorded" if made is None else f"{done} made")
+    paired = "; paired by name and arguments" if found.pairs and done and not found.by_grader else ""
     yield from _heading("Calls", ", ".join(counts) + paired)
-    if calls.known and not calls.expected:
-        yield _indented(Text("No call was expected" + (", and none was made." if not calls.actual else ".")))
-    for pair in calls.pairs:
-        yield from map(_indented, _pair(pair))
-    if calls.others:
-        yield _indented(Text("other calls made:" if calls.pairs else "calls made:", "dim"))
-    for made in calls.others:
-        line = Text(f"{made.number:>3}  {made.name} ", overflow="fold")
-        line.append(_cut(made.arguments, "dim"))
-        yield _indented(line.append(f"  {made.went}" if made.went else "", "dim"))
-    if calls.left_out:
-        yield _indented(Text(f"{calls.left_out} more calls", "dim"))
+    if expected is not None and not wanted:
+        yield _indented(Text("No call was expected" + ("." if done else ", and none was made.")))
+    for pair in found.pairs[:_MOST_CALLS]:
+        yield from map(_indented, _pair(pair, style))
+    if found.others:
+        yield _indented(Text("other calls made:" if found.pairs else "calls made:", "dim"))
+    short = msgspec.structs.replace(style, limit=min(style.limit, _LONGEST_ARGUMENTS))
+    for at, call in found.others[:_MOST_CALLS]:
+        held = call.get("arguments")
+        text = compact(held) if isinstance(held, Mapping) else as_text(call.get("raw_arguments"))
+        line = Text(f"{at:>3}  {call_name(call.get('name'))} ", overflow="fold").append(short.text(text, "dim"))
+        yield _indented(line.append(f"  {how}" if (how := went(call)) else "", "dim"))
+    left = sum(max(0, len(each) - _MOST_CALLS) for each in (found.pairs, found.others))
+    yield from _lines([f"{left} more calls" if left else ""], 2, "dim")
 
 
-def _pair(pair: Pair) -> Iterator[RenderableType]:
-    sign, style = _SIGNS[pair.status]
-    head = Text(f"{sign} ", style)
-    head.append(pair.name, "bold default")
-    call = f"{pair.actual_number}" + (f", {pair.actual_name}" if pair.actual_name != pair.name else "")
+def _pair(pair: Pair, style: Style) -> Iterator[RenderableType]:
+    made, name = pair.actual or {}, call_name((pair.actual or {}).get("name"))
+    call = f"{pair.number}" + (f", {name}" if name != pair.name else "")
     how = {"matched": f"matched by call {call}", "differs": f"closest call: no. {call}", "absent": "not called"}
+    sign, colour = _SIGNS[pair.status]
+    head = Text(f"{sign} ", colour).append(pair.name, "bold default")
     head.append(f"  {how[pair.status]}", "not bold dim default")
-    if pair.score is not None:
-        head.append(f"  {number(pair.score)}", "not bold default")
-    yield head
-    if pair.went:
-        yield _indented(Text(pair.went, "dim", overflow="fold"))
-    if pair.unreadable:
-        yield _indented(Text(f"arguments are no object: {pair.unreadable}", "red", overflow="fold"))
+    yield head.append("" if pair.score is None else f"  {number(pair.score)}", "not bold default")
+    yield from _lines([went(made)], 2, "dim")
+    if made and not isinstance(made.get("arguments"), Mapping):
+        yield from _lines([f"arguments are no object: {brief(made.get('raw_arguments') or 'null', 300)}"], 2, "red")
     differing = [each for each in pair.arguments if each.status != "same"]
-    if pair.actual_name and differing:
-        yield _indented(_differences(differing))
-    elif not pair.actual_name and pair.arguments:
-        yield _indented(_differences(pair.arguments, answered=False))
+    if differing:
+        yield _indented(_differences(differing, style, answered=pair.actual is not None))
     alike = [clean(each.name) for each in pair.arguments if each.status == "same"]
-    if alike and differing and pair.actual_name:
+    if alike and differing:
         more = f" and {len(alike) - _MOST_MATCHING} more" if len(alike) > _MOST_MATCHING else ""
-        yield _indented(Text(f"the same: {', '.join(alike[:_MOST_MATCHING])}{more}", "dim", overflow="fold"))
-    for reason in pair.reasons:
-        yield _indented(Text(f"- {reason}", overflow="fold"))
+        yield from _lines([f"the same: {', '.join(alike[:_MOST_MATCHING])}{more}"], 2, "dim")
+    yield from _lines((f"- {reason}" for reason in pair.reasons), 2)
 
 
-def _differences(arguments: Iterable[Argument], *, answered: bool = True) -> Table:
+def _differences(arguments: Iterable[Argument], style: Style, *, answered: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
     for title in ("argument", "expected", "made") if answered else ("argument", "expected"):
         table.add_column(title, overflow="fold")
+    expected, made = Text("not expected", "dim italic"), Text("missing", "dim italic")
     for each in arguments:
-        cells = [Text(clean(each.name), overflow="fold"), _side(each.expected, "not expected", "bold blue")]
+        cells = [Text(clean(each.name), overflow="fold")]
+        cells.append(expected if each.status == "extra" else _json(each.expected, style, "bold blue" * answered))
         if answered:
-            cells.append(_side(each.actual, "missing", "bold yellow"))
+            cells.append(made if each.status == "missing" else _json(each.actual, style, "bold yellow"))
         table.add_row(*cells)
     return table
 
 
-def _side(lines: Sequence[Line], absent: str, mark: str) -> Text:
-    return _json(lines, mark) if lines else Text(absent, "dim italic")
-
-
-def _grades(grades: Sequence[GradeView], calls: Comparison) -> Iterator[RenderableType]:
+def _grades(row: Mapping[str, Any], style: Style, *, told: bool) -> Iterator[RenderableType]:
+    """Yield grades; of the first no more than its head where the rest is told with its calls."""
+    grades = grades_of(row)
     if grades:
         yield from _heading("Grades")
     width = max((len(grade.key) for grade in grades), default=0)
     for place, grade in enumerate(grades):
-        told = calls.by_grader and place == 0
-        head = Text(f"{grade.key:<{width}}  ", "bold")
-        head.append(grade.score, "not bold")
-        if grade.passed is not None:
-            head.append(", passed" if grade.passed else ", not passed", "not bold")
-        if grade.label:
-            head.append(f"  label {grade.label}" + (f", expected {grade.gold}" if grade.gold else ""), "not bold")
-        head.append("".join(f"  {name} {value}" for name, value in grade.parts), "not bold dim")
-        yield _indented(head)
-        if grade.fault:
-            yield _indented(Text(grade.fault, "red", overflow="fold"), 4)
-        if grade.rationale.shown and not told:
-            yield _indented(_cut(grade.rationale), 4)
-        for reason in grade.reasons:
-            yield _indented(Text(f"- {reason}", overflow="fold"), 4)
-        if grade.more_reasons:
-            yield _indented(Text(f"{grade.more_reasons:,} more reasons", "dim"), 4)
-        if not told:
-            yield from _items(grade)
+        head, passed = Text(f"{grade.key:<{width}}  ", "bold").append(grade.score, "not bold"), grade.held.get("passed")
+        head.append(", passed" if passed is True else ", not passed" if passed is False else "", "not bold")
+        gold = f", expected {grade.gold}" if grade.gold else ""
+        head.append(f"  label {grade.label}{gold}" if grade.label else "", "not bold")
+        yield _indented(head.append("".join(f"  {name} {value}" for name, value in grade.parts), "not bold dim"))
+        yield from _lines([grade.fault], 4, "red")
+        apart = told and place == 0
+        if grade.rationale and not apart:
+            yield _indented(style.text(grade.rationale), 4)
+        yield from _lines((f"- {reason}" for reason in grade.reasons[:_MOST_REASONS]), 4)
+        left = max(0, len(grade.reasons) - _MOST_REASONS)
+        yield from _lines([f"{left:,} more reasons" if left else ""], 4, "dim")
+        if not apart:
+            yield from _items([as_map(item) for item in as_list(grade.held.get("items"))])
 
 
-def _items(grade: GradeView) -> Iterator[RenderableType]:
-    for item in grade.items[:_MOST_ITEMS]:
-        line = Text(f"{item.id}  {item.score}", overflow="fold")
+def _items(items: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
+    for held in items[:_MOST_ITEMS]:
+        item = grade_view(brief(held.get("id"), 120), {**held, "state": held.get("outcome")})
+        line = Text(f"{item.key}  {item.score}", overflow="fold")
         line.append(f"  {item.label or '–'}, expected {item.gold}" if item.gold else "")
-        line.append(f"  {item.parts}" if item.parts else "", "dim")
-        yield _indented(line, 4)
-        yield from (_indented(Text(f"- {reason}", overflow="fold"), 6) for reason in item.reasons)
-    left = max(0, len(grade.items) - _MOST_ITEMS) + grade.items_left_out
-    if left:
-        yield _indented(Text(f"{left:,} more items", "dim"), 4)
+        parts = ", ".join(f"{name} {value}" for name, value in item.parts[:_MOST_ITEMS])
+        yield _indented(line.append(f"  {parts}" if parts else "", "dim"), 4)
+        yield from _lines((f"- {reason}" for reason in (*item.reasons[:_MOST_REASONS], item.fault) if reason), 6)
+    left = len(items) - _MOST_ITEMS
+    yield from _lines([f"{left:,} more items" if left > 0 else ""], 4, "dim")
 
 
 def _talk(row: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
@@ -288,41 +277,36 @@ def _talk(row: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
     for place, turn in enumerate(turns, start=1):
         messages = turn[:room]
         room -= len(messages)
-        if messages and len(turns) > 1:
-            yield _indented(Text(f"turn {place}", "dim"))
+        yield from _lines([f"turn {place}" if messages and len(turns) > 1 else ""], 2, "dim")
         for message in messages:
             yield from map(_indented, _message(as_map(message), style))
-    if count > _MOST_MESSAGES:
-        yield _indented(Text(f"{count - _MOST_MESSAGES:,} more messages", "dim"))
+    yield from _lines([f"{count - _MOST_MESSAGES:,} more messages" if count > _MOST_MESSAGES else ""], 2, "dim")
 
 
 def _message(message: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
     role, name = brief(as_text(message.get("role")), 40), brief(as_text(message.get("name")), 80)
-    head = Text(role or "unknown role", "bold")
-    head.append(f" {name}" if name else "", "not bold")
-    yield head
-    if reasoning := content_text(message.get("reasoning")):
-        thought = _cut(cut(reasoning, style.limit), "dim italic")
-        yield _indented(Text.assemble(("reasoning: ", "dim"), thought, overflow="fold"))
-    if body := _laid_out(content_text(message.get("content")), style):
-        yield _indented(_cut(cut(body, style.limit), "dim" if role.lower() in _DIM else ""))
+    yield Text(role or "unknown role", "bold").append(f" {name}" if name else "", "not bold")
+    if reasoning := _content(message.get("reasoning")):
+        yield _indented(Text.assemble(("reasoning: ", "dim"), style.text(reasoning, "dim italic"), overflow="fold"))
+    if body := _content(message.get("content")):
+        yield _indented(style.spread(body, "dim" if role.lower() in _DIM else ""))
     for call in as_list(message.get("tool_calls"))[:_MOST_MESSAGES]:
         function = as_map(as_map(call).get("function")) or as_map(call)
-        arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else compact(arguments)
         line = Text(f"→ {call_name(function.get('name'))} ", overflow="fold")
-        yield _indented(line.append(_cut(cut(_laid_out(text, style), style.limit), "dim")))
+        yield _indented(line.append(style.spread(_text(function.get("arguments")), "dim")))
 
 
-def _laid_out(text: str, style: Style) -> str:
-    """Return a text of JSON spread over lines; any other, and one that is cut, as it is."""
-    return (spread(text) or text) if len(text) <= style.limit else text
+def _content(content: Any) -> str:
+    """Return message content as text: its text parts joined by line ends, any other part or value as JSON."""
+    if isinstance(content, list):
+        parts = (as_map(part).get("text", part) for part in content)
+        return "\n".join(part if isinstance(part, str) else compact(part) for part in parts)
+    return _text(content)
 
 
 def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: Style) -> str:
     """Return one sample as text."""
-    view = sample(Entry.of(entry), row, style.limit)
-    return rendered(drilldown(view, row, words_of(report.summary), style), style)
+    return rendered(drilldown(Entry.of(entry), row, words_of(report.summary), style), style)
 
 
 _WIDTHS = 40, 120

@@ -6,18 +6,12 @@ import json
 import pytest
 
 from gradestack import Report
-from gradestack_plugins.pages.index import Entry, index_of
-from gradestack_plugins.pages.sample import gist, sample
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.sample import gist, grade_view, grades_of
 from gradestack_plugins.pages.show import Style, sample_text
 from tests.core.outcomes import data
 
 DATA = data(__file__, "samples.yaml")
-
-
-def view(row):
-    report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
-    (entry,) = index_of(report).entries
-    return sample(Entry.of(entry), row, 1000)
 
 
 def text_of(row, width=80, max_text=1000):
@@ -53,16 +47,17 @@ def test_odd_trajectories_never_raise(trajectory):
 
 def test_an_ungraded_sample_has_no_zero():
     grade = {"score": 0.0, "state": "skipped", "rationale": "no reference"}
-    found = view({"sample": {"id": "t"}, "state": "skipped", "grade": grade, "grades": {"g": grade}})
-    assert (found.entry.score, found.entry.shown, found.entry.verdict) == (None, "skipped", "skipped")
-    assert [each.score for each in found.grades] == ["skipped"]
+    row = {"sample": {"id": "t"}, "state": "skipped", "grade": grade, "grades": {"g": grade}}
+    assert text_of(row).startswith("t  skipped\n")
+    assert [each.score for each in grades_of(row)] == ["skipped"]
 
 
 def test_a_broken_sample_says_why():
     fault = {"category": "target", "code": "boom", "type": "ValueError", "message": "bad thing"}
     grade = {"score": 0.0, "state": "failed", "fault": fault}
     row = {"state": "failed", "grade": grade, "grades": {"g": grade}, "error": fault}
-    assert gist(row) == view(row).error == "target boom (ValueError): bad thing"
+    assert gist(row) == "target boom (ValueError): bad thing"
+    assert f"Recorded run failed: {gist(row)}" in text_of(row)
 
 
 def test_labels_and_plans_stand_side_by_side():
@@ -91,25 +86,44 @@ def test_reasons_of_items_are_not_repeated():
         "reasons": [inside, {"code": "extra", "message": "because"}],
         "items": [{"id": "1", "outcome": "graded", "score": 0.5, "reasons": [inside], "parts": {"args": None}}],
     }
-    (found,) = view({"state": "graded", "grade": grade, "grades": {"g": grade}}).grades
-    assert found.reasons == ("extra",)
-    assert [(item.id, item.score, item.reasons, item.parts) for item in found.items] == [
-        ("1", "0.500", ("wrong /a",), "args n/a")
-    ]
+    assert grade_view("g", grade).reasons == ["extra"]
+    (item,) = grade["items"]
+    assert (grade_view("1", item).reasons, grade_view("1", item).parts) == (["wrong /a"], [("args", "n/a")])
 
 
 def test_items_without_score_show_their_state():
     items = [{"id": "s", "outcome": "failed", "score": None, "fault": {"code": "c", "message": "m"}}]
     grade = {"score": 1.0, "state": "graded", "items": items}
     row = {"state": "graded", "grade": grade, "grades": {"g": grade}}
-    (found,) = view(row).grades
-    assert [(item.score, item.reasons) for item in found.items] == [("failed", ("c: m",))]
     assert [line.strip() for line in text_of(row).splitlines() if "s  failed" in line or "c: m" in line] == [
         "s  failed",
         "- c: m",
     ]
 
 
+CALLS = [{"name": "a"}, None, 3]
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "said"),
+    [
+        (None, CALLS, "Calls  3 made calls made: 1 a 2 (no name) 3 (no name)"),
+        ([], [], "Calls  0 expected, 0 made No call was expected, and none was made."),
+        ([], CALLS[:1], "Calls  0 expected, 1 made No call was expected. calls made: 1 a"),
+        (CALLS[:1], None, "Calls  1 expected, none recorded ✗ a not called"),
+        (CALLS[:1] * 70, CALLS[1:2] * 65, "✗ a not called other calls made:"),
+        (CALLS[:1] * 70, CALLS[1:2] * 65, "60 (no name) 15 more calls"),
+        (
+            CALLS[:1],
+            [{"name": "a", "raw_arguments": '{"id": 1'}],
+            'a closest call: no. 1 arguments are no object: {"id": 1',
+        ),
+    ],
+)
+def test_what_is_said_of_calls(expected, made, said):
+    text = text_of({"expected": {"calls": expected}, "predicted": {"calls": made}})
+    assert " ".join(said.split()) in " ".join(text.split())
+
+
 def test_an_empty_row_is_shown():
-    assert view({}).entry.score is None
     assert "row 1 of results.jsonl" in text_of({})

@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_316,
-    "plugins/gradestack_plugins/pages": 6_954,
+    "plugins/gradestack_plugins/pages": 6_749,
     "plugins/gradestack_plugins/readers": 4_381,
     "plugins/gradestack_plugins/records": 864,
     "plugins/gradestack_plugins/reporters": 587,
@@ -94,12 +94,12 @@ BUDGETS = {
     "plugins/gradestack_plugins/tau2_bench": 798,
     "plugins/gradestack_plugins/tau_bench": 1_901,
     "plugins/gradestack_plugins/text_graders": 773,
-    "plugins/gradestack_plugins/tool_calls": 3_450,
+    "plugins/gradestack_plugins/tool_calls": 3_444,
     "plugins/gradestack_plugins/trajectory": 1_965,
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_935,
-    "plugins": 41_506,
-    "tests": 48_037,
+    "plugins": 41_295,
+    "tests": 47_987,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

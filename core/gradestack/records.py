@@ -200,20 +200,27 @@ class RecordReader(Reader):
         Raises:
             DataError: The file cannot be read.
         """
-        named = self.with_ids(samples_of)
         file = file or shard.input
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for found in self.elements(file, part):
-            source = Source(file=file.shown, ordinal=found.ordinal, line=found.line)
+        return self.samples_in(self.elements(file, part), samples_of, file.shown)
+
+    def samples_in(
+        self, elements: Iterable[Element], samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], shown: str
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield what ``samples_of`` makes of elements, however they were read; ``shown`` is the name of their file."""
+        for found in elements:
+            source = Source(file=shown, ordinal=found.ordinal, line=found.line)
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
-                continue
-            yield from self.guarded(named, found.value, source)
+            else:
+                yield from self.guarded(samples_of, found.value, source)
 
     def guarded(
         self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], record: Any, source: Source
     ) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of one record; where making them fails, whatever the reason, one bad record.
+        """Yield the samples of one record, with the ids that the option ``ids`` asks for.
+
+        Where making them fails, whatever the reason, there is one bad record.
 
         Raises:
             GradestackError: The format refuses more than the record.
@@ -221,7 +228,7 @@ class RecordReader(Reader):
             OSError: A file cannot be read.
         """
         try:
-            yield from samples_of(record, source)
+            yield from self.identified(samples_of(record, source), record)
         except (GradestackError, OSError, NotImplementedError):
             raise
         except RecursionError:
@@ -232,29 +239,20 @@ class RecordReader(Reader):
             reason = f"reader {type(self).__name__} raised {error_text(error)}"
             yield BadRecord(source=source, reason=reason, native=record)
 
-    def with_ids(
-        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]]
-    ) -> Callable[[Any, Source], Iterable[Sample | BadRecord]]:
-        """Return what gives the same samples with the ids that the option ``ids`` asks for."""
-        if self.ids is None:
-            return samples_of
-        return lambda record, source: self.identified(samples_of(record, source), record)
-
-    def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a record with the ids that the option ``ids`` asks for.
+    def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterable[Sample | BadRecord]:
+        """Return the samples of a record with the ids that the option ``ids`` asks for.
 
         Where the path to them cannot be followed, they are bad records.
         """
-        for each in made:
-            if self.ids is None or isinstance(each, BadRecord):
-                yield each
-                continue
-            try:
-                found: Sample | BadRecord = identified(each, record, self.ids)
-            except (ValueError, RecursionError) as error:
-                reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-                found = BadRecord(source=each.source or Source(file="", ordinal=0), reason=reason, native=record)
-            yield found
+        return made if self.ids is None else (self._with_id(each, record, self.ids) for each in made)
+
+    @staticmethod
+    def _with_id(sample: Sample | BadRecord, record: Any, place: str) -> Sample | BadRecord:
+        try:
+            return sample if isinstance(sample, BadRecord) else identified(sample, record, place)
+        except (ValueError, RecursionError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            return BadRecord(source=sample.source or Source(file="", ordinal=0), reason=reason, native=record)
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""

@@ -48,7 +48,7 @@ class Element(msgspec.Struct, frozen=True):
     """One element of a JSON list in a file; exactly one of ``value`` and ``problem`` is meant."""
 
     ordinal: int
-    line: int
+    line: int | None
     value: Any = None
     problem: str | None = None
     fatal: bool = False

@@ -116,12 +116,12 @@ class DocumentReader(RecordReader):
     def _of_value(self, value: Any, source: Source, stem: str, *, whole: bool) -> Iterator[Sample | BadRecord]:
         records, alone = self.records_in(value), f"{stem}:{source.ordinal}"
         if records is None:
-            yield from self.guarded(self.with_ids(partial(self._checked, alone)), value, source)
+            yield from self.guarded(partial(self._checked, alone), value, source)
             return
         made = stem if whole else alone
         for number, record in enumerate(records):
             place = replace(source, ordinal=number) if whole else source
-            yield from self.guarded(self.with_ids(partial(self._checked, f"{made}:{number}")), record, place)
+            yield from self.guarded(partial(self._checked, f"{made}:{number}"), record, place)
 
     def _checked(self, made: str, record: Any, source: Source) -> Iterable[Sample]:
         if not isinstance(record, dict):

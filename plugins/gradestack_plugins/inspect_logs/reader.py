@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,6 +18,7 @@ from typing_extensions import override
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
 from gradestack.jsonio import (
     SHARD_BYTES,
+    Element,
     JsonProblem,
     Layout,
     Range,
@@ -156,18 +158,18 @@ class InspectLogs(RecordReader):
 
         if shard.extra == "json":
             yield from self.samples(shard, of_record)
-        else:
-            of_sample = self.with_ids(of_record)
-            with Archive(given.path, given.shown) as archive:
-                inside = [each for each in _places(archive) if shard.start <= each.offset]
-                for number, place in enumerate(each for each in inside if shard.end is None or each.offset < shard.end):
-                    source = Source(file=given.shown, ordinal=shard.first_row + number)
-                    try:
-                        record = _record(archive, place)
-                    except ValueError as problem:
-                        yield BadRecord(source=source, reason=str(problem))
-                        continue
-                    yield from self.guarded(of_sample, record, source)
+            return
+        with Archive(given.path, given.shown) as archive:
+            yield from self.samples_in(_elements(archive, shard), of_record, given.shown)
+
+
+def _elements(archive: Archive, shard: Shard) -> Iterator[Element]:
+    inside = (each for each in _places(archive) if shard.start <= each.offset < (shard.end or sys.maxsize))
+    for row, place in enumerate(inside, shard.first_row):
+        try:
+            yield Element(row, None, _record(archive, place))
+        except ValueError as problem:
+            yield Element(row, None, problem=str(problem))
 
 
 def _cut(places: list[_Place]) -> tuple[Range, ...]:

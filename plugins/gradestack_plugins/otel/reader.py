@@ -155,8 +155,7 @@ class Traces(RecordReader):
                         found.setdefault(name, (source, []))[1].append(record.form(record))
         for name in names:
             source, records = found.pop(name)
-            of_trace = self.with_ids(partial(_alone, name, records))
-            yield from self.guarded(of_trace, {}, source)
+            yield from self.guarded(partial(_alone, name, records), {}, source)
 
 
 @lru_cache(maxsize=4)

@@ -42,15 +42,34 @@ children agent_id usage agent_usage facets
 """
 
 
-def _field(record: Mapping[str, Any], key: str, form: Any = str | None, wanted: str = "text") -> Any:
-    """Return what a key holds, if it is of a form."""
-    value = record.get(key)
-    if value is None:
-        return None
+class _Plain(msgspec.Struct, gc=False):
+    """What the form holds in values of one kind."""
+
+    cluster: str | None = None
+    model: str | None = None
+    run: int | str | None = None
+    input: str | tuple[str, ...] | None = None
+    ended: str | None = None
+    trace: dict[str, str] | None = None
+    children: tuple[str, ...] | None = None
+    agent_id: str | None = None
+
+
+_WANTED = {
+    "run": "a whole number or text",
+    "input": "text or a list of texts",
+    "trace": "an object of texts",
+    "children": "a list of texts",
+}
+
+
+def _plain(record: Mapping[str, Any]) -> _Plain:
     try:
-        return msgspec.convert(value, form)
+        return msgspec.convert(record, _Plain)
     except ValueError:  # of msgspec's own kind, or a lone surrogate
-        raise wrong(key, wanted, value) from None
+        given = {key: record[key] for key in _Plain.__struct_fields__ if key in record}
+        key = next(key for key, value in given.items() if not jsonl_lines.fits(key, value, _Plain))
+        raise wrong(key, _WANTED.get(key, "text"), given[key]) from None
 
 
 def _identified(value: Any, source: Source) -> tuple[str, Source]:
@@ -242,9 +261,9 @@ def _sample(record: Any, source: Source) -> Sample:
         raise wrong("record", "an object", record)
     if problem := _version_problem(record):
         raise Wrong(problem)
-    for key in record:
-        if key not in _KEYS:
-            raise Wrong(f"{key}: unknown key{suggest(key, _KEYS) or '; put your own data under facets'}")
+    if not _KEYS.issuperset(record):
+        key = next(each for each in record if each not in _KEYS)
+        raise Wrong(f"{key}: unknown key{suggest(key, _KEYS) or '; put your own data under facets'}")
     if "id" not in record:
         raise Wrong("id is missing")
     talk = _talk(record)
@@ -254,15 +273,14 @@ def _sample(record: Any, source: Source) -> Sample:
     said = {} if talk is None else talk.said(("calls", "text") if "predicted" in record else ())
     predicted |= {name: said[name] for name in ("calls", "text") if name in said}
     answer = predicted.get("text")
-    asked = _field(record, "input", str | tuple[str, ...] | None, "text or a list of texts")
-    model, usage = _field(record, "model"), record.get("usage")
+    plain, usage = _plain(record), record.get("usage")
     identifier, place = _identified(record["id"], source)
     sample = Sample(
         id=identifier,
-        cluster=_field(record, "cluster"),
-        model=said.get("model") if model is None else model,
-        run=_field(record, "run", int | str | None, "a whole number or text"),
-        input=said.get("input") if asked is None else asked,
+        cluster=plain.cluster,
+        model=said.get("model") if plain.model is None else plain.model,
+        run=plain.run,
+        input=said.get("input") if plain.input is None else plain.input,
         turns=said.get("turns", ()),
         calls=predicted.get("calls"),
         label=predicted.get("label"),
@@ -274,10 +292,10 @@ def _sample(record: Any, source: Source) -> Sample:
         status=Status.OK if error is None else Status.FAILED,
         error=error,
         state=record.get("state"),
-        ended=_field(record, "ended"),
-        trace=_field({"trace": _mapping(record, "trace")}, "trace", dict[str, str], "an object of texts") or {},
-        children=_field(record, "children", tuple[str, ...] | None, "a list of texts") or (),
-        agent_id=_field(record, "agent_id"),
+        ended=plain.ended,
+        trace=plain.trace or {},
+        children=plain.children or (),
+        agent_id=plain.agent_id,
         usage=said.get("usage") if usage is None else jsonl_lines.usage_of(usage),
         agent_usage=said.get("agent_usage") if usage is None else usage,
         facets=_mapping(record, "facets"),

@@ -30,6 +30,7 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import (
+    Element,
     JsonProblem,
     Range,
     as_list,
@@ -44,9 +45,9 @@ from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import finish
 from gradestack_plugins.readers.chat.forms import Observation, observation, scores_of
 from gradestack_plugins.readers.chat.identity import stems
-from gradestack_plugins.readers.chat.logs import PROVIDES, form_of
+from gradestack_plugins.readers.chat.logs import PROVIDES, form_of, together
 from gradestack_plugins.readers.chat.mapping import (
-    Mapped,
+    Columns,
     check_columns,
     lead_nowhere,
     mapped,
@@ -188,8 +189,8 @@ class Records(StepReader):
         return any(map(observation, self._first(given)))
 
     def _all(self, given: Input) -> Iterator[Any]:
-        form = _form_of(given.path, self.records)
-        return (row.cells for row in _ROWS[form](given)) if form in _ROWS else self._records(given, form)
+        found = self._elements(given, _form_of(given.path, self.records))
+        return (each.value for each in found if each.problem is None)
 
     @override
     def index(self, inputs: Inputs) -> Any:
@@ -223,14 +224,10 @@ class Records(StepReader):
             yield f"scores not recorded: {again:,}, whose trace has another value of the same name"
 
     def _guessed(self, given: Input, form: Form) -> Guess:
+        names = _COLUMNS[form](given) if form in _COLUMNS else None
+        found = (each.value for each in self._elements(given, form) if each.problem is None)
         place = f"{given.shown}:1" if form == "csv" else given.shown
-        if form not in _COLUMNS:
-            first = list(beginning(self._records(given, form)))
-            names = list(dict.fromkeys(str(key) for each in first for key in each))
-            return self._columns_of(names, first, place, path=given.path)
-        names = _COLUMNS[form](given)
-        first = list(beginning(row.cells for row in _ROWS[form](given)))
-        return self._columns_of(names, first, place, table=True, path=given.path)
+        return self._columns_of(names, list(beginning(found)), place, path=given.path)
 
     def recognised_columns(self, inputs: Inputs) -> tuple[list[str], list[str]]:
         """Return what is recognised of the first input, in words, and what could be otherwise.
@@ -259,13 +256,14 @@ class Records(StepReader):
     def _exclusive(self) -> bool:
         return bool(self.columns) and not self.guess
 
-    def _records(self, given: Input, form: str) -> Iterator[Any]:
+    def _elements(self, given: Input, form: Form, part: Range | None = None) -> Iterator[Element]:
+        """Yield the records of an input, or of a part of it, however they lie in it."""
+        if form in _ROWS:
+            return _ROWS[form](given)
         if form == "document":
-            yield from self._in_document(loads(_content(given)), given)
-            return
-        elements = read_records(given, layout="lines" if form == "lists" else "either")
-        values = (found.value for found in elements if found.problem is None)
-        yield from [list(values)] if form == "entries" else (row for each in values for row in _unfolded(each, form))
+            return (Element(at, 1, row) for at, row in enumerate(self._in_document(loads(_content(given)), given)))
+        found = read_records(given, part, "lines" if form == "lists" else "either")
+        return together(found) if form == "entries" else _unfolded(found) if form == "traces" else found
 
     def _in_document(self, document: Any, given: Input) -> list[Any]:
         """Return the records of one JSON document.
@@ -293,15 +291,14 @@ class Records(StepReader):
             raise DataError(what, f"lists: {there}", f"try: {command}")
         return lists[0][1] if lists else [document]
 
-    def _columns_of(
-        self, names: list[str], first: list[Any], where: str, *, table: bool = False, path: Path | None = None
-    ) -> Guess:
-        columns = dict(self.columns or {})
+    def _columns_of(self, names: list[str] | None, first: list[Any], where: str, *, path: Path | None = None) -> Guess:
+        columns, table = dict(self.columns or {}), names is not None
+        names = list(dict.fromkeys(str(key) for each in first for key in each)) if names is None else names
         if not names and (table or first):
             raise DataError(f"{where}: there are no columns")
         if not first and not table:
             return Guess(columns, names=names)
-        fields = mapped(columns)
+        fields = mapped(columns).fields
         lost = [each for each in fields if each.steps[0] not in names] if table else missing(fields, first)
         lost = lost if table or len(first) < FIRST else []  # it may come later
         if lost:
@@ -340,61 +337,33 @@ class Records(StepReader):
 
     def _read(self, shard: Shard) -> Iterator[Sample | BadRecord]:
         form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
-        shown = shard.input.shown
-        if form in _ROWS:
-            return self._rows(_ROWS[form](shard.input), columns, stem, shown)
-        if form in {"document", "entries"}:
-            rows = (tables.Row(1, each) for each in self._records(shard.input, form))
-            return self._rows(rows, columns, stem, shown, table=False)
-        if form in {"lists", "traces"}:
-            rows = (
-                tables.Row(each.line, value, each.problem or "")
-                for each in read_records(shard.input, layout="lines" if form == "lists" else "either")
-                for value in ([None] if each.problem is not None else _unfolded(each.value, form))
-            )
-            return self._rows(rows, columns, stem, shown, table=False)
-        return self.samples(shard, partial(self._samples_of, mapped(columns), stem, table=False))
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        of_record = partial(self._samples_of, mapped(columns), stem, table=form in _ROWS)
+        return self.samples_in(self._elements(shard.input, form, part), of_record, shard.input.shown)
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a data frame, or of mappings, as they would be read of a file."""
         found, names = tables.frame_table(frame), tables.frame_columns(frame)
         first = list(islice(found, FIRST))
-        cells = [row.cells for row in first if row.cells is not None]
+        cells = [each.value for each in first if each.problem is None]
         where = "the records" if names is None else "the data frame"
-        keys = list(dict.fromkeys(str(key) for each in cells for key in each)) if names is None else names
-        columns = self._columns_of(keys, cells, where, table=names is not None).columns
-        rows = self._rows(chain(first, found), columns, "memory", "memory")
+        columns = self._columns_of(names, cells, where).columns
+        of_record = partial(self._samples_of, mapped(columns), "memory", table=True)
+        rows = self.samples_in(chain(first, found), of_record, "memory")
         if self.merge and "prior_messages" in columns:
             whole = list(rows)
             rows = self.merged(iter(whole), put_together(each for each in whole if isinstance(each, Sample)).changes)
         yield from rows
 
-    def _rows(
-        self,
-        rows: Iterable[tables.Row],
-        columns: Mapping[str, str],
-        stem: str,
-        shown: str,
-        *,
-        table: bool = True,
-    ) -> Iterator[Sample | BadRecord]:
-        samples_of = self.with_ids(partial(self._samples_of, mapped(columns), stem, table=table))
-        for ordinal, row in enumerate(rows):
-            source = Source(file=shown, ordinal=ordinal, line=row.line)
-            if row.cells is None:
-                yield BadRecord(source=source, reason=row.problem)
-                continue
-            yield from self.guarded(samples_of, row.cells, source)
-
     def _samples_of(
-        self, fields: tuple[Mapped, ...], stem: str, record: Any, source: Source, *, table: bool
+        self, columns: Columns, stem: str, record: Any, source: Source, *, table: bool
     ) -> Iterator[Sample | BadRecord]:
         record = usual_record(record)
         if not isinstance(record, dict):
             raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
-        row = observation(record) if any(each.field == "prior_messages" for each in fields) else None
+        row = observation(record) if columns.has_steps else None
         if (row is None or row.is_model_call) and not _is_score(record):
-            sample = sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
+            sample = sample_of(record, columns, source, made=f"{stem}:{source.ordinal}", table=table)
             yield _scored(sample, dict(scores_of(record)))
 
 
@@ -490,8 +459,9 @@ def _observed(trace: Any) -> list[dict[str, Any]]:
     return rows if any(map(observation, rows)) else []
 
 
-def _unfolded(record: Any, form: str) -> list[Any]:
-    return (_observed(record) if form == "traces" else []) or [record]
+def _unfolded(elements: Iterable[Element]) -> Iterator[Element]:
+    rows = ((found, each) for found in elements for each in _observed(found.value) or [found.value])
+    return (Element(at, found.line, each, found.problem) for at, (found, each) in enumerate(rows))
 
 
 def _are_objects(entries: list[Any]) -> bool:
@@ -513,10 +483,10 @@ def _lists_of(document: Any, place: str = "$", depth: int = 0) -> Iterator[tuple
             yield from _lists_of(value, f"{place}{name}", depth + 1)
 
 
-def _first_rows(rows: Callable[[Input], Iterator[tables.Row]], path: Path) -> list[Mapping[str, Any]]:
+def _first_rows(rows: Callable[[Input], Iterator[Element]], path: Path) -> list[Mapping[str, Any]]:
     with suppress(DataError, OSError):
         found = islice(rows(Input(path=path, name=path.stem, shown=path.name)), Records.sniffed)
-        return [row.cells for row in found if row.cells is not None]
+        return [each.value for each in found if each.problem is None]
     return []
 
 

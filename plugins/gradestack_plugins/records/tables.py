@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain, repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gradestack import DataError, Input
+from gradestack.jsonio import Element
 from gradestack_plugins.readers.chat.mapping import as_json
 
 PARQUET: Final = b"PAR1"
@@ -25,16 +26,6 @@ _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
 _MOST_TIMES: Final = 1000
 """How much a Parquet file may unpack to, in bytes and times its size; one of both has to hold."""
 _DELIMITERS: Final = (",", "\t", ";")
-
-
-class Row(NamedTuple):
-    """One row of a table."""
-
-    line: int | None
-    """Its first line, where the table has lines."""
-    cells: Any
-    """Values by column; None where the row is broken."""
-    problem: str = ""
 
 
 def _said(file: Input, line: int, what: str) -> DataError:
@@ -135,15 +126,15 @@ def csv_columns(file: Input) -> list[str]:
     return checked_columns((cell.strip() for cell in cells), f"{file.shown}:{line}")
 
 
-def csv_table(file: Input) -> Iterator[Row]:
+def csv_table(file: Input) -> Iterator[Element]:
     """Yield the rows of a CSV file behind the one that names its columns."""
     rows = _csv_rows(file)
     names = [cell.strip() for cell in next(rows, (1, []))[1]]
-    for line, cells in rows:
+    for at, (line, cells) in enumerate(rows):
         if len(cells) == len(names):
-            yield Row(line, dict(zip(names, cells, strict=True)))
+            yield Element(at, line, dict(zip(names, cells, strict=True)))
         else:
-            yield Row(line, None, f"{len(cells)} cells where the table has {len(names)} columns")
+            yield Element(at, line, problem=f"{len(cells)} cells where the table has {len(names)} columns")
 
 
 def reads_parquet() -> bool:
@@ -188,8 +179,15 @@ def parquet_columns(file: Input) -> list[str]:
         return checked_columns(opened.schema_arrow.names, file.shown)
 
 
-def parquet_table(file: Input) -> Iterator[Row]:
+def parquet_table(file: Input) -> Iterator[Element]:
     """Yield the rows of a Parquet file; one longer than 64 MiB is broken."""
+    return (
+        Element(at, None, as_json(row), None if row is not None else f"longer than {_LARGEST_ROW >> 20} MiB")
+        for at, row in enumerate(_parquet_rows(file))
+    )
+
+
+def _parquet_rows(file: Input) -> Iterator[dict[str, Any] | None]:
     packed = file.path.stat().st_size
     unpacked = 0
     with _parquet(file) as opened, _readable_parquet(file):
@@ -200,13 +198,10 @@ def parquet_table(file: Input) -> Iterator[Row]:
             unpacked += size
             _check_unpacked(file, unpacked, packed)
             if size <= _LARGEST_ROW:
-                yield from (Row(None, as_json(row)) for row in batch.to_pylist())
+                yield from batch.to_pylist()
                 continue
             for row in map(batch.slice, range(len(batch)), repeat(1)):
-                if _size(row) <= _LARGEST_ROW:
-                    yield from (Row(None, as_json(cells)) for cells in row.to_pylist())
-                else:
-                    yield Row(None, None, f"longer than {_LARGEST_ROW >> 20} MiB")
+                yield from row.to_pylist() if _size(row) <= _LARGEST_ROW else [None]
         importlib.import_module("pyarrow").default_memory_pool().release_unused()  # it is read several times
 
 
@@ -234,21 +229,19 @@ def _size(values: Any) -> int:
     return len(values) + int(values.nbytes)
 
 
-def frame_table(frame: Any) -> Iterator[Row]:
+def frame_table(frame: Any) -> Iterator[Element]:
     """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings."""
+    rows: Iterable[Any] = frame
     if hasattr(frame, "to_pylist"):
-        yield from (Row(None, as_json(row)) for batch in frame.to_batches() for row in batch.to_pylist())
-        return
-    if not hasattr(frame, "columns"):
-        for each in frame:
-            row = isinstance(each, Mapping)
-            yield Row(
-                None, as_json(each) if row else None, "" if row else f"expected a mapping, got {type(each).__name__}"
-            )
-        return
-    names = checked_columns(frame.columns, "the data frame")
-    rows = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
-    yield from (Row(None, dict(zip(names, map(as_json, row), strict=True))) for row in rows)
+        rows = (row for batch in frame.to_batches() for row in batch.to_pylist())
+    elif hasattr(frame, "columns"):
+        names = checked_columns(frame.columns, "the data frame")
+        held = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
+        rows = (dict(zip(names, row, strict=True)) for row in held)
+    for at, row in enumerate(rows):
+        known = isinstance(row, Mapping)
+        problem = None if known else f"expected a mapping, got {type(row).__name__}"
+        yield Element(at, None, as_json(row) if known else None, problem)
 
 
 def frame_columns(frame: Any) -> list[str] | None:

@@ -157,7 +157,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     form: Form
     record: dict[str, Any]
     ordinal: int
-    line: int
+    line: int | None
 
     @property
     def item(self) -> Mapping[str, Any] | None:

@@ -295,46 +295,41 @@ class ChatLogs(StepReader):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order."""
         stem, form, beside = (shard.extra[key] for key in ("stem", "form", "beside"))
+        shown = shard.input.shown
         if form in _WHOLE:
-            return iter(()) if index == STEPS else self._document(shard, stem, form)
-        of_record = partial(self._of_record, beside)
+            return iter(()) if index == STEPS else self._document(shard.input, stem, form)
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         found = read_records(shard.input, part, "lines" if form == "lists" else "either")
         if index == STEPS:
-            found = (each for each in found if _is_exchange(each.value))
-        read = self._entries if form == "entries" else self._records
-        samples = read(shard, partial(of_record, stem), found)
-        return samples if index == STEPS else self.merged(samples, (index or {}).get(shard.input.shown))
+            return self._read(filter(lambda each: _is_exchange(each.value), found), beside, stem, shown)
+        return self.merged(
+            self._read(together(found) if form == "entries" else found, beside, stem, shown), (index or {}).get(shown)
+        )
 
-    def _records(self, shard: Shard, of_record: OfRecord, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
-        shown = shard.input.shown
+    def _read(
+        self, elements: Iterable[Element], beside: Mapping[str, str], stem: str, shown: str
+    ) -> Iterator[Sample | BadRecord]:
+        of_record = partial(self._of_record, beside, stem)
         for found in elements:
-            source = Source(file=shown, ordinal=found.ordinal, line=found.line)
-            if found.problem is not None:
-                yield BadRecord(source=source, reason=found.problem)
+            if listed := _listed(found.value):
+                inner = (Element(number, found.line, each) for number, each in enumerate(listed))
+                yield from self._read(inner, beside, f"{stem}:{found.ordinal}", shown)
             else:
-                yield from self.guarded(of_record, found.value, source)
+                yield from self.samples_in((found,), of_record, shown)
 
     def _of_record(
         self, beside: Mapping[str, str], stem: str, record: Any, source: Source
     ) -> Iterable[Sample | BadRecord]:
-        for number, each in enumerate(listed := _listed(record)):
-            yield from self._of_record(beside, f"{stem}:{source.ordinal}", each, replace(source, ordinal=number))
-        if listed:
-            return
         if not isinstance(record, dict | list):
             raise ValueError(f"expected an object or a list of messages, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
-        made: Iterable[Sample | BadRecord] = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
-        if beside and isinstance(record, dict):
-            made = self._with(beside, made, record, source)
-        yield from made if self.ids is None else self.identified(made, record)
+        made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        return self._with(beside, made, record, source) if beside and isinstance(record, dict) else made
 
     def _with(
         self, beside: Mapping[str, str], samples: Iterable[Sample | BadRecord], record: dict[str, Any], source: Source
     ) -> Iterator[Sample | BadRecord]:
         """Yield samples with what stands beside the messages."""
-        fields = mapped(beside)
-        found = form_sample({**fields_of(record, fields, table=False), "id": ""}, source)
+        found = form_sample({**fields_of(record, mapped(beside), table=False), "id": ""}, source)
         if isinstance(found, BadRecord):
             yield replace(found, native=record)
             return
@@ -349,31 +344,25 @@ class ChatLogs(StepReader):
                 named = attrs.evolve(self, ids=beside["id"]).identified(named, record)
             yield from named
 
-    def _entries(self, shard: Shard, of_record: OfRecord, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
-        """Yield the one sample of a file whose records are messages, behind those that cannot be read."""
-        entries, first = [], None
-        for found in elements:
-            source = Source(file=shard.input.shown, ordinal=found.ordinal, line=found.line)
-            if found.problem is not None:
-                yield BadRecord(source=source, reason=found.problem)
-                continue
-            first = first or replace(source, ordinal=0)
-            entries.append(found.value)
-        if first is not None:
-            yield from self.guarded(of_record, entries, first)
-
-    def _document(self, shard: Shard, stem: str, form: Form) -> Iterator[Sample | BadRecord]:
+    def _document(self, given: Input, stem: str, form: Form) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
-        source = Source(file=shard.input.shown, line=1)
-        (found,) = read_document(shard.input)
+        (found,) = read_document(given)
+        records = [] if found.problem is not None else _records_in(found.value, form)
+        elements = (Element(number, None if number else 1, each) for number, each in enumerate(records))
+        return self._read(elements if records else (found,), _beside(self._guessed_in(records)), stem, given.shown)
+
+
+def together(elements: Iterable[Element]) -> Iterator[Element]:
+    """Yield those that cannot be read, and the others, which are messages, as one conversation."""
+    entries, first = [], None
+    for found in elements:
         if found.problem is not None:
-            yield BadRecord(source=source, reason=found.problem)
-            return
-        records = _records_in(found.value, form)
-        of_record = partial(self._of_record, _beside(self._guessed_in(records)), stem)
-        for ordinal, each in enumerate(records):
-            place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
-            yield from self.guarded(of_record, each, place)
+            yield found
+            continue
+        first = first or found
+        entries.append(found.value)
+    if first is not None:
+        yield Element(0, first.line, entries)
 
 
 def _values(given: Input) -> Iterator[dict[str, Any]]:

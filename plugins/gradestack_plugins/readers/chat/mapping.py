@@ -190,6 +190,19 @@ class Mapped(NamedTuple):
     place: str
     steps: tuple[str | int | Query, ...]
     cell: Cell
+    holder: str | None
+    """The object of the jsonl form that has it; None for the form itself."""
+    key: str
+
+
+class Columns(NamedTuple):
+    """All fields of a mapping."""
+
+    fields: tuple[Mapped, ...]
+    taken: frozenset[Any]
+    """The columns they stand in."""
+    has_messages: bool
+    has_steps: bool
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
@@ -209,10 +222,16 @@ def check_columns(columns: Mapping[str, str]) -> None:
             raise ValueError(f"{field}: {error}") from error
 
 
-def mapped(columns: Mapping[str, str]) -> tuple[Mapped, ...]:
+def mapped(columns: Mapping[str, str]) -> Columns:
     """Return what a mapping maps."""
-    found = ((field, place, reader_of(field)) for field, place in columns.items())
-    return tuple(Mapped(field, place, path_steps(place), cell) for field, place, cell in found if cell is not None)
+    fields = []
+    for field, place in columns.items():
+        parent, dot, name = field.partition(".")
+        holder = parent if dot else "predicted" if field in PREDICTED else None
+        if (cell := reader_of(field)) is not None:
+            fields.append(Mapped(field, place, path_steps(place), cell, holder, name if dot else field))
+    taken = frozenset(each.steps[0] for each in fields)
+    return Columns(tuple(fields), taken, "messages" in columns, "prior_messages" in columns)
 
 
 def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
@@ -247,33 +266,32 @@ def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) ->
     return [each for each, held in left.items() if held]
 
 
-def fields_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
+def fields_of(record: Mapping[str, Any], columns: Columns, *, table: bool) -> dict[str, Any]:
     """Return a record in the jsonl form: of every mapped cell that is not empty its value.
 
     An empty cell of calls is that there are none, unless the messages say which.
     """
-    found: dict[str, Any] = {}
-    has_messages = any(each.field == "messages" for each in fields)
-    for each in fields:
+    found: dict[str, Any] = {"version": _VERSION}
+    for each in columns.fields:
         raw = path_value(record, each.steps)
         if isinstance(each.steps[-1], Query) and each.cell not in SEVERAL:
             raw = _only(raw, each.field)
         if (raw is None or (table and raw == "")) and not (
-            each.cell in _OF_CALLS and path_exists(record, each.steps) and not (each.field == "calls" and has_messages)
+            each.cell in _OF_CALLS
+            and path_exists(record, each.steps)
+            and not (each.field == "calls" and columns.has_messages)
         ):
             continue
         value = each.cell(raw, each.field)
         if value is None:
             continue
-        parent, dot, name = each.field.partition(".")
-        if not dot and each.field not in PREDICTED:
-            _put(found, parent, value)
+        if each.holder is None:
+            _put(found, each.key, value)
             continue
-        holder, key = (parent, name) if dot else ("predicted", parent)
-        inner = found.setdefault(holder, {})
+        inner = found.setdefault(each.holder, {})
         if not isinstance(inner, dict):
-            raise ValueError(f"{each.field}: {holder} is mapped as well, and is no object: {str(inner)[:60]!r}")  # noqa: TRY004 - what makes a bad record
-        inner[key] = value
+            raise ValueError(f"{each.field}: {each.holder} is mapped as well, and is no object: {str(inner)[:60]!r}")  # noqa: TRY004 - what makes a bad record
+        inner[each.key] = value
     return found
 
 
@@ -297,15 +315,13 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
 
 def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
     """Return a remark for every column that is not mapped."""
-    return Counter(kind_of("column", name) for name in sorted(record) if name not in taken)
+    left = [name for name in record if name not in taken]
+    return Counter(kind_of("column", name) for name in sorted(left)) if left else {}
 
 
-_FORM, _VERSION = JsonLines(), 2
-
-
-def form_sample(form: Mapping[str, Any], source: Source) -> Sample | BadRecord:
-    """Return the sample of an object of the jsonl form, or what is wrong with it."""
-    return _FORM.sample({"version": _VERSION, **form}, source)
+_VERSION: Final = 2
+form_sample: Final = JsonLines().sample
+"""What gives the sample of an object of the jsonl form, or what is wrong with it."""
 
 
 def expected_of(form: Mapping[str, Any]) -> Expectation:
@@ -318,16 +334,15 @@ def expected_of(form: Mapping[str, Any]) -> Expectation:
 
 
 def sample_of(
-    record: Mapping[str, Any], fields: Iterable[Mapped], source: Source, *, made: str, table: bool
+    record: Mapping[str, Any], columns: Columns, source: Source, *, made: str, table: bool
 ) -> Sample | BadRecord:
     """Return the sample of a record, or what is wrong with it."""
-    fields = tuple(fields)
-    form = fields_of(record, fields, table=table)
-    remarks = left_out(record, frozenset(each.steps[0] for each in fields))
-    if "id" not in form:
+    form = fields_of(record, columns, table=table)
+    remarks = left_out(record, columns.taken)
+    if form.setdefault("id", made) is made:
         remarks["id_made"] = 1
     messages = _whole(form.pop("prior_messages", None), form.pop("messages", None))
-    sample = form_sample({"id": made, **form}, source)
+    sample = form_sample(form, source)
     if isinstance(sample, BadRecord):
         return replace(sample, native=record)
     changes: dict[str, Any] = {}
@@ -342,7 +357,9 @@ def sample_of(
         remarks |= {"usage:other": 1} if changes["usage"] is None else {}
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
-    return replace(sample, remarks=remarks, **changes)
+    if remarks or sample.remarks:
+        changes["remarks"] = remarks
+    return replace(sample, **changes) if changes else sample
 
 
 def _whole(before: Any, messages: Any) -> Any:

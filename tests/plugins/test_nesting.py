@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import BadRecord, DataError, Inputs, Sample, discover
+from gradestack import BadRecord, DataError, Inputs, Sample, ToolCall, discover
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
-from gradestack_plugins.trajectory.calls import _plain as told_call
+from gradestack_plugins.trajectory.calls import identity_of
 from tests.plugins.chat_files import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -48,6 +48,10 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
     assert {str(each.source) for each in others} == {"log.jsonl:2"}
     assert name == "deepfabric" or all(isinstance(each, Sample) for each in others)  # whose replies want a dataset
+
+
+def told_call(value):
+    assert identity_of(ToolCall(name="f", arguments={"a": value})) is not None
 
 
 WALKS = [bfcl_schema, deepfabric_text, table_cell, told_call]

@@ -1,13 +1,16 @@
-"""Graders of how calls went: ``tool_success`` and ``repeats``, and what a call is to all graders of this family."""
+"""Graders of how calls went and what runs took: ``tool_success``, ``repeats`` and ``usage``."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import groupby, pairwise
-from math import isfinite
-from typing import Any, ClassVar, Final, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import attrs
 import msgspec
@@ -15,6 +18,7 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
+    LARGEST_SCORE,
     Aggregator,
     Figure,
     Grade,
@@ -25,21 +29,20 @@ from gradestack import (
     Outcome,
     Reason,
     Sample,
-    TaskNumbers,
     ToolCall,
+    Usage,
     ratio,
     ratio_interval,
     replace,
     skipped,
     valid_confidence,
+    yaml_data,
 )
-from gradestack.jsonio import compact, dumps
+from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat.results import ERRORS, error_form
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
-STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
 Count = Literal["attempted", "executed"]
-_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 ASSISTANT: Final = "assistant"
 """Whose calls are judged unless somebody else is named: tools and policies are the agent's."""
 
@@ -54,19 +57,25 @@ def state_of(call: ToolCall) -> State:
 
 
 def judged(sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT) -> list[ToolCall] | Grade:
-    """Return the calls that count, of one requestor or of all, or the grade of a sample of which they are not known.
-
-    Those that were executed are not known where the recording leaves open of one whether it was.
-    """
+    """Return the calls that count, of one requestor or of all, or the grade of a sample of which they are not known."""
     if sample.calls is None:
         return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
-    made = [call for call in sample.calls if requestor is None or call.requestor == requestor]
+    calls = [call for call in sample.calls if requestor is None or call.requestor == requestor]
     if count == "attempted":
-        return made
-    states = [state_of(call) for call in made]
+        return calls
+    states = [state_of(call) for call in calls]
     if "unknown" in states:
         return skipped("execution_not_recorded", "not every call's execution is recorded")
-    return [call for call, state in zip(made, states, strict=True) if state in {"ok", "error"}]
+    return [call for call, state in zip(calls, states, strict=True) if state in {"ok", "error"}]
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
+_sorted: Final = json.JSONEncoder(sort_keys=True, default=dict).encode
+_merge_numbers: Final = json.JSONDecoder(parse_float=_number).decode
 
 
 def identity_of(call: ToolCall) -> str | None:
@@ -75,37 +84,17 @@ def identity_of(call: ToolCall) -> str | None:
     The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
     """
     try:
-        told = [call.name, call.raw_arguments if call.arguments is None else _plain(call.arguments)]
-        try:
-            return _encode(told).decode()
-        except (TypeError, ValueError):  # a lone surrogate, which the fast encoder does not write
-            return dumps(told)
+        text = _sorted([call.name, call.raw_arguments if call.arguments is None else call.arguments])
+        return _sorted(_merge_numbers(text))
     except (RecursionError, TypeError, ValueError):
         return None
 
 
-def _plain(value: Any) -> Any:
-    kind = type(value)
-    if kind is str or kind is int:
-        return value
-    if kind is float:
-        return int(value) if value.is_integer() else value if isfinite(value) else repr(value)
-    if isinstance(value, Mapping):
-        entries = {}
-        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
-            entries[str(key)] = _plain(each)
-        return entries
-    if not isinstance(value, list | tuple):
-        return value
-    items = []
-    for each in value:
-        items.append(_plain(each))  # noqa: PERF401 - likewise
-    return items
-
-
-def refuse(preset: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that contradict a preset of another tool; None and empty ones were not given."""
-    names = [name for name, value in given.items() if value is not None and value != () and value is not False]
+def refuse(grader: Any, preset: str, takes: Collection[str]) -> None:
+    """Refuse options that a preset of another tool does not take."""
+    usual, others = type(grader)(), {"preset", "count", "requestor", *takes}
+    names = [each.name for each in attrs.fields(type(grader)) if each.name not in others]
+    names = [name for name in names if getattr(grader, name) != getattr(usual, name)]
     if names:
         raise ValueError(f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either")
 
@@ -134,89 +123,90 @@ def at_pointer(value: Any, pointer: str, default: Any = None) -> Any:
 
 def added_up(items: Iterable[Item]) -> dict[str, int]:
     """Return the counts of all items of a grade."""
-    found = Counter[str]()
+    total = Counter[str]()
     for item in items:
-        found.update(item.counts)
-    return dict(found)
+        total.update(item.counts)
+    return dict(total)
 
 
-def members(grades: Grades) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """Return the sums of all graded runs, and those of each member, whose names are NUMBER, newline, MEMBER."""
-    runs: dict[str, int] = {}
-    found: dict[str, dict[str, int]] = {}
-    for name, number in grades.totals.items():
-        count, of_member, member = name.partition("\n")
-        (found.setdefault(member, {}) if of_member else runs)[count] = int(number)
-    return runs, found
+def share_item(name: str, counts: dict[str, int], above: int, below: int) -> Item:
+    """Return the calls of one tool, with their share; skipped where there is nothing to divide by."""
+    if not below:
+        return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
+    return Item(id=name, score=above / below, counts=counts)
 
 
 @attrs.frozen(kw_only=True)
-class CallShare(Aggregator):
-    """Calls over all graded runs and by tool, with one count's share of others; intervals leave out a task at a time.
-
-    Attributes:
-        confidence: Of the intervals, between 0 and 1.
-    """
+class MemberShares(Aggregator):
+    """One count's share of another, over all graded runs and by tool, check or other item of a grade."""
 
     needs: ClassVar = frozenset({"items"})
+    above: ClassVar[str]
+    below: ClassVar[str]
     share: ClassVar[str]
-    count: ClassVar[str]
-    divisor: ClassVar[str]
-    divisors: ClassVar[tuple[str, ...]]
-    """The counts whose sum is the divisor."""
     undefined: ClassVar[str]
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, which leave out one task at a time, between 0 and 1."""
+
+    def counts(self, grade: Grade | Item) -> Mapping[str, int]:
+        """Return what a grade, or an item of it, adds, ``above`` and ``below`` among it."""
+        raise NotImplementedError
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        total = Counter(self.counts(grade))
+        for item in grade.items:
+            total.update({f"{name}\n{item.id}": number for name, number in self.counts(item).items()})
+        return total
+
+    def members(self, grades: Grades) -> tuple[dict[str, int], dict[str, tuple[dict[str, int], dict[str, JSON]]]]:
+        """Return the sums of all graded runs; by member its sums, and its share with the interval."""
+        runs: dict[str, int] = {}
+        sums: dict[str, dict[str, int]] = {}
+        for name, number in sorted(grades.totals.items()):
+            count, of_member, member = name.partition("\n")
+            (sums.setdefault(member, {}) if of_member else runs)[count] = int(number)
+        cells: dict[str, Counter[tuple[float, ...]]] = {member: Counter() for member in sorted(sums)}
+        for numbers, times in grades.task_numbers()[0].items():
+            known = dict(numbers)
+            for name, divisor in numbers:
+                if name.startswith(f"{self.below}\n"):
+                    member = name.partition("\n")[2]
+                    cells[member][divisor, known.get(f"{self.above}\n{member}", 0)] += times
+        found = {}
+        for member, tasks in cells.items():
+            counts = sums[member]
+            sure: JSON = {**ratio_interval(tasks, confidence=self.confidence)} if tasks else {"reason": self.undefined}
+            share = ratio(counts.get(self.above, 0), counts[self.below])
+            found[member] = counts, {self.share: share, f"{self.share}_interval": sure}
+        return runs, found
+
+
+class CallShares(MemberShares):
+    """Calls over all graded runs and by tool; ``below`` is the sum of several counts."""
+
+    summands: ClassVar[tuple[str, ...]]
 
     def shown(self, counts: Mapping[str, int]) -> dict[str, JSON]:
         """Return counts as they are written."""
         return dict(counts)
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
-        if grade.score is None:
-            return None
-        found = Counter(self._with_divisor(grade.counts))
-        for item in grade.items:
-            found.update({f"{name}\n{item.id}": number for name, number in self._with_divisor(item.counts).items()})
-        return found
-
-    def _with_divisor(self, counts: Mapping[str, int]) -> dict[str, int]:
-        return {**counts, self.divisor: sum([counts.get(name, 0) for name in self.divisors])}
+    def counts(self, grade: Grade | Item) -> Mapping[str, int]:
+        return {**grade.counts, self.below: sum([grade.counts.get(name, 0) for name in self.summands])}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        total, tools = members(grades)
-        above, below = f"{self.count}\n", f"{self.divisor}\n"
-        intervals = member_intervals(grades.task_numbers()[0], above, below, confidence=self.confidence)
-        found = self.shown(total)
-        if not total.get(self.divisor):
-            found[f"{self.share}_reason"] = self.undefined
-        by_tool: dict[str, JSON] = {}
-        for tool, counts in sorted(tools.items()):
-            by_tool[tool] = {
-                **self.shown(counts),
-                self.share: ratio(counts.get(self.count, 0), counts[self.divisor]),
-                f"{self.share}_interval": {**intervals.get(tool, {"reason": self.undefined})},
-            }
-        return {**found, "tools": by_tool}
-
-
-def member_intervals(
-    tasks: Mapping[TaskNumbers, int], above: str, below: str, *, confidence: float = 0.95
-) -> dict[str, JSON]:
-    """Return the intervals of the ratios of members, of the rate of each tool for instance.
-
-    ``above`` and ``below`` are what the names of dividends and divisors begin with; the member's name follows.
-    """
-    cells: dict[str, Counter[tuple[float, ...]]] = {}
-    for numbers, times in tasks.items():
-        known = dict(numbers)
-        for name, divisor in numbers:
-            if name.startswith(below):
-                member = name.removeprefix(below)
-                cells.setdefault(member, Counter())[divisor, known.get(above + member, 0)] += times
-    return {member: {**ratio_interval(each, confidence=confidence)} for member, each in cells.items()}
+        runs, tools = self.members(grades)
+        reason = {} if runs.get(self.below) else {f"{self.share}_reason": self.undefined}
+        return {
+            **self.shown(runs),
+            **reason,
+            "tools": {tool: {**self.shown(counts), **share} for tool, (counts, share) in tools.items()},
+        }
 
 
 _SHOWN = 300
@@ -264,9 +254,9 @@ class ToolSuccess(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        calls = sample.calls
-        if calls is None:
-            return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
+        calls = judged(sample, requestor=None)
+        if isinstance(calls, Grade):
+            return calls
         if not calls:
             return skipped("no_calls", "the run made no call")
         by_tool: dict[str, list[State]] = {}
@@ -276,18 +266,17 @@ class ToolSuccess(Grader):
             by_tool.setdefault(call.name, []).append(state)
             if state != "ok":
                 reasons.append(Reason(code=_CODES[state], subject=call.name, message=message[:_SHOWN]))
-        items = tuple(_item(name, states) for name, states in by_tool.items())
+        items = tuple(_outcomes(name, states) for name, states in by_tool.items())
         counts = added_up(items)
         executed = counts["ok"] + counts["error"]
         if not executed:
-            found = skipped("execution_not_recorded", "no call has a recorded result")
-            return replace(found, counts=counts, reasons=(*found.reasons, *reasons))
+            grade = skipped("execution_not_recorded", "no call has a recorded result")
+            return replace(grade, counts=counts, reasons=(*grade.reasons, *reasons))
         return Grade(score=counts["ok"] / executed, counts=counts, items=items, reasons=tuple(reasons))
 
     def _ended(self, call: ToolCall) -> tuple[State, str]:
         """Return how a call ended; of an error its text, behind the rule that found it."""
-        state, error = state_of(call), call.error or ""
-        kind = call.error_type or ""
+        state, error, kind = state_of(call), call.error or "", call.error_type or ""
         by_table = kind.startswith(ERRORS)
         if state not in {"ok", "error"} or (state == "error" and not by_table):
             return state, error
@@ -295,35 +284,29 @@ class ToolSuccess(Grader):
             text = call.result if isinstance(call.result, str) else compact(call.result)
             if any(re.search(pattern, text) for pattern in self.not_errors):
                 return "ok", ""
-            for pattern in self.errors:
-                if re.search(pattern, text):
-                    return "error", f"errors {pattern}: {text}"
+            if pattern := next((each for each in self.errors if re.search(each, text)), None):
+                return "error", f"errors {pattern}: {text}"
         if call.status is None and (form := error_form(call.result)) is not None:
             return "error", f"{form.type}: {form.message}"
         return state, f"{kind}: {error}" if by_table else ""
 
 
-def _item(name: str, states: Sequence[State]) -> Item:
-    counts: dict[str, int] = dict.fromkeys(("calls", *STATES, "retried", "recovered"), 0)
+def _outcomes(name: str, states: Sequence[State]) -> Item:
+    counts = dict.fromkeys(("calls", "ok", "error", "denied", "not_run", "unknown", "retried", "recovered"), 0)
     counts["calls"] = len(states)
-    succeeds = called = False
     for state in reversed(states):
-        counts[state] += 1
         if state == "error":
-            counts["retried"] += called
-            counts["recovered"] += succeeds
-        called, succeeds = True, succeeds or state == "ok"
-    executed = counts["ok"] + counts["error"]
-    if not executed:
-        return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
-    return Item(id=name, score=counts["ok"] / executed, counts=counts)
+            counts["retried"] += any(counts[each] for each in ("ok", "error", "denied", "not_run", "unknown"))
+            counts["recovered"] += counts["ok"] > 0
+        counts[state] += 1
+    return share_item(name, counts, counts["ok"], counts["ok"] + counts["error"])
 
 
 _NONE, _RATE = "no call was executed", "ok / (ok + error)"
 
 
 @attrs.frozen(kw_only=True)
-class ToolOutcomes(CallShare):
+class ToolOutcomes(CallShares):
     """Calls by outcome, over all runs and by tool.
 
     Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
@@ -336,8 +319,8 @@ class ToolOutcomes(CallShare):
         Figure("success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE),
         Figure("tools.{tool}.success_rate", "Successful calls of a tool", about=_RATE, divisor="executed"),
     )
-    share, count, divisor, undefined = "success_rate", "ok", "executed", _NONE
-    divisors = ("ok", "error")
+    share, above, below, undefined = "success_rate", "ok", "executed", _NONE
+    summands = ("ok", "error")
 
     @override
     def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
@@ -392,19 +375,26 @@ class CallRepeats(Grader):
             return calls
         if not calls:
             return skipped("no_calls", "the run made no call")
-        marks = [mark if (mark := identity_of(call)) is not None else f"#{n}" for n, call in enumerate(calls)]
+        marks = [identity_of(call) or f"#{number}" for number, call in enumerate(calls)]
         repeats = sum(left == right for left, right in pairwise(marks))
-        loops = list(self._loops(marks))
         counts = {
             "calls": len(calls),
             "distinct": len(set(marks)),
             "repeats": repeats,
             "longest": max(len(list(group)) for _, group in groupby(marks)),
-            "loops": len(loops),
-            "looped": sum(end - start for start, end, _ in loops),
+            "loops": 0,
+            "looped": 0,
         }
-        reasons = tuple(_reason(calls, start, end, period) for start, end, period in loops)
-        return Grade(score=(len(calls) - repeats) / len(calls), passed=not loops, counts=counts, reasons=reasons)
+        reasons = []
+        for start, end, period in self._loops(marks):
+            rounds = (end - start) // period
+            names = ", ".join([call.name for call in calls[start : start + min(period, _NAMES)]])
+            message = f"{names}: {rounds} times in a row, from call {start}"
+            reasons.append(Reason(code="loop", subject=calls[start].name, actual=rounds, message=message))
+            counts["loops"] += 1
+            counts["looped"] += end - start
+        score = (len(calls) - repeats) / len(calls)
+        return Grade(score=score, passed=not reasons, counts=counts, reasons=tuple(reasons))
 
     def _loops(self, marks: Sequence[str]) -> Iterator[tuple[int, int, int]]:
         """Yield the loops: first call, one past the last, calls of a round; shorter rounds first tried."""
@@ -420,12 +410,6 @@ class CallRepeats(Grader):
                     break
             else:
                 start += 1
-
-
-def _reason(calls: Sequence[ToolCall], start: int, end: int, period: int) -> Reason:
-    names = [call.name for call in calls[start : start + min(period, _NAMES)]]
-    message = f"{', '.join(names)}: {(end - start) // period} times in a row, from call {start}"
-    return Reason(code="loop", subject=calls[start].name, actual=(end - start) // period, message=message)
 
 
 @attrs.frozen(kw_only=True)
@@ -450,9 +434,8 @@ class Loops(Aggregator):
     def numbers(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
             return None
-        counts = grade.counts
-        looping = int(counts.get("loops", 0) > 0)
-        return {"runs": 1, "looping": looping, "calls": counts.get("calls", 0), "repeats": counts.get("repeats", 0)}
+        calls, repeats, loops = (grade.counts.get(name, 0) for name in ("calls", "repeats", "loops"))
+        return {"runs": 1, "looping": int(loops > 0), "calls": calls, "repeats": repeats}
 
     @override
     def estimate(self, runs: float, looping: float, calls: float, repeats: float) -> Mapping[str, float | None]:
@@ -460,8 +443,239 @@ class Loops(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        below = {"loop_rate": "runs", "repeat_share": "calls"}
-        lacking = [name for name, divisor in below.items() if not grades.totals.get(divisor)]
-        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name in lacking}
+        divisors = {"loop_rate": "runs", "repeat_share": "calls"}
+        lacking = [name for name, divisor in divisors.items() if not grades.totals.get(divisor)]
         longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
-        return {**reasons, "longest": max(longest, default=0)}
+        return {**{f"{name}_reason": "no run made a call" for name in lacking}, "longest": max(longest, default=0)}
+
+
+Taken = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
+_RECORDED: Final = Usage.__struct_fields__
+_BY_TURN: Final = ("steps", "calls", "input_tokens", "output_tokens", "seconds")
+
+
+@attrs.frozen(kw_only=True)
+class RunUsage(Grader):
+    """What a run took: a figure, not a verdict, so that more is neither better nor worse.
+
+    ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user), ``calls`` that were
+    made and ``executed_calls``, and what was recorded of ``requests``, ``input_tokens`` (cached ones included),
+    ``cached_input_tokens``, ``cache_write_tokens``, ``output_tokens`` (reasoning included), ``reasoning_tokens``,
+    ``cost_usd``, ``seconds`` and ``first_token_seconds``; ``NAME_per_turn`` of steps, calls, tokens and seconds, which
+    is the mean over the turns; and ``step_ratio``, calls made / calls expected, optional ones left out, where any are.
+
+    What was not recorded is None, never 0, and nothing is estimated. With ``prices`` the cost is worked out from the
+    recorded tokens, whatever cost was recorded; no price is known without. Both profiles are the same.
+
+    Attributes:
+        score: The figure that is the score; a run that does not record it is skipped.
+        prices: YAML or JSON file of dollars for a million tokens: ``models: {NAME: {input, output, cached_input,
+            cache_write}}``.
+    """
+
+    version: ClassVar[str] = "3"
+    needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
+    compares: ClassVar[frozenset[str]] = frozenset({"calls"})
+    """What is expected is no reference for it: it counts the steps that would do."""
+    aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    better = "neither"
+
+    score: Taken = "steps"
+    prices: Path | None = None
+    by_model: Mapping[str, Price] = attrs.field(init=False, repr=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        if self.prices is not None:
+            object.__setattr__(self, "by_model", read_prices(self.prices))
+
+    @property
+    def label(self) -> str:  # type: ignore[override]
+        """The label of the figure that is the score."""
+        return self._meaning.label
+
+    @property
+    def score_unit(self) -> Any:  # type: ignore[override]
+        """Its unit."""
+        return self._meaning.unit
+
+    @property
+    def _meaning(self) -> Figure:
+        return next(each for each in UsageTotals.figures if each.name == f"{self.score}.mean")
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        usage, turns, calls = sample.usage, sample.turns, sample.calls
+        steps = sum([message.role == "assistant" for turn in turns for message in turn]) if turns else None
+        asked = sum([message.role == "user" for message in turns[0]]) if len(turns) == 1 else 0  # not cut into turns
+        parts: dict[str, float | None] = {
+            "steps": steps or None,
+            "turns": max(len(turns), asked) if steps else None,
+            "calls": None if calls is None else len(calls),
+            "executed_calls": _executed(sample),
+        }
+        parts |= {name: None if usage is None else _sound(getattr(usage, name)) for name in _RECORDED}
+        reasons: tuple[Reason, ...] = ()
+        if self.prices is not None:
+            price = self.by_model.get(sample.model or "")
+            parts["cost_usd"] = None if price is None or usage is None else _sound(price.cost(usage))
+            if price is None:
+                message = "the price file does not name the model"
+                reasons = (Reason(code="no_price", subject=sample.model or "", message=message),)
+        number = parts["turns"]
+        for name in _BY_TURN:
+            total = parts[name]
+            parts[f"{name}_per_turn"] = None if total is None or not number else total / number
+        parts["step_ratio"] = _ratio(sample)
+        found = parts[self.score]
+        if found is None:
+            told = skipped("usage_not_recorded", f"{self.score} not recorded")
+            return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
+        return Grade(score=float(found), parts=parts, reasons=reasons)
+
+
+def _executed(sample: Sample) -> int | None:
+    found = judged(sample, "executed", None)
+    return None if isinstance(found, Grade) else len(found)
+
+
+def _ratio(sample: Sample) -> float | None:
+    wanted = [call for call in sample.expected.calls or () if not call.optional]
+    return None if sample.calls is None or not wanted else len(sample.calls) / len(wanted)
+
+
+def _sound(value: float | None) -> float | None:
+    """Return a figure that a grade can hold, None for NaN and what is beyond all measure."""
+    return value if value is not None and -LARGEST_SCORE < value < LARGEST_SCORE else None
+
+
+Dollars = Annotated[float, msgspec.Meta(ge=0, le=LARGEST_SCORE)]
+_MILLION: Final = 1_000_000
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Dollars for a million tokens; cached and written ones cost what other input costs where nothing else is said."""
+
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
+    cache_write: Dollars | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return what a run cost in dollars; None where its tokens are not recorded, or cannot be what was used.
+
+            cost = sum of tokens * price, over cached, written and other input, and output
+
+        Exact, rounded once. Cached and written tokens that are not recorded are taken for other input.
+        """
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+        others = usage.input_tokens - cached - written
+        if min(others, cached, written, usage.output_tokens) < 0:
+            return None
+        total = others * Fraction(self.input) + usage.output_tokens * Fraction(self.output)
+        total += cached * Fraction(self.input if self.cached_input is None else self.cached_input)
+        total += written * Fraction(self.input if self.cache_write is None else self.cache_write)
+        try:
+            return float(total / _MILLION)
+        except OverflowError:
+            return None
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """Return the prices of a YAML or JSON file, by model; a ValueError says where it is not of the form."""
+    try:
+        data = yaml_data(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        raise ValueError(f"{path}: neither YAML nor JSON: {' '.join(str(error).split())}") from error
+    try:
+        return msgspec.convert(data, _Prices).models
+    except msgspec.ValidationError as error:
+        form = "models: {NAME: {input: 2.5, output: 10}}"
+        what = f"{path}: expected prices in dollars for a million tokens, as {form}"
+        raise ValueError(f"{what}: {error}") from error
+
+
+class _Prices(msgspec.Struct, forbid_unknown_fields=True):
+    models: Annotated[dict[str, Price], msgspec.Meta(min_length=1)]
+
+
+_RUNS, _SUM = "runs ", "sum "
+
+
+def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
+    about, by = "total / runs that record it", f"{_RUNS}{name}"
+    return Figure(f"{name}.mean", label, better=better, unit=unit, about=about, divisor=by, least=0.0, optional=True)
+
+
+@attrs.frozen(kw_only=True)
+class UsageTotals(Aggregator):
+    """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
+
+    The mean's interval is that of an amount, clustered by task; of a part this family does not know the mean -+ t se.
+    """
+
+    version: ClassVar[str] = "2"
+    figures: ClassVar = (
+        _mean("steps", "Steps a run", "count"),
+        _mean("turns", "Turns a run", "count"),
+        _mean("calls", "Calls a run", "count"),
+        _mean("executed_calls", "Executed calls a run", "count"),
+        _mean("requests", "Requests a run", "count"),
+        _mean("input_tokens", "Input tokens a run", "tokens", "lower"),
+        _mean("cached_input_tokens", "Cached input tokens a run", "tokens"),
+        _mean("cache_write_tokens", "Cache write tokens a run", "tokens"),
+        _mean("output_tokens", "Output tokens a run", "tokens", "lower"),
+        _mean("reasoning_tokens", "Reasoning tokens a run", "tokens"),
+        _mean("cost_usd", "Cost of a run", "usd", "lower"),
+        _mean("seconds", "Seconds a run", "seconds", "lower"),
+        _mean("first_token_seconds", "Seconds to the first token", "seconds", "lower"),
+        _mean("steps_per_turn", "Steps a turn", "count"),
+        _mean("calls_per_turn", "Calls a turn", "count"),
+        _mean("input_tokens_per_turn", "Input tokens a turn", "tokens"),
+        _mean("output_tokens_per_turn", "Output tokens a turn", "tokens"),
+        _mean("seconds_per_turn", "Seconds a turn", "seconds"),
+        _mean("step_ratio", "Calls made for each expected one", "count"),
+        Figure("{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"),
+    )
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, between 0 and 1."""
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        known = {name: float(value) for name, value in grade.parts.items() if value is not None}
+        return {f"{_RUNS}{name}": 1 for name in known} | {f"{_SUM}{name}": value for name, value in known.items()}
+
+    @override
+    def estimate(self, **sums: float) -> Mapping[str, Mapping[str, float | None]]:
+        names = [name.removeprefix(_RUNS) for name in sums if name.startswith(_RUNS)]
+        return {name: {"mean": ratio(sums.get(f"{_SUM}{name}", 0), sums[f"{_RUNS}{name}"])} for name in names}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        runs, ends = 0, dict[str, tuple[float, float]]()
+        for grade, times in grades.counted:
+            if grade.score is None:
+                continue
+            runs += times
+            for name, value in grade.parts.items():
+                if value is not None:
+                    low, high = ends.get(name, (value, value))
+                    ends[name] = (min(low, value), max(high, value))
+        found: dict[str, JSON] = {"runs": runs}
+        for name, (low, high) in sorted(ends.items()):
+            found[name] = {
+                "total": float(grades.totals[f"{_SUM}{name}"]),
+                "min": float(low),
+                "min_interval": {"reason": "quantile"},
+                "max": float(high),
+                "max_interval": {"reason": "quantile"},
+                "n": int(grades.totals[f"{_RUNS}{name}"]),
+            }
+        return found

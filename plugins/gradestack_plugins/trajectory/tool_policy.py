@@ -13,7 +13,6 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
-    Aggregator,
     Fault,
     Figure,
     Grade,
@@ -21,7 +20,6 @@ from gradestack import (
     Grades,
     Item,
     Message,
-    Numbers,
     Outcome,
     Reason,
     Sample,
@@ -31,19 +29,17 @@ from gradestack import (
     ratio,
     replace,
     skipped,
-    valid_confidence,
 )
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import text_of
 from gradestack_plugins.trajectory.calls import (
     ASSISTANT,
     Count,
+    MemberShares,
     at_pointer,
     bad_pattern,
     identity_of,
     judged,
-    member_intervals,
-    members,
     refuse,
 )
 
@@ -52,7 +48,7 @@ PRESETS: Final = {
     "waza/tool_constraint": "091a1f9",
     "promptfoo/step-count": "0.121.20",
 }
-TAKES: Final = {
+_TAKES: Final = {
     "deepeval/tool_permission": ("allow", "deny"),
     "waza/tool_constraint": ("expect", "deny"),
     "promptfoo/step-count": ("calls", "per_tool"),
@@ -60,6 +56,8 @@ TAKES: Final = {
 """Preset -> the options it has."""
 _WAZA_ARGUMENTS: Final = ("command", "path", "skill")
 _ABSENT: Final = object()
+_MOST_REASONS: Final = 20
+"""Of one check."""
 
 
 @attrs.frozen(kw_only=True)
@@ -86,37 +84,37 @@ class CallPattern:
         """Return it as items name it."""
         return f"{self.tool} {compact(self.arguments)}" if self.arguments else self.tool
 
+    def fits(self, call: ToolCall) -> bool:
+        """Return whether a call looks like it."""
+        if re.fullmatch(self.tool, call.name) is None:
+            return False
+        for pointer, text in self.arguments.items():
+            value = at_pointer(call.arguments, pointer, _ABSENT)
+            if value is _ABSENT or re.search(text, value if isinstance(value, str) else compact(value)) is None:
+                return False
+        return True
+
+    def occurs(self, call: ToolCall) -> bool:
+        """Return whether it occurs in a call as waza has it: case ignored, an argument that is no text being empty."""
+        if re.search(self.tool.strip(), call.name, re.IGNORECASE) is None:
+            return False
+        for pointer, text in self.arguments.items():
+            value = at_pointer(call.arguments, pointer)
+            if text and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None:
+                return False
+        return True
+
 
 Pattern = str | CallPattern
 """A name alone, or with arguments."""
 
 
-def whole(patterns: Iterable[Pattern]) -> tuple[CallPattern, ...]:
-    """Return patterns that may be written as a name alone."""
-    return tuple(CallPattern(tool=each) if isinstance(each, str) else each for each in patterns)
+def _whole(patterns: Iterable[Pattern]) -> list[CallPattern]:
+    return [CallPattern(tool=each) if isinstance(each, str) else each for each in patterns]
 
 
-def fits(pattern: CallPattern, call: ToolCall) -> bool:
-    """Return whether a call looks like a pattern."""
-    if re.fullmatch(pattern.tool, call.name) is None:
-        return False
-    for pointer, text in pattern.arguments.items():
-        value = at_pointer(call.arguments, pointer, _ABSENT)
-        if value is _ABSENT or re.search(text, value if isinstance(value, str) else compact(value)) is None:
-            return False
-    return True
-
-
-def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> Iterator[ToolCall]:
-    """Yield the first calls that fit the patterns one after the other, others between them; fewer if they end."""
-    waiting = iter(patterns)
-    wanted = next(waiting, None)
-    for call in calls:
-        if wanted is None:
-            return
-        if fits(wanted, call):
-            yield call
-            wanted = next(waiting, None)
+def _shown(sequence: Iterable[Pattern]) -> str:
+    return ", ".join(map(str, sequence))
 
 
 def _check_bounds(least: int, low: tuple[str, int | None], high: tuple[str, int | None], why: str = "") -> None:
@@ -140,16 +138,14 @@ class Range:
     def __attrs_post_init__(self) -> None:
         _check_bounds(0, ("min", self.min), ("max", self.max))
 
-    def broken(self, number: int, subject: str) -> tuple[tuple[str, list[Reason]], ...]:
-        """Return a check of each bound: what it asks for, and the reason where it is broken."""
-        found = []
+    def checks(self, number: int, subject: str, what: str = "") -> Checks:
+        """Yield a check of each bound: what it asks for, and the reason where it is broken."""
         if self.min is not None:
             few = Reason(code="too_few_calls", subject=subject, expected=self.min, actual=number)
-            found.append((f"at least {self.min}", [few] if number < self.min else []))
+            yield f"at least {self.min} {what}", [few] if number < self.min else []
         if self.max is not None:
             many = Reason(code="too_many_calls", subject=subject, expected=self.max, actual=number)
-            found.append((f"at most {self.max}", [many] if number > self.max else []))
-        return tuple(found)
+            yield f"at most {self.max} {what}", [many] if number > self.max else []
 
 
 @attrs.frozen(kw_only=True)
@@ -160,15 +156,21 @@ class Repeats:
     in_all: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        ends = ("in_a_row", self.in_a_row), ("in_all", self.in_all)
-        _check_bounds(1, *ends, why=": one call is no repeat")
+        _check_bounds(1, ("in_a_row", self.in_a_row), ("in_all", self.in_all), ": one call is no repeat")
+
+    def checks(self, calls: Sequence[ToolCall]) -> Checks:
+        """Yield a check of each bound."""
+        marks = [(identity_of(call), call.name) for call in calls]
+        runs, all_calls = [(mark, len(list(group))) for mark, group in groupby(marks)], Counter(marks).items()
+        for most, numbers, how in ((self.in_a_row, runs, "in a row"), (self.in_all, all_calls, "in all")):
+            if most is not None:
+                above = [(name, number) for (mark, name), number in numbers if mark is not None and number > most]
+                broken = Reason(code="repeated_call", expected=most, message=how)
+                yield f"repeats {how}", [replace(broken, subject=name, actual=number) for name, number in above]
 
 
 Checks = Iterator[tuple[str, Iterable[Reason]]]
 """The name of each check, and why it is broken."""
-_MOST_REASONS: Final = 20
-"""Of one check."""
-_RULES: Final = ("allow", "deny", "expect", "calls", "per_tool", "forbidden_order", "required_order", "repeats")
 
 
 def _named(preset: str | None) -> str | None:
@@ -232,105 +234,100 @@ class ToolPolicy(Grader):
     preset: str | None = attrs.field(default=None, converter=_named)
 
     def __attrs_post_init__(self) -> None:
-        if self.preset is None or not self.preset.startswith("deepeval/"):
-            for sequence in (self.allow or (), self.deny, self.expect, *self.forbidden_order, *self.required_order):
-                whole(sequence)
-        if any(not sequence for sequence in (*self.forbidden_order, *self.required_order)):
+        by = (self.preset or "").partition("/")[0]
+        orders = (*self.forbidden_order, *self.required_order)
+        for sequence in (self.allow or (), self.deny, self.expect, *orders) if by != "deepeval" else ():
+            _whole(sequence)
+        if not all(orders):
             raise ValueError("a sequence is empty: name at least one pattern")
-        if self.preset is None or not self.preset.startswith("promptfoo/"):
-            whole(self.per_tool)
+        if by != "promptfoo":
+            _whole(self.per_tool)
         if problem := self._contradiction() if self.preset is None else self._unfit(self.preset):
             raise ValueError(problem)
 
     def _contradiction(self) -> str | None:
-        denied = set(map(str, whole(self.deny)))
-        needed = [*map(str, whole(self.expect)), *(name for name, bounds in self.per_tool.items() if bounds.min)]
+        denied, bounds = set(map(str, self.deny)), self.per_tool.values()
+        needed = [*map(str, self.expect), *(name for name, each in self.per_tool.items() if each.min)]
         if both := next((each for each in needed if each in denied), None):
             return f"{both} is denied and must be called"
         if same := next((each for each in self.required_order if each in self.forbidden_order), None):
             return f"the order {_shown(same)} is both required and forbidden"
-        least = [int(bool(self.expect)), *map(len, self.required_order)]
-        least += [bounds.min or 0 for bounds in self.per_tool.values()]
-        most = None if self.calls is None else self.calls.max
-        if most is not None and most < max(least):
-            return f"calls.max is {most}, but other rules ask for at least {max(least)}"
+        least = [int(bool(self.expect)), *map(len, self.required_order), *(each.min or 0 for each in bounds)]
+        if self.calls is not None and self.calls.max is not None and self.calls.max < max(least):
+            return f"calls.max is {self.calls.max}, but other rules ask for at least {max(least)}"
         return None
 
     def _unfit(self, preset: str) -> str | None:
         """Return what a preset lacks, or has no place for."""
         name = preset.partition("@")[0]
-        given = {each: getattr(self, each) for each in _RULES if each not in TAKES[name]}
-        given |= {"per_tool": self.per_tool or None} if "per_tool" in given else {}
-        given |= {"allow": True} if "allow" in given and self.allow is not None else {}
-        refuse(preset, {**given, "after_final": not self.after_final, "fatal": self.fatal})
+        refuse(self, preset, _TAKES[name])
         if name == "promptfoo/step-count":
-            number = len(self.per_tool) + (self.calls is not None)
-            return None if number == 1 else f"{preset} takes calls, or one glob in per_tool"
+            one = len(self.per_tool) + (self.calls is not None) == 1
+            return None if one else f"{preset} takes calls, or one glob in per_tool"
         patterns = (*(self.allow or ()), *self.deny, *self.expect)
-        if name == "waza/tool_constraint":
-            return _waza_problem(whole(patterns)) if patterns else f"{preset} needs expect or deny"
-        if any(isinstance(each, CallPattern) and each.arguments for each in patterns):
-            return f"{preset} looks at names alone; leave the arguments out"
-        return None if patterns or self.allow is not None else f"{preset} needs allow or deny"
+        if not patterns and self.allow is None:
+            return f"{preset} needs {' or '.join(_TAKES[name])}"
+        pointers = [pointer for each in patterns if isinstance(each, CallPattern) for pointer in each.arguments]
+        if name == "deepeval/tool_permission":
+            return f"{preset} looks at names alone; leave the arguments out" if pointers else None
+        known = [f"/{each}" for each in _WAZA_ARGUMENTS]
+        if other := next((each for each in pointers if each not in known), None):
+            return f"waza has patterns for the arguments {', '.join(known)}, not for {other}"
+        return None
 
     @override
     def grade(self, sample: Sample) -> Grade:
         calls = judged(sample, self.count, self.requestor)
-        if isinstance(calls, Grade):
-            return calls if self.preset is None else replace(calls, metadata={"preset": self.preset})
         if self.preset is not None:
-            return replace(self._by_preset(self.preset, calls), metadata={"preset": self.preset})
+            grade = calls if isinstance(calls, Grade) else self._by_preset(self.preset, calls)
+            return replace(grade, metadata={"preset": self.preset})
+        if isinstance(calls, Grade):
+            return calls
         forbidden = sample.expected.forbidden
         if problem := next(filter(None, map(bad_pattern, forbidden)), None):
             return failed(Fault(category="data", code="unusable_pattern", message=f"expected.forbidden: {problem}"))
-        return self._graded(chain(self._single(calls, forbidden), self._several(calls, sample.turns)), calls)
+        return self._graded(chain(self._of_calls(calls, forbidden), self._of_several(calls, sample.turns)), calls)
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
             return _permission(self.allow, self.deny, calls)
         if preset.startswith("waza/"):
-            return self._graded(_waza_checks(whole(self.expect), whole(self.deny), calls), calls)
+            return self._graded(_waza_checks(_whole(self.expect), _whole(self.deny), calls), calls)
         glob, bounds = next(iter(self.per_tool.items()), (None, self.calls))
         return _step_count(bounds or Range(min=0), glob, calls)
 
-    def _single(self, calls: Sequence[ToolCall], forbidden: Iterable[str]) -> Checks:
+    def _of_calls(self, calls: Sequence[ToolCall], forbidden: Iterable[str]) -> Checks:
         if self.allow is not None:
-            allowed, message = whole(self.allow), "no allowed pattern fits the call"
-            others = (call for call in calls if not any(fits(pattern, call) for pattern in allowed))
+            allowed, message = _whole(self.allow), "no allowed pattern fits the call"
+            others = (call for call in calls if not any(each.fits(call) for each in allowed))
             yield "allow", (Reason(code="not_allowed", subject=call.name, message=message) for call in others)
-        for pattern in _once(whole((*self.deny, *forbidden))):
-            message, fitting = f"calls of {pattern} are denied", [call for call in calls if fits(pattern, call)]
-            yield f"deny {pattern}", [Reason(code="denied", subject=call.name, message=message) for call in fitting]
-        for pattern in _once(whole(self.expect)):
-            missed = Reason(code="tool_not_called", subject=pattern.tool, message=f"no call of {pattern}")
-            yield f"expect {pattern}", () if any(fits(pattern, call) for call in calls) else (missed,)
+        for name, pattern in {str(each): each for each in _whole((*self.deny, *forbidden))}.items():
+            message, fitting = f"calls of {name} are denied", filter(pattern.fits, calls)
+            yield f"deny {name}", [Reason(code="denied", subject=call.name, message=message) for call in fitting]
+        for name, pattern in {str(each): each for each in _whole(self.expect)}.items():
+            missed = Reason(code="tool_not_called", subject=pattern.tool, message=f"no call of {name}")
+            yield f"expect {name}", [] if any(map(pattern.fits, calls)) else [missed]
         if self.calls is not None:
-            for bound, reasons in self.calls.broken(len(calls), ""):
-                yield f"{bound} calls", reasons
+            yield from self.calls.checks(len(calls), "", "calls")
         for name, bounds in self.per_tool.items():
-            own = CallPattern(tool=name)
-            for bound, reasons in bounds.broken(sum(fits(own, call) for call in calls), name):
-                yield f"{bound} calls of {name}", reasons
+            yield from bounds.checks(sum(map(CallPattern(tool=name).fits, calls)), name, f"calls of {name}")
 
-    def _several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
-        for patterns in map(whole, self.forbidden_order):
-            found = list(_in_order(patterns, calls))
+    def _of_several(self, calls: Sequence[ToolCall], turns: Sequence[Sequence[Message]]) -> Checks:
+        for patterns in map(_whole, self.forbidden_order):
+            found = _in_order(patterns, calls)
             message = f"called in this order: {', '.join(call.name for call in found)}"
-            reasons = []
-            if len(found) == len(patterns):
-                reasons.append(Reason(code="forbidden_order", subject=found[-1].name, message=message))
+            broken = len(found) == len(patterns)
+            reasons = [Reason(code="forbidden_order", subject=found[-1].name, message=message)] if broken else []
             yield f"forbidden order {_shown(patterns)}", reasons
-        for patterns in map(whole, self.required_order):
-            number, reasons = len(list(_in_order(patterns, calls))), []
-            if number < len(patterns):
-                missed = patterns[number].tool
-                message = f"no call of {missed} behind {number} call(s) before it"
-                reasons.append(Reason(code="order_missing", subject=missed, message=message))
+        for patterns in map(_whole, self.required_order):
+            number = len(_in_order(patterns, calls))
+            missed = patterns[number].tool if number < len(patterns) else ""
+            message = f"no call of {missed} behind {number} call(s) before it"
+            broken = number < len(patterns)
+            reasons = [Reason(code="order_missing", subject=missed, message=message)] if broken else []
             yield f"required order {_shown(patterns)}", reasons
-        if self.repeats is not None and self.repeats.in_a_row is not None:
-            yield "repeats in a row", _repeated_in_a_row(self.repeats.in_a_row, calls)
-        if self.repeats is not None and self.repeats.in_all is not None:
-            yield "repeats in all", _repeated_in_all(self.repeats.in_all, calls)
+        if self.repeats is not None:
+            yield from self.repeats.checks(calls)
         if not self.after_final and turns:
             yield "after final", _after_final(turns)
 
@@ -354,48 +351,25 @@ class ToolPolicy(Grader):
         )
 
 
-def _once(patterns: Sequence[CallPattern]) -> Iterator[CallPattern]:
-    return iter({str(each): each for each in patterns}.values())
-
-
-def _shown(sequence: Iterable[Pattern]) -> str:
-    return ", ".join(map(str, whole(sequence)))
-
-
-def _repeated_in_a_row(most: int, calls: Iterable[ToolCall]) -> Iterator[Reason]:
-    for identity, group in groupby(calls, key=identity_of):
-        run = list(group)
-        if identity is not None and len(run) > most:
-            yield Reason(code="repeated_call", subject=run[0].name, expected=most, actual=len(run), message="in a row")
-
-
-def _repeated_in_all(most: int, calls: Sequence[ToolCall]) -> Iterator[Reason]:
-    known = [(identity, call.name) for call in calls if (identity := identity_of(call)) is not None]
-    for (_, name), number in Counter(known).items():
-        if number > most:
-            yield Reason(code="repeated_call", subject=name, expected=most, actual=number, message="in all")
+def _in_order(patterns: Sequence[CallPattern], calls: Iterable[ToolCall]) -> list[ToolCall]:
+    """Return the first calls that fit the patterns one after the other, others between them; fewer if they end."""
+    found: list[ToolCall] = []
+    for call in calls:
+        if len(found) < len(patterns) and patterns[len(found)].fits(call):
+            found.append(call)
+    return found
 
 
 def _after_final(turns: Iterable[Iterable[Message]]) -> Iterator[Reason]:
     """Yield the calls made after the agent has given an answer without calls, before anybody else spoke."""
     final = False
-    for message in (message for turn in turns for message in turn):
+    for message in chain.from_iterable(turns):
         if message.role == "assistant":
-            if message.tool_calls and final:
-                for call in message.tool_calls:
-                    yield Reason(code="call_after_final", subject=call.name, message="the run had been answered before")
+            for call in message.tool_calls if final else ():
+                yield Reason(code="call_after_final", subject=call.name, message="the run had been answered before")
             final = final or (not message.tool_calls and bool(text_of(message.content).strip()))
         elif message.role not in {"tool", "function"}:
             final = False
-
-
-def _waza_problem(patterns: Sequence[CallPattern]) -> str | None:
-    """Return what waza has no pattern for: arguments other than three, at the top."""
-    for pointer in (pointer for each in patterns for pointer in each.arguments):
-        if pointer.removeprefix("/") not in _WAZA_ARGUMENTS:
-            named = ", ".join(f"/{name}" for name in _WAZA_ARGUMENTS)
-            return f"waza has patterns for the arguments {named}, not for {pointer}"
-    return None
 
 
 def _permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls: Sequence[ToolCall]) -> Grade:
@@ -403,7 +377,7 @@ def _permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls:
     if any(call.arguments is None for call in calls):
         message = "deepeval takes no call whose arguments are no object"
         return failed(Fault(category="data", code="undecodable_arguments", message=message))
-    allowed, refused = None if allow is None else set(map(_name, allow)), set(map(_name, deny))
+    allowed, refused = None if allow is None else set(map(str, allow)), set(map(str, deny))
     reasons = []
     for call in calls:
         if call.name in refused:
@@ -416,65 +390,44 @@ def _permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls:
     return Grade(score=score, passed=score >= 1.0, counts=counts, reasons=tuple(reasons))
 
 
-def _name(pattern: Pattern) -> str:
-    return pattern if isinstance(pattern, str) else pattern.tool
-
-
 def _waza_checks(expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Checks:
-    """Yield waza's checks: patterns occur in names and arguments, case ignored."""
     for verb, code, patterns in (("expect", "tool_not_called", expect), ("deny", "denied", deny)):
         for pattern in patterns:
-            kept = any(_waza_fits(pattern, call) for call in calls) is (verb == "expect")
-            yield f"{verb} {pattern}", [] if kept else [Reason(code=code, subject=pattern.tool)]
-
-
-def _waza_fits(pattern: CallPattern, call: ToolCall) -> bool:
-    if re.search(pattern.tool.strip(), call.name, re.IGNORECASE) is None:
-        return False
-    for pointer, text in pattern.arguments.items():
-        value = at_pointer(call.arguments, f"/{pointer.removeprefix('/')}")
-        if text and re.search(text, value if isinstance(value, str) else "", re.IGNORECASE) is None:
-            return False
-    return True
+            passed = any(map(pattern.occurs, calls)) is (verb == "expect")
+            yield f"{verb} {pattern}", [] if passed else [Reason(code=code, subject=pattern.tool)]
 
 
 def _step_count(bounds: Range, glob: str | None, calls: Sequence[ToolCall]) -> Grade:
     """Return promptfoo's grade: 1 where the number of calls that fit a glob is within the bounds, else 0."""
     signs = {"*": ".*", "?": "."}  # any characters but line ends; one of them
-    fitting = re.compile("".join(signs.get(each, re.escape(each)) for each in glob or "*"), re.IGNORECASE)
+    fitting = re.compile("".join(signs.get(each, re.escape(each)) for each in glob or ""), re.IGNORECASE)
     number = sum(glob is None or fitting.fullmatch(call.name.strip()) is not None for call in calls)
-    reasons = tuple(reason for _, broken in bounds.broken(number, glob or "") for reason in broken)
+    reasons = tuple(reason for _, broken in bounds.checks(number, glob or "") for reason in broken)
     counts = {"calls": len(calls), "matching": number}
     return Grade(score=float(not reasons), passed=not reasons, counts=counts, reasons=reasons)
 
 
 @attrs.frozen(kw_only=True)
-class PolicyChecks(Aggregator):
+class PolicyChecks(MemberShares):
     """Runs within the whole policy, and by check.
 
     ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that leaves out one task
     at a time; None without any. ``checks`` has ``runs``, ``kept`` and ``rate`` of each item, with its interval.
-
-    Attributes:
-        confidence: Of the interval, between 0 and 1.
     """
 
     figures: ClassVar = (
         Figure("kept_rate", "Runs within the policy", about="runs that passed / runs with a verdict"),
         Figure("checks.{check}.rate", "Runs that pass a check", about="runs that pass it / runs with a verdict"),
     )
-    needs: ClassVar = frozenset({"items"})
-
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    share, above, below, undefined = "rate", "kept", "runs", "no run has a verdict"
 
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
-        if grade.score is None or grade.passed is None:
-            return None
-        found = Counter(runs=1, kept=int(grade.passed))
-        for item in grade.items:
-            found.update({f"runs\n{item.id}": 1, f"kept\n{item.id}": int(item.score == 1.0)})
-        return found
+    def counts(self, grade: Grade | Item) -> Mapping[str, int]:
+        return {"runs": 1, "kept": int(grade.passed is True if isinstance(grade, Grade) else grade.score == 1.0)}
+
+    @override
+    def numbers(self, grade: Grade) -> Mapping[str, float] | None:
+        return None if grade.passed is None else super().numbers(grade)
 
     @override
     def estimate(self, runs: float, kept: float) -> Mapping[str, float | None]:
@@ -482,10 +435,9 @@ class PolicyChecks(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        total, checks = members(grades)
-        intervals = member_intervals(grades.task_numbers()[0], "kept\n", "runs\n", confidence=self.confidence)
-        found: dict[str, JSON] = {}
-        for name, sums in sorted(checks.items()):
-            runs, kept = sums["runs"], sums.get("kept", 0)
-            found[name] = {"runs": runs, "kept": kept, "rate": kept / runs, "rate_interval": {**intervals[name]}}
-        return {**({} if total.get("runs") else {"kept_rate_reason": "no run has a verdict"}), "checks": found}
+        runs, checks = self.members(grades)
+        reason = {} if runs.get("runs") else {"kept_rate_reason": self.undefined}
+        shown = {
+            check: {"runs": sums["runs"], "kept": sums.get("kept", 0), **rate} for check, (sums, rate) in checks.items()
+        }
+        return {**reason, "checks": shown}

@@ -4,7 +4,7 @@ import pytest
 
 import gradestack
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.trajectory.usage import RunUsage
+from gradestack_plugins.trajectory.calls import RunUsage
 from tests.core.outcomes import data
 
 DATA = data(__file__, "prices.yaml")

@@ -5,13 +5,6 @@ import json
 import pytest
 
 import gradestack
-from gradestack import ToolCall
-
-
-def calls(*states):
-    return tuple(
-        ToolCall(name=name, status=state, error="boom" if state == "error" else None) for name, state in states
-    )
 
 
 @pytest.mark.parametrize("reader", ["openai", "anthropic"])

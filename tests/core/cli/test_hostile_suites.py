@@ -14,7 +14,7 @@ REACHING = "{{ cycler.__init__.__globals__.os.system('touch ran') }}"
 FORMS = data(__file__, "hostile_suites.yaml")
 
 
-@pytest.mark.parametrize("form", some_of([pytest.param(each, id=name) for name, each in FORMS.items()], 3))
+@pytest.mark.parametrize("form", some_of([pytest.param(each, id=name) for name, each in FORMS.items()], 5))
 @pytest.mark.parametrize("verb", ["run", pytest.param("validate", marks=pytest.mark.faults)])
 def test_nothing_a_suite_names_is_run(tmp_path, bounded, verb, form):
     """Without --allow-code; it ends soon and in little memory, and leaves nothing outside the run directory."""

@@ -18,7 +18,7 @@ from gradestack import ConfigError, DataError
 from gradestack.copies import files as copying
 from gradestack.rundir.header import fingerprint
 from gradestack.suites.recognition import expand, name_inputs
-from tests.core.outcomes import data
+from tests.core.outcomes import data, some_of
 from tests.placed import unpacked
 
 DATA = data(__file__, "addresses.yaml")
@@ -373,7 +373,7 @@ STANDS_STILL = DATA["stands_still"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
-@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("number", some_of(["SIGTERM", "SIGINT", "SIGHUP"], 3))
 @pytest.mark.parametrize("what", ["grade", "validate", "unpack"])
 def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporary, until, what, number):
     if signal.getsignal(getattr(signal, number)) is signal.SIG_IGN:

@@ -19,7 +19,7 @@ from gradestack.cli import commands
 from gradestack.cli.commands import main
 from gradestack.registry import Plugin
 from gradestack_plugins.reporters.commands import component_lines, describe_lines
-from tests.core.outcomes import clean, data
+from tests.core.outcomes import data
 
 DATA = data(__file__, "commands.yaml")
 
@@ -57,138 +57,8 @@ def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
     }
 
 
-def test_help_names_commands_and_exit_codes(command):
-    for option in ("--help", "-h"):
-        said = command(option)
-        assert said.code == 0
-        for word in ("run", "grade", "report", "validate", "plugins", "stacks", "schema", "Exit codes: 0 passed"):
-            assert word in said.out
-
-
-@pytest.mark.parametrize("group", [[], ["plugins"], ["stacks"]])
-def test_a_group_without_a_command_shows_its_help(command, group):
-    said = command(*group)
-    assert said.code == 2
-    assert said.err.strip() == command(*group, "--help").out.strip()
-
-
-def test_every_command_has_help(command):
-    for path in (["run"], ["grade"], ["report"], ["validate"], ["schema"], ["plugins", "list"], ["stacks", "show"]):
-        said = command(*path, "--help")
-        assert (said.code, said.err) == (0, "")
-        assert "Usage: gradestack" in said.out
-
-
 def test_version(command):
     assert command("--version").out == f"gradestack, version {gradestack.__version__}\n"
-
-
-@pytest.mark.parametrize(("arguments", "message"), DATA["usage_mistakes"])
-def test_usage_mistakes(command, arguments, message):
-    said = command(*arguments)
-    assert (said.code, said.out) == (2, "")
-    assert message.lower() in said.err.lower()
-
-
-def test_a_run_prints_the_results_block(command, here):
-    said = command("run", "suite.yaml", "-o", "out")
-    assert said.err == ""
-    lines, within = said.out.splitlines(), "passes, but the threshold lies within it"
-    assert lines == [
-        "Running evaluation: airline",
-        "━" * 40 + " 2/2 100%",
-        "",
-        "Results:",
-        "  Passed: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%); quality score >= 1",
-        "  Avg score: 0.750",
-        "",
-        "By grader:",
-        "  quality  avg 0.75  graded 2",
-        "",
-        f"Gate (quality >= 0.75): PASSED (actual: 0.75, 95% interval 0.00 to 1.00: {within})",
-        "1 bad record left out:",
-        lines[12],
-        "Warning: 1 of 3 samples (33.3%) failed or missing for 'quality', 1 of them unreadable",
-        "",
-        "Results: out",
-        "✓ PASSED",
-    ]
-    assert lines[12].startswith("  runs.jsonl:3: not JSON")
-    assert said.code == 0
-
-
-def test_a_failed_gate_is_exit_1(command, here):
-    said = command("run", "suite.yaml", "-o", "out", "--set", "gate.value=0.8", "--quiet")
-    assert said == type(said)(1, "✗ FAILED\n", "")
-    loud = command("run", "suite.yaml", "-o", "out", "--set", "gate.value=0.8")
-    assert loud.code == 1
-    assert "Gate (quality >= 0.8): FAILED (actual: 0.75, " in loud.out
-
-
-def test_quiet_prints_the_verdict_only(command, here):
-    assert command("run", "suite.yaml", "-o", "out", "-q").out == "✓ PASSED\n"
-    said = command("grade", "runs.jsonl", "-o", "out", "-q", "--set", "graders={q: toy}", "--set", "reports=[]")
-    assert said == type(said)(0, "", "")
-
-
-def test_files_are_graded_without_a_suite(command, here):
-    """Format, stack and gate come from the reader's plugin."""
-    said = command("grade", "x.numbers", "-o", "out")
-    assert said.code == 0
-    assert "Gate (number >= 0.5): PASSED" in said.out
-    assert json.loads((here / "out/summary.json").read_text())["metrics"]["avg_score_attempted"] == 0.625
-
-
-def test_directories_are_graded(command, here):
-    (here / "data/deep").mkdir(parents=True)
-    (here / "x.numbers").rename(here / "data/deep/x.numbers")
-    (here / "data/notes.txt").write_text("notes")
-    said = command("grade", "data", "-o", "out")
-    assert said.code == 0
-    assert "Warning: data/notes.txt: not recognised, left out" in said.out
-
-
-def test_every_option_reaches_the_run(command, here, write_lines):
-    write_lines([{"id": "a", "expected": [{"name": "f"}]}, {"id": "z", "expected": [{"name": "f"}]}], "gold.jsonl")
-    write_lines([{"id": "a", "predicted": [{"name": "f"}]}], "odd.txt")
-    options = ["--stack", "tool_calls", "--reader", "jsonl", "--dataset", "gold.jsonl", "--profile", "upstream"]
-    said = command("grade", "odd.txt", *options, "-o", "out", "--set", "name=mine", "--set", "reports=[]")
-    assert said.code == 0, said.err
-    summary = json.loads((here / "out/summary.json").read_text())
-    assert summary["suite"] == "mine"
-    assert summary["metrics"]["states"]["calls"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 1}
-    assert json.loads((here / "out/header.json").read_text())["profile"] == "upstream"
-
-
-def test_a_profile_overrides_that_of_the_suite(command, here):
-    said = command("run", "suite.yaml", "-o", "out", "--set", "profile=documented", "--profile", "upstream")
-    assert (said.code, json.loads((here / "out/header.json").read_text())["profile"]) == (0, "upstream"), said.err
-
-
-def test_several_runs_can_be_asked_for(command, here, write_lines, record):
-    write_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)])
-    assert command("run", "suite.yaml", "-o", "out", "--num-runs", "2", "-q").code == 1
-    assert (here / "out/run_2/summary.json").is_file()
-    words = "num_runs asks for 3 run(s), the recording holds 2: 1, 2"
-    clean(command("run", "suite.yaml", "-o", "out", "--num-runs", "3"), 3, words)
-
-
-def test_strict(command, here, write_lines, record):
-    clean(command("run", "suite.yaml", "-o", "out", "--strict"), 3, "runs.jsonl:3: not JSON")
-    write_lines([record("a", recorded={"do": "raise"})])
-    clean(command("run", "suite.yaml", "-o", "out", "--strict"), 4, "grader 'quality' (toy 7) raised on runs.jsonl:1")
-    assert not (here / "out").exists()
-    assert command("run", "suite.yaml", "-o", "out", "-q", "--set", "gate=null").code == 3
-
-
-def test_validate_says_what_would_run(command, here):
-    said = command("validate", "suite.yaml", "--set", "gate={metric: accuracy, op: gte, value: 0.8}")
-    assert said.code == 0
-    words = ("suite.yaml: valid", "runs.jsonl (jsonl)", "quality (toy)", "quality/toy_count", "is a percentage here")
-    for word in words:
-        assert word in said.out
-    assert sorted(path.name for path in here.iterdir()) == ["runs.jsonl", "suite.yaml", "x.numbers"]
-    clean(command("validate", "suite.yaml", "--set", "target.paths=[gone]"), 3, "gone: no such file")
 
 
 def test_report_writes_the_same_pages_again(command, here):
@@ -217,42 +87,6 @@ def test_report_imports_no_yaml(command, here):
         [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True, env=environment
     )
     assert done.stdout.splitlines()[-1] == "False True"
-
-
-def test_report_mistakes(command, here):
-    command("run", "suite.yaml", "-o", "out", "--set", "reports=[{kind: dump}]")
-    clean(command("report", "gone"), 3, "gone: no such directory")
-    clean(command("report", "runs.jsonl"), 3, "runs.jsonl: not a directory")
-    clean(command("report", "."), 3, ".: not a gradestack run directory")
-    clean(command("report", "out", "--format", "htlm"), 2, "unknown reporter 'htlm' (did you mean 'html'?)")
-    for place in ("x.numbers", "x.numbers/below"):
-        clean(command("report", "out", "-o", place), 2, "x.numbers")
-    header = json.loads((here / "out/header.json").read_text())
-    for component in (each for each in header["components"] if each["kind"] == "reporter"):
-        component["options"] = {"breaks": True}
-    (here / "out/header.json").write_text(json.dumps(header))
-    clean(command("report", "out"), 4, "reporter dump raised RuntimeError")
-
-
-def test_plugins_can_be_seen(command):
-    said = command("plugins", "list")
-    assert said.code == 0
-    assert "toy_count" in said.out
-    only = command("plugins", "list", "--kind", "engine")
-    assert {line.split()[0] for line in only.out.splitlines()} == {"engine"}
-    assert "factor: number (default 1.0)" in command("plugins", "describe", "toy").out
-    clean(command("plugins", "list", "--kind", "greader"), 2, "unknown kind 'greader'")
-    clean(command("plugins", "describe", "toi"), 2, "did you mean 'toy'?")
-
-
-def test_stacks_can_be_seen_and_pasted(command, here):
-    assert "numbers" in command("stacks", "list").out
-    said = command("stacks", "show", "numbers")
-    shown = yaml.safe_load(said.out)
-    assert shown["graders"] == {"number": {"kind": "toy", "limit": 5}}
-    (here / "pasted.yaml").write_text(f"target: {{paths: [x.numbers]}}\n{said.out}")
-    assert command("validate", "pasted.yaml").code == 0
-    clean(command("stacks", "show", "numbres"), 2, "did you mean 'numbers'?")
 
 
 def test_schemas_are_printed(command, here):
@@ -304,48 +138,6 @@ def test_trouble_is_listed_too(registry):
     assert last[0] == f"broken      {'toys':<26} boom  [d 2]"
     assert last[1].startswith("conflict    ")
     assert " is offered by toys and toys (d 2); write local:" in last[1]
-
-
-def test_a_component_is_described(registry, toys):
-    lines = list(describe_lines(registry, "toy"))
-    assert lines[:3] == [
-        "grader toy: A grader for tests",
-        "  from local 0, plugin toys, gradestack_toys:Toy",
-        "  version 7",
-    ]
-    for line in [
-        "  needs: recorded",
-        "  requires: none",
-        "  aggregators: toy_count",
-        f"  {toys.Toy.__doc__}",
-        "    factor: number (default 1.0)",
-        "    limit: integer | null (default null)",
-        '    mode: plain | loud (default "plain")',
-        "    weights: object (default {})",
-        "    names: array (default [])",
-        "    place: string | null (default null)",
-        "    anything: any (default null)",
-        '    profile: documented | upstream (default "documented")',
-        "  in a suite:",
-    ]:
-        assert line in lines
-    entry = yaml.safe_load(lines[-1])
-    assert entry["graders"]["KEY"].items() >= {"kind": "toy", "factor": 1.0, "mode": "plain"}.items()
-
-
-def test_components_as_json(command):
-    """Read by programs, which ask what is installed."""
-    done = command("plugins", "list", "--kind", "stack", "--json")
-    assert {each["kind"] for each in json.loads(done.out)["components"]} == {"stack"}
-
-
-def test_all_components_of_a_name_are_described(registry):
-    lines = list(describe_lines(registry, "numbers"))
-    assert [line for line in lines if line.startswith(("reader", "stack"))] == [
-        "reader numbers: A reader for tests",
-        "stack numbers: A stack for tests",
-    ]
-    assert "  Return the stack of the numbers format." in lines
 
 
 def test_every_built_in_component_can_be_described(registry):

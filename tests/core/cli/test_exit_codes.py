@@ -17,32 +17,6 @@ DATA = data(__file__, "exit_codes.yaml")
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, ["gone.jsonl: no such file or directory"]),
-        (b"", ["data.jsonl: the file is empty"]),
-        (b"just text\n", ["data.jsonl: the format is not recognised: it is neither JSON", "; a record is an object"]),
-        (b'{"version": 9, "id": "a", "predicted": "x"}\n', ["data.jsonl:1: version 9 of the sample form", "upgrade"]),
-    ],
-)
-def test_unusable_input_is_exit_3(command, here, content, words):
-    name = "gone.jsonl"
-    if content is not None:
-        name = "data.jsonl"
-        (here / name).write_bytes(content)
-    clean(command("grade", name, "-o", "out"), 3, *words)
-    assert not (here / "out").exists()
-
-
-def test_a_suite_with_mistakes_is_exit_2(command, here):
-    (here / "bad.yaml").write_text("nmae: x\ntarget: {paths: [runs.jsonl]}\ngraders: {q: toi}\n")
-    for verb in ("run", "validate"):
-        said = command(verb, "bad.yaml", *(["-o", "out"] if verb == "run" else []))
-        problems = ["bad.yaml:1: nmae: unknown key", "bad.yaml:3: graders.q: unknown grader 'toi'"]
-        clean(said, 2, "bad.yaml: 2 problems in the configuration", *problems)
-
-
-@pytest.mark.parametrize(
     ("output", "words"), [*DATA["places_that_cannot_be_used_are_exit_2"], ("x" * 300, "File name too long")]
 )
 def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
@@ -55,15 +29,6 @@ def test_places_that_cannot_be_used_are_exit_2(command, here, output, words):
     with pytest.raises(gradestack.ConfigError, match=rf"{re.escape(words)}|which this run reads"):
         gradestack.run("suite.yaml", output=output)
     assert sorted(here.iterdir()) == before
-
-
-def test_a_place_the_system_refuses_is_exit_2(command, here):
-    clean(command("run", "suite.yaml", "-o", "/proc/nowhere/out"), 2, "/proc/nowhere: cannot be written: No such file")
-
-
-def test_a_missing_suite_is_exit_2(command, here):
-    clean(command("run", "suit.yaml", "-o", "out"), 2, "suit.yaml: no such file")
-    clean(command("run", ".", "-o", "out"), 2, "Is a directory")
 
 
 def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
@@ -82,36 +47,6 @@ def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
         "gone (gone-dist 9): ImportError: no libgone",
     )
     assert command("run", "suite.yaml", "-o", "out", "-q").code == 0
-
-
-def test_a_reporter_that_breaks_on_the_way_is_exit_4(command, here):
-    options, said = ["--set", "reports=[{kind: dump, breaks: true}]"], "reporter dump is broken"
-    loud = command("run", "suite.yaml", "-o", "out", *options)
-    assert loud.code == 4
-    assert re.search(rf"Warning: {said.removesuffix(' is broken')}.* is broken", loud.out)
-    assert gradestack.load_report(here / "out").metrics["total"] == 2
-    quiet = command("run", "suite.yaml", "-o", "out", "-q", *options)
-    assert (quiet.code, quiet.out) == (4, "✓ PASSED\n")
-    assert quiet.err.startswith(f"error: {said}")
-
-
-def test_a_broken_reader_is_exit_4(command, here):
-    """A surprise in a plugin is never a gate that failed."""
-    clean(
-        command("grade", "x.numbers", "-o", "out", "--set", "reader.where=read"),
-        4,
-        "reader Numbers (version 1) raised LookupError",
-    )
-
-
-def test_an_interruption_is_exit_130(command, here, write_lines, record):
-    write_lines([record("a", 1.0), record("b", recorded={"do": "interrupt"}), record("c", 1.0)])
-    said = command("run", "suite.yaml", "-o", "out")
-    assert said.code == 130
-    assert said.err == "interrupted: partial results were kept\n"
-    assert "Incomplete: interrupted" in said.out
-    assert "✗ FAILED" in said.out
-    assert [row["sample"]["id"] for row in gradestack.load_report(here / "out").rows()] == ["a"]
 
 
 def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monkeypatch):
@@ -140,75 +75,6 @@ def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):
     clean(command("run", "suite.yaml", "-o", "out"), 3, "/dev/full: No space left on device")
 
 
-def test_debug_shows_the_traceback_and_keeps_the_exit_code(command, here):
-    for arguments in (["--debug", "run", "gone.yaml"], ["run", "gone.yaml", "--debug"]):
-        said = command(*arguments)
-        assert said.code == 2
-        assert "Traceback (most recent call last)" in said.err
-        assert "error: gone.yaml: no such file" in said.err
-
-
-RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
-
-
-@pytest.fixture
-def failing(here, write_lines, record):
-    """The working directory, with runs that all fail but for one the grader does not apply to."""
-    write_lines([record("z", **SKIP), record("a", **RAISE), record("b", error="timed out"), record("c", **RAISE)])
-    return here
-
-
-LINE = "error: all 3 grades failed, so nothing was graded; the first: runs.jsonl:2, grader quality: ZeroDivisionError: "
-
-
-@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-@pytest.mark.parametrize("gate", ["null", "{op: gte, value: 0.5}", "{op: gte, value: 0.5, on_no_data: pass}"])
-def test_exit_3_goes_before_1(command, failing, gate, quiet):
-    got = command("run", "suite.yaml", "-o", "out", "--set", f"gate={gate}", *quiet)
-    assert got.code == 3
-    assert got.err.splitlines()[-1].startswith(LINE)
-    assert sum("error:" in text for text in got.err.splitlines()) == 1
-    assert "PASSED\n" not in got.out.replace("): PASSED", "")
-    assert ("✗ FAILED" in got.out) is (gate != "null")
-    report = gradestack.load_report("out")
-    assert (report.exit_code, report.states["quality"]["failed"]) == (3, 3)
-    assert len(list(report.rows())) == 4
-
-
-@pytest.mark.parametrize(("gate", "code"), [("null", 0), ("{op: gte, value: 0.5}", 1)])
-def test_it_can_be_switched_off(command, failing, gate, code):
-    for options in (["--allow-all-failed"], ["--set", "allow_all_failed=true"]):
-        got = command("run", "suite.yaml", "-o", "out", "-q", "--set", f"gate={gate}", *options)
-        assert (got.code, got.err) == (code, "")
-        assert gradestack.load_report("out").all_failed is None
-    assert command("grade", "runs.jsonl", "--grader", "toy", "--allow-all-failed", "-o", "out", "-q").code == 0
-
-
-@pytest.mark.parametrize(("records", "code"), [([RAISE, {"recorded": {"score": 0.0}}], 0), ([SKIP], 3)])
-def test_one_grade_is_enough(command, here, write_lines, record, records, code):
-    """A score, however low; where the grader applies to nothing, there is no result."""
-    write_lines([record(str(number), **fields) for number, fields in enumerate(records)])
-    got = command("grade", "runs.jsonl", "--grader", "toy", "-o", "out", "-q")
-    assert (got.code, "no result: 'toy', the outcome grader, graded no sample" in got.err) == (code, code == 3)
-
-
-@pytest.mark.parametrize(("outcome", "code"), [("said", 0), ("none", 0), ("quality", 3)])
-def test_every_grader_must_have_failed(run_lines, record, outcome, code):
-    """Or the one whose verdict is the run's outcome."""
-    graders = {"quality": "toy", "said": {"kind": "exact_match"}}
-    records = [record("a", expected="x", **RAISE), record("b", expected="x", **RAISE)]
-    report = run_lines(records, graders=graders, outcome=outcome)
-    assert (report.states["quality"]["failed"], report.states["said"]["graded"]) == (2, 2)
-    assert (report.all_failed is None, report.exit_code) == (code == 0, code)
-
-
-@pytest.mark.parametrize("rows", ["full", "slim", "none"])
-def test_the_reason_is_known_however_little_is_kept(run_lines, record, rows):
-    report = run_lines([record("a", **RAISE)], rows=rows)
-    assert report.all_failed.startswith("the only grade failed, so nothing was graded; the first: ")
-    assert "grader quality: ZeroDivisionError: cannot grade" in report.all_failed
-
-
 def test_a_long_reason_is_one_line(run_lines, record):
     report = run_lines([record("a", error="no\nanswer\n" * 200)])
     assert report.all_failed.startswith(
@@ -222,15 +88,6 @@ def test_in_python_nothing_is_raised(registry, toys):
     with gradestack.grade([{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry) as report:
         assert report.exit_code == 3
         assert "grader q: ZeroDivisionError: cannot grade" in report.all_failed
-
-
-def test_pages_say_so(command, failing):
-    suite = ["--set", "gate={op: lte, value: 0.5, on_no_data: pass}", "--set", "reports=[html, markdown]"]
-    assert command("run", "suite.yaml", "-o", "out", *suite).code == 3
-    for name in ("report.html", "report.md"):
-        text = (failing / "out" / name).read_text(encoding="utf-8")
-        assert "all 3 grades failed" in text
-    assert "# airline: ✗ FAILED" in text
 
 
 TASKS = 24

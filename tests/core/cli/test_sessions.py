@@ -8,28 +8,43 @@ import pytest
 from gradestack.cli.commands import main
 from tests.core.outcomes import at, data
 
-SESSIONS = data(__file__, "sessions.yaml")
+SESSIONS = data(__file__, "sessions.yaml") | {
+    name: each | {"toys": True} for name, each in data(__file__, "sessions_of_toys.yaml").items()
+}
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_session(name, tmp_path, monkeypatch, capsys):
+def test_session(name, tmp_path, monkeypatch, capsys, request):
+    for fixture in ("here", "command") if SESSIONS[name].get("toys") else ():
+        request.getfixturevalue(fixture)
     monkeypatch.chdir(tmp_path)
-    for file, content in SESSIONS[name]["files"].items():
-        lines = content if isinstance(content, list) else [content]
-        text = "".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in lines)
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_bytes(text.encode("latin-1"))
+
+    def write(files):
+        for file, content in files.items():
+            lines = content if isinstance(content, list) else [content]
+            text = "".join(each if isinstance(each, str) else f"{json.dumps(each)}\n" for each in lines)
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_bytes(text.encode("latin-1"))
+
+    write(SESSIONS[name].get("files", {}))
     for step in SESSIONS[name]["steps"]:
+        write(step.get("files", {}))
         code = 0
         try:
             main(shlex.split(step["run"]))
         except SystemExit as done:
             code = done.code or 0
-        said = "".join(capsys.readouterr())
+        out, err = capsys.readouterr()
+        said = out + err
         assert code == step.get("exit", 0), said
-        assert "Traceback" not in said
-        for text in step.get("says", ()):
-            assert text in said, said
+        assert ("Traceback" in said) == ("--debug" in step["run"])
+        assert (out, err) == (step.get("out", out), step.get("err", err))
+        assert [text for text in step.get("says", ()) if text not in said] == [], said
+        assert [text for text in step.get("never", ()) if text in said] == [], said
+        for file, texts in step.get("holds", {}).items():
+            text = (tmp_path / file).read_text(encoding="utf-8")
+            assert [each for each in texts if each not in text] == []
+        assert [file for file in step.get("gone", ()) if (tmp_path / file).exists()] == []
         for file, values in step.get("writes", {}).items():
             text = (tmp_path / file).read_text(encoding="utf-8")
             found = map(json.loads, text.splitlines() if file.endswith("l") else [text])

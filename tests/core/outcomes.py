@@ -25,7 +25,10 @@ def some_of(cases, every):
 
 def at(found, path):
     for name in path.split("."):
-        found = found[name] if isinstance(found, dict) else getattr(found, name)
+        if isinstance(found, dict | list):
+            found = found[int(name) if isinstance(found, list) else name]
+        else:
+            found = getattr(found, name)
     return [list(each) if isinstance(each, tuple) else each for each in found] if isinstance(found, tuple) else found
 
 

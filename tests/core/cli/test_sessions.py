@@ -2,22 +2,27 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
 from gradestack.cli.commands import main
 from tests.core.outcomes import at, data
 
-SESSIONS = data(__file__, "sessions.yaml") | {
-    name: each | {"toys": True} for name, each in data(__file__, "sessions_of_toys.yaml").items()
+SESSIONS = {
+    f"{path.stem}: {name}": session
+    for path in sorted((Path(__file__).parent / "sessions").iterdir())
+    for name, session in data(path, path.name).items()
 }
 
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_session(name, tmp_path, monkeypatch, capsys, request):
-    for fixture in ("here", "command") if SESSIONS[name].get("toys") else ():
+    for fixture in ("here", "command") if name.startswith("toys") else ():
         request.getfixturevalue(fixture)
     monkeypatch.chdir(tmp_path)
+    for variable, value in SESSIONS[name].get("env", {}).items():
+        monkeypatch.setenv(variable, value)
 
     def write(files):
         for file, content in files.items():

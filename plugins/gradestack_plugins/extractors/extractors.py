@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 
 import attrs
 from typing_extensions import override
@@ -24,15 +25,10 @@ def speech(messages: Iterable[Message]) -> list[str]:
     return [text for text, message in said if text or not message.tool_calls]
 
 
-def messages_of(sample: Sample) -> list[Message]:
-    """Return the messages of all turns."""
-    return [message for turn in sample.turns for message in turn]
-
-
 def assistant_texts(sample: Sample) -> list[str]:
     """Return what the assistant said; without any recorded message, the sample's answer text alone."""
-    if messages := messages_of(sample):
-        return speech(messages)
+    if any(sample.turns):
+        return speech(chain(*sample.turns))
     return [] if sample.text is None else [sample.text]
 
 
@@ -41,46 +37,26 @@ def first_call(sample: Sample, tool: str) -> tuple[ToolCall, list[Message]] | No
 
     Calls are those of the messages; where no message carries any, the sample's own list of calls is used.
     """
-    messages = messages_of(sample)
-    if not any(message.tool_calls for message in messages):
-        return next(((call, messages) for call in sample.calls or () if call.name == tool), None)
-    numbered = enumerate(messages, 1)
-    return next(
-        ((call, messages[at:]) for at, message in numbered for call in message.tool_calls if call.name == tool), None
-    )
-
-
-def argument_text(call: ToolCall) -> str:
-    """Return a call's arguments as recorded, or as JSON in their own key order where an object was recorded."""
-    if call.raw_arguments is not None:
-        return call.raw_arguments
-    return "" if call.arguments is None else compact(dict(call.arguments))
+    messages = list(chain(*sample.turns))
+    made = [(at, call) for at, message in enumerate(messages, 1) for call in message.tool_calls]
+    made = made or [(0, call) for call in sample.calls or ()]
+    return next(((call, messages[at:]) for at, call in made if call.name == tool), None)
 
 
 def output_text(call: ToolCall, later: Iterable[Message]) -> str:
     """Return what a call returned, "" when nothing was recorded.
 
     A tool message with the call's id; else the result noted with the call; else, for a call without id, the next tool
-    message that has none either and does not name another tool.
+    message that has none either and does not name another tool. Values that are no text are written as JSON.
     """
     answer = next((message for message in later if answers(message, call)), None)
-    if answer is not None and call.id is not None:
-        return written(answer.content)
-    if call.result is not None:
-        return written(call.result)
-    if call.error is not None:
-        return call.error
-    return "" if answer is None else written(answer.content)
+    if answer is None or (call.id is None and (call.result is not None or call.error is not None)):
+        found = call.error if call.result is None else call.result
+    else:
+        found = answer.content
+    return "" if found is None else found if isinstance(found, str) else text_of(found) or compact(found)
 
 
-def written(value: JSON) -> str:
-    """Return text as it is, a list with text parts as those parts, None as "", any other value as JSON."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else text_of(value) or compact(value)
-
-
-@attrs.frozen(kw_only=True)
 class LastAssistant(Extractor):
     """Takes the text of the last assistant message, "" when there is none.
 
@@ -90,25 +66,20 @@ class LastAssistant(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        return next(reversed(assistant_texts(sample)), "")
+        return (assistant_texts(sample) or [""])[-1]
 
 
-@attrs.frozen(kw_only=True)
 class FirstAssistant(Extractor):
     """Takes the text of the first assistant message, "" when there is none."""
 
     @override
     def extract(self, sample: Sample) -> str:
-        return next(iter(assistant_texts(sample)), "")
+        return (assistant_texts(sample) or [""])[0]
 
 
 @attrs.frozen(kw_only=True)
 class AllAssistant(Extractor):
-    """Takes the texts of all assistant messages of all turns, joined.
-
-    Attributes:
-        separator: Stands between two messages.
-    """
+    """Takes the texts of all assistant messages of all turns, with ``separator`` between two of them."""
 
     separator: str = "\n"
 
@@ -119,19 +90,13 @@ class AllAssistant(Extractor):
 
 @attrs.frozen(kw_only=True)
 class LastTurn(Extractor):
-    """Takes the texts of the last turn's assistant messages, joined; "" when that turn has none.
-
-    Attributes:
-        separator: Stands between two messages.
-    """
+    """Takes the texts of the last turn's assistant messages, with ``separator`` between two; "" when it has none."""
 
     separator: str = "\n"
 
     @override
     def extract(self, sample: Sample) -> str:
-        if not any(sample.turns):
-            return sample.text or ""
-        return self.separator.join(speech(sample.turns[-1]))
+        return self.separator.join(speech(sample.turns[-1])) if any(sample.turns) else sample.text or ""
 
 
 @lru_cache(maxsize=256)
@@ -145,17 +110,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 class Pattern(Extractor):
     """Takes what a regular expression finds, "" when it matches no assistant message.
 
-    The newest message it matches anywhere counts. By default the text of ``group`` of the first match; with
-    ``search_all`` all matches of that message, joined by a space. A pattern with several groups gives one tuple per
-    match there, of which ``group`` is the element, counted from zero; a pattern with one group gives that group, one
-    without groups the whole match. A group that takes no part in the match is "".
+    The newest message it matches anywhere counts. By default the text of ``group`` of the first match, 0 being the
+    whole match; with ``search_all`` all matches of that message, joined by a space. A pattern with several groups gives
+    one tuple per match there, of which ``group`` is the element, counted from zero; a pattern with one group gives that
+    group, one without groups the whole match. A group that takes no part in the match is "".
 
     A pattern that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
-
-    Attributes:
-        pattern: Regular expression, in Python's syntax.
-        group: Which group is taken; 0 is the whole match.
-        search_all: Take all matches of the message.
     """
 
     pattern: str
@@ -178,8 +138,7 @@ class Pattern(Extractor):
         pattern = _compiled(self.pattern)
         for text in reversed(assistant_texts(sample)):
             if self.search_all:
-                matches = pattern.findall(text)
-                if matches:
+                if matches := pattern.findall(text):
                     return " ".join(match[self.group] if isinstance(match, tuple) else match for match in matches)
             elif match := pattern.search(text):
                 return match.group(self.group) or ""
@@ -190,11 +149,7 @@ class Pattern(Extractor):
 class AfterMarker(Extractor):
     """Takes what follows the first occurrence of a marker, stripped, "" when no assistant message holds it.
 
-    The newest message that holds the marker counts.
-
-    Attributes:
-        marker: Literal text, matched case-sensitively.
-        include_marker: Keep the marker itself.
+    The newest message that holds ``marker``, case included, counts; ``include_marker`` keeps the marker itself.
     """
 
     marker: str
@@ -218,9 +173,6 @@ class ToolArguments(Extractor):
     """Takes the argument text of the first call of a tool in the whole conversation, "{}" when it was never called.
 
     The text is the recorded one; where an object was recorded, its JSON in its own key order.
-
-    Attributes:
-        tool_name: Name of the tool.
     """
 
     tool_name: str
@@ -228,7 +180,12 @@ class ToolArguments(Extractor):
     @override
     def extract(self, sample: Sample) -> str:
         found = first_call(sample, self.tool_name)
-        return "{}" if found is None else argument_text(found[0])
+        if found is None:
+            return "{}"
+        call, _ = found
+        if call.raw_arguments is not None:
+            return call.raw_arguments
+        return "" if call.arguments is None else compact(dict(call.arguments))
 
 
 @attrs.frozen(kw_only=True)
@@ -237,9 +194,6 @@ class ToolOutput(Extractor):
 
     Call and return belong together by the call's id; without ids, the next return is taken. Values that are no text are
     written as JSON.
-
-    Attributes:
-        tool_name: Name of the tool.
     """
 
     tool_name: str
@@ -265,9 +219,6 @@ class MemoryBlock(Extractor):
     The state is not part of a recorded result as letta-evals writes it: it was read from the live agent. So extraction
     fails, sample by sample, unless the recording carries the memory: ``memory_blocks`` or ``agent_state`` in its
     ``recorded`` values, as a list of ``{"label": ..., "value": ...}`` or as an object label -> value.
-
-    Attributes:
-        block_label: Label of the block.
     """
 
     block_label: str
@@ -279,9 +230,8 @@ class MemoryBlock(Extractor):
             for step in place:
                 blocks = as_map(blocks).get(step)
             if isinstance(blocks, list | tuple):
-                labelled = (as_map(block) for block in blocks)
-                block = next((each for each in labelled if each.get("label") == self.block_label), {})
-                return as_text(block.get("value"))
+                labelled = map(as_map, blocks)
+                return as_text(next((b.get("value") for b in labelled if b.get("label") == self.block_label), ""))
             if isinstance(blocks, Mapping):
                 return as_text(blocks.get(self.block_label))
         raise LookupError(

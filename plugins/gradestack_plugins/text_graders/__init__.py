@@ -12,7 +12,7 @@ grader ascii_printable_only .texts:AsciiPrintableOnly The submission is printabl
 grader json_equal .texts:JsonEqual The submission is JSON equal to the reference
 grader numeric_close .texts:NumericClose The submission is a number within a tolerance of the reference
 grader one_of .texts:OneOf The submission is one of several accepted texts
-grader label .labels:Label The predicted label, or name of a tool, equals the expected one
+grader label .texts:Label The predicted label, or name of a tool, equals the expected one
 grader tool .texts:Tool The letta-evals form: `function` names one of the text graders
 grader combined .combined:Combined A weighted mean of the scores of other graders of the suite
 grader python_function .python_function:PythonFunction A function of a Python file, only with --allow-code

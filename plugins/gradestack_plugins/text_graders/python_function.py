@@ -16,6 +16,8 @@ from typing_extensions import override
 
 from gradestack import ConfigError, Fault, Grade, Grader, Sample, failed, load_file, suggest
 
+_NUMBERS: Any = Real
+"""What a score may be; numpy's numbers are, too."""
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -33,12 +35,9 @@ class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
 
 @attrs.frozen(kw_only=True)
 class Function(Grader):
-    """Grades with a function: of the sample alone, or of the sample and its submission.
+    """Grades with a function: of the sample alone, or of the sample and its submission, the text of an extractor.
 
-    Attributes:
-        function: What is called. Its required positional parameters decide: one is the sample, a second the text an
-            extractor took out of it.
-        submission: Whether there is a second one.
+    The required positional parameters of ``function`` decide; ``submission`` is whether there is a second one.
     """
 
     version: ClassVar[str] = "2"
@@ -62,7 +61,7 @@ class Function(Grader):
 
 @attrs.frozen(kw_only=True)
 class PythonFunction(Function):
-    """Grades with a function of a Python file or module.
+    """Grades with the function ``name`` of a Python ``file`` (relative to the suite), or of a ``module``.
 
     ``name(sample)`` is handed the ``gradestack.Sample``; ``name(sample, submission)`` besides it the text that an
     extractor took out of it, and that sample has ``ground_truth``. It returns a number, True or False (1.0 or 0.0, and
@@ -72,11 +71,6 @@ class PythonFunction(Function):
 
     The code is imported when the suite is loaded, with all that it may do. So it is refused unless ``--allow-code``
     stands on the command line.
-
-    Attributes:
-        file: Python file, relative to the suite.
-        module: Importable module, instead of a file.
-        name: Name of the function.
     """
 
     name: str
@@ -87,7 +81,7 @@ class PythonFunction(Function):
     def __attrs_post_init__(self) -> None:
         if (self.file is None) == (self.module is None):
             raise ValueError("name either a file or a module")
-        loaded = _loaded_file(self.file) if self.file is not None else _from_module(str(self.module))
+        loaded = _imported(self.file, self.module)
         object.__setattr__(self, "function", _function(loaded, self.name, self.file or self.module))
         super().__attrs_post_init__()
 
@@ -101,18 +95,13 @@ class PythonFunction(Function):
         return Function(function=function)
 
 
-def _loaded_file(path: Path) -> ModuleType:
+def _imported(file: Path | None, module: str | None) -> ModuleType:
     try:
-        return load_file(path)
+        return load_file(file) if file is not None else importlib.import_module(str(module))
     except ConfigError as error:
         raise ValueError(str(error)) from error
-
-
-def _from_module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
     except (Exception, SystemExit) as error:
-        raise ValueError(f"module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+        raise ValueError(f"module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any]:
@@ -152,12 +141,13 @@ def as_grade(returned: Any) -> Grade:
         return returned
     if returned is None:
         return _bad("returned_nothing", "the function returned nothing; a number, True, False or a Grade is expected")
-    score, rationale, metadata = returned, None, None
-    if isinstance(returned, Mapping):
-        score, rationale, metadata = (returned.get(name) for name in ("score", "rationale", "metadata"))
-    elif hasattr(returned, "score"):
-        score, rationale, metadata = (getattr(returned, name, None) for name in ("score", "rationale", "metadata"))
-    if not _is_number(score):
+    score: Any = returned
+    rationale = metadata = None
+    if isinstance(returned, Mapping) or hasattr(returned, "score"):
+        held = isinstance(returned, Mapping)
+        names = ("score", "rationale", "metadata")
+        score, rationale, metadata = [returned.get(n) if held else getattr(returned, n, None) for n in names]
+    if not isinstance(score, _NUMBERS):
         return _bad("bad_return", f"the function returned {type(returned).__name__} without a number as score")
     if not 0 <= score <= 1:
         return _bad("bad_return", f"the function returned a score outside 0 to 1: {score}")
@@ -167,10 +157,6 @@ def as_grade(returned: Any) -> Grade:
         rationale="" if rationale is None else str(rationale),
         metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
     )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real)  # numpy's, too
 
 
 def _bad(code: str, message: str) -> Grade:

@@ -2,96 +2,105 @@
 
 from __future__ import annotations
 
+import abc
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import ABSENT, JSON, Fault, Grade, Grader, Profile, Reason, Sample, failed, skipped, suggest
+from gradestack import (
+    ABSENT,
+    JSON,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Grader,
+    Profile,
+    Reason,
+    Sample,
+    ToolCall,
+    failed,
+    skipped,
+    suggest,
+)
 from gradestack.jsonio import JsonProblem, compact, loads, pointer_to
 
-NEEDS = frozenset({"text", "expected"})
 _SHOWN = 200
+"""Characters of a text that a reason shows."""
 _MISSING, _EMPTY = "the sample has no ground truth", "the ground truth is empty"
+_NO_SUBMISSION = skipped("no_submission", "no answer text was recorded")
 
 
-def reference(sample: Sample) -> str | tuple[str, ...] | None:
-    """Return the reference text of a sample, else its expected label; None when it has neither."""
+def _reference(sample: Sample) -> str | tuple[str, ...] | None:
     expected = sample.expected
     return expected.text if expected.text is not None else expected.label
 
 
-def shortened(text: str) -> str:
-    """Return a text for a reason, cut after 200 characters."""
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def right(rationale: str) -> Grade:
-    """Return full credit."""
+def _right(rationale: str) -> Grade:
     return Grade(score=1.0, rationale=rationale)
 
 
-def wrong(code: str, rationale: str, *, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = "") -> Grade:
-    """Return no credit, and why."""
-    reason = Reason(code=code, pointer=pointer, expected=expected, actual=actual, message=rationale)
+def _wrong(code: str, rationale: str, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = "") -> Grade:
+    reason = Reason(code=code, pointer=pointer, expected=_shown(expected), actual=_shown(actual), message=rationale)
     return Grade(score=0.0, reasons=(reason,), rationale=rationale)
 
 
-def broken_reference(code: str, message: str) -> Grade:
+def _broken(code: str, message: str) -> Grade:
     """Return a failed grade: the reference, not the submission, cannot be used."""
     return failed(Fault(category="data", code=code, message=message))
 
 
-def no_submission() -> Grade:
-    """Return the grade of a sample that has no text to grade."""
-    return skipped("no_submission", "no answer text was recorded")
-
-
-def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_wrong: bool = False) -> Grade:
-    """Return ``compare(submission, reference)``, or the grade of a sample that lacks one of them.
-
-    An empty reference is wrong (0.0). A missing one is skipped, or wrong as well with ``missing_is_wrong``.
-    """
-    if sample.text is None:
-        return no_submission()
-    truth = reference(sample)
-    if truth is None:
-        return wrong("no_ground_truth", _MISSING) if missing_is_wrong else skipped("no_ground_truth", _MISSING)
-    if isinstance(truth, tuple):
-        return skipped("reference_per_turn", "the reference is a list of texts, one per turn; this grader takes one")
-    return compare(sample.text, truth) if truth else wrong("empty_ground_truth", _EMPTY)
+def _shown(value: JSON) -> JSON:
+    """Return a value for a reason: texts cut, containers by their size, other scalars as they are."""
+    if isinstance(value, dict):
+        return f"an object with {len(value)} key(s)"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return f"{value[:_SHOWN]}…" if isinstance(value, str) and len(value) > _SHOWN else value
 
 
 @attrs.frozen(kw_only=True)
 class _TextGrader(Grader):
-    needs: ClassVar[frozenset[str]] = NEEDS
+    needs: ClassVar[frozenset[str]] = frozenset({"text", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     submission: ClassVar[bool] = True
-
-    def compare(self, text: str, truth: str) -> Grade:
-        raise NotImplementedError
-
-    @override
-    def grade(self, sample: Sample) -> Grade:
-        return against(sample, self.compare, missing_is_wrong=getattr(self, "profile", "documented") == "upstream")
 
 
 @attrs.frozen(kw_only=True)
-class ExactMatch(_TextGrader):
+class _Comparison(_TextGrader):
+    """A missing reference is skipped, and 0.0 in the profile ``upstream`` of graders that have one."""
+
+    @abc.abstractmethod
+    def compare(self, text: str, truth: str) -> Grade:
+        """Return the grade of a submission by a reference that is not empty."""
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        if sample.text is None:
+            return _NO_SUBMISSION
+        truth = _reference(sample)
+        if truth is None:
+            upstream = getattr(self, "profile", "documented") == "upstream"
+            return _wrong("no_ground_truth", _MISSING) if upstream else skipped("no_ground_truth", _MISSING)
+        if isinstance(truth, tuple):
+            why = "the reference is a list of texts, one per turn; this grader takes one"
+            return skipped("reference_per_turn", why)
+        return self.compare(sample.text, truth) if truth else _wrong("empty_ground_truth", _EMPTY)
+
+
+@attrs.frozen(kw_only=True)
+class ExactMatch(_Comparison):
     """1.0 when submission and reference are equal once white space is stripped from both ends, else 0.0.
 
     Case and inner white space count. An empty reference gives 0.0. A sample without reference is skipped in
     ``documented``; ``upstream`` gives it 0.0.
-
-    Attributes:
-        profile: ``documented`` or ``upstream``.
     """
 
     words: ClassVar[tuple[str, str]] = ("exact match", "no exact match")
@@ -101,20 +110,16 @@ class ExactMatch(_TextGrader):
     @override
     def compare(self, text: str, truth: str) -> Grade:
         if text.strip() == truth.strip():
-            return right("equal to the ground truth")
-        shown = {"expected": shortened(truth.strip()), "actual": shortened(text.strip())}
-        return wrong("different_text", "not equal to the ground truth", **shown)
+            return _right("equal to the ground truth")
+        return _wrong("different_text", "not equal to the ground truth", truth.strip(), text.strip())
 
 
 @attrs.frozen(kw_only=True)
-class Contains(_TextGrader):
+class Contains(_Comparison):
     """1.0 when the submission contains the reference, both in lower case, else 0.0.
 
     White space counts. An empty reference gives 0.0. A sample without reference is skipped in ``documented``;
     ``upstream`` gives it 0.0.
-
-    Attributes:
-        profile: ``documented`` or ``upstream``.
     """
 
     profile: Profile = "documented"
@@ -122,9 +127,8 @@ class Contains(_TextGrader):
     @override
     def compare(self, text: str, truth: str) -> Grade:
         if truth.lower() in text.lower():
-            return right("contains the ground truth")
-        shown = {"expected": shortened(truth), "actual": shortened(text)}
-        return wrong("not_contained", "does not contain the ground truth", **shown)
+            return _right("contains the ground truth")
+        return _wrong("not_contained", "does not contain the ground truth", truth, text)
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +142,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | str:
 
 
 @attrs.frozen(kw_only=True)
-class RegexMatch(_TextGrader):
+class RegexMatch(_Comparison):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 
     Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty reference gives 0.0.
@@ -146,9 +150,6 @@ class RegexMatch(_TextGrader):
     regular expression is a broken dataset row: a failed grade in ``documented``, 0.0 in ``upstream``.
 
     An expression that backtracks without end costs its grade, which takes too long (``limits.seconds_per_grade``).
-
-    Attributes:
-        profile: ``documented`` or ``upstream``.
     """
 
     profile: Profile = "documented"
@@ -158,16 +159,12 @@ class RegexMatch(_TextGrader):
         pattern = _compiled(truth)
         if isinstance(pattern, str):
             message = f"the ground truth is not a regular expression: {pattern}"
-            if self.profile == "upstream":
-                return wrong("invalid_regex", message)
-            return broken_reference("invalid_regex", message)
+            return (_wrong if self.profile == "upstream" else _broken)("invalid_regex", message)
         if pattern.search(text):
-            return right("the pattern matches")
-        shown = {"expected": shortened(truth), "actual": shortened(text)}
-        return wrong("no_match", "the pattern matches nowhere", **shown)
+            return _right("the pattern matches")
+        return _wrong("no_match", "the pattern matches nowhere", truth, text)
 
 
-@attrs.frozen(kw_only=True)
 class AsciiPrintableOnly(_TextGrader):
     """1.0 when every character of the submission is printable ASCII (code points 32 to 126), else 0.0.
 
@@ -179,18 +176,18 @@ class AsciiPrintableOnly(_TextGrader):
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.text is None:
-            return no_submission()
+            return _NO_SUBMISSION
         for place, character in enumerate(sample.text):
             if not 32 <= ord(character) <= 126 and character not in "\r\n":
-                return wrong("not_printable", f"U+{ord(character):04X} at character {place} is not printable ASCII")
-        return right("printable ASCII only")
+                return _wrong("not_printable", f"U+{ord(character):04X} at character {place} is not printable ASCII")
+        return _right("printable ASCII only")
 
 
 _FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
 
 
 @attrs.frozen(kw_only=True)
-class JsonEqual(_TextGrader):
+class JsonEqual(_Comparison):
     """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the first difference's place.
 
     Objects are equal whatever the order of their keys; lists item by item, in order. Numbers are compared by value (1
@@ -211,29 +208,18 @@ class JsonEqual(_TextGrader):
         try:
             wanted = loads(truth)
         except JsonProblem as problem:
-            return broken_reference("truth_not_json", f"the ground truth is {problem}")
-        shown = shortened(text)
-        if self.allow_fence and (fenced := _FENCED.search(text)):
-            text = fenced["inside"]
+            return _broken("truth_not_json", f"the ground truth is {problem}")
+        fenced = _FENCED.search(text) if self.allow_fence else None
         try:
-            found = loads(text)
+            found = loads(fenced["inside"] if fenced else text)
         except JsonProblem as problem:
-            return wrong("not_json", f"the submission is {problem}", actual=shown)
+            return _wrong("not_json", f"the submission is {problem}", actual=text)
         different = first_difference(wanted, found)
         if different is None:
-            return right("equal JSON")
+            return _right("equal JSON")
         pointer, expected, actual = different
         where = f"at {pointer}" if pointer else "at the top"
-        return wrong("different_value", f"differs {where}", expected=expected, actual=actual, pointer=pointer)
-
-
-def _shown(value: JSON) -> JSON:
-    """Return a value for a reason: scalars as they are, containers by their size."""
-    if isinstance(value, dict):
-        return f"an object with {len(value)} key(s)"
-    if isinstance(value, list):
-        return f"a list of {len(value)}"
-    return shortened(value) if isinstance(value, str) else value
+        return _wrong("different_value", f"differs {where}", expected, actual, pointer)
 
 
 def _kind(value: JSON) -> type:
@@ -247,21 +233,18 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
     """
     waiting: list[tuple[str, Any, Any]] = [("", expected, actual)]
     while waiting:
-        pointer, left, right_side = waiting.pop()
-        if left is ABSENT or right_side is ABSENT or _kind(left) is not _kind(right_side):
-            return pointer, _shown(left), _shown(right_side)
-        pairs: list[tuple[str, Any, Any]] = []
-        if isinstance(left, dict):
-            keys = [*left, *(key for key in right_side if key not in left)]
-            pairs = [(pointer + pointer_to(k), left.get(k, ABSENT), right_side.get(k, ABSENT)) for k in keys]
-        elif isinstance(left, list):
-            for place in range(max(len(left), len(right_side))):
-                one = left[place] if place < len(left) else ABSENT
-                other = right_side[place] if place < len(right_side) else ABSENT
-                pairs.append((f"{pointer}/{place}", one, other))
-        elif left != right_side:
-            return pointer, _shown(left), _shown(right_side)
-        waiting += reversed(pairs)
+        pointer, one, other = waiting.pop()
+        parts: list[tuple[str, Any, Any]] = []
+        if _kind(one) is not _kind(other):
+            return pointer, one, other
+        if isinstance(one, dict):
+            parts = [(pointer + pointer_to(k), one.get(k, ABSENT), other.get(k, ABSENT)) for k in one | other]
+        elif isinstance(one, list):
+            pairs = enumerate(zip_longest(one, other, fillvalue=ABSENT))
+            parts = [(f"{pointer}/{place}", *pair) for place, pair in pairs]
+        elif one != other:
+            return pointer, one, other
+        waiting += reversed(parts)
     return None
 
 
@@ -274,10 +257,10 @@ _LARGEST_EXPONENT = 1000
 
 
 @attrs.frozen(kw_only=True)
-class NumericClose(_TextGrader):
+class NumericClose(_Comparison):
     r"""1.0 when submission x and reference t are numbers with |x - t| <= max(abs_tol, rel_tol * |t|), else 0.0.
 
-    Bounds included. Both are read as decimal numbers and compared exactly, so that 0.1 + 0.2 is no matter; tolerances
+    Bounds included. Both are read as decimal numbers and compared exactly, so that 0.1 + 0.2 is no match; tolerances
     are taken as written. A number has ASCII digits, an optional sign, decimal point and exponent, and may have commas
     between groups of three digits. "nan", "inf", units and percent signs are no numbers.
 
@@ -305,21 +288,14 @@ class NumericClose(_TextGrader):
     def compare(self, text: str, truth: str) -> Grade:
         wanted = read_number(truth)
         if wanted is None:
-            return broken_reference("truth_not_a_number", f"the ground truth is no number: {shortened(truth)}")
-        found = self._found(text)
+            return _broken("truth_not_a_number", f"the ground truth is no number: {_shown(truth)}")
+        numbers = [text] if self.number == "whole" else _INSIDE.findall(text) or [""]
+        found = read_number(numbers[-1 if self.number == "last" else 0])
         if found is None:
-            return wrong("not_a_number", "the submission holds no number", actual=shortened(text))
-        allowed = max(Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted))
-        if abs(found - wanted) <= allowed:
-            return right("within the tolerance")
-        shown = {"expected": shortened(truth.strip()), "actual": shortened(text.strip())}
-        return wrong("too_far", "outside the tolerance", **shown)
-
-    def _found(self, text: str) -> Fraction | None:
-        if self.number == "whole":
-            return read_number(text)
-        found = _INSIDE.findall(text)
-        return read_number(found[0 if self.number == "first" else -1]) if found else None
+            return _wrong("not_a_number", "the submission holds no number", actual=text)
+        if abs(found - wanted) <= max(Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted)):
+            return _right("within the tolerance")
+        return _wrong("too_far", "outside the tolerance", truth.strip(), text.strip())
 
 
 def read_number(text: str) -> Fraction | None:
@@ -327,11 +303,9 @@ def read_number(text: str) -> Fraction | None:
     text = text.strip()
     if len(text) > _LONGEST or not _WHOLE.fullmatch(text):
         return None
-    plain = text.replace(",", "")
-    mantissa, _, exponent = plain.lower().partition("e")
-    if exponent and abs(int(exponent)) > _LARGEST_EXPONENT:
-        return None
-    return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** int(exponent or 0)
+    mantissa, _, exponent = text.replace(",", "").lower().partition("e")
+    power = int(exponent or 0)
+    return Fraction(mantissa.removesuffix(".")) * Fraction(10) ** power if abs(power) <= _LARGEST_EXPONENT else None
 
 
 @attrs.frozen(kw_only=True)
@@ -357,30 +331,26 @@ class OneOf(_TextGrader):
     ignore_case: bool = False
 
     def __attrs_post_init__(self) -> None:
-        if self.values is not None and not self.values:
+        if self.values == ():
             raise ValueError("values is empty: name at least one accepted text, or leave it out")
-        if self.separator is not None and not self.separator:
+        if self.separator == "":
             raise ValueError("separator is empty")
 
     @override
     def grade(self, sample: Sample) -> Grade:
         if sample.text is None:
-            return no_submission()
-        accepted = self.values if self.values is not None else self._accepted(reference(sample))
+            return _NO_SUBMISSION
+        accepted = self.values or self._accepted(_reference(sample))
         if accepted is None:
             return skipped("no_ground_truth", _MISSING)
         if not accepted:
-            return wrong("empty_ground_truth", _EMPTY)
+            return _wrong("empty_ground_truth", _EMPTY)
         if self._folded(sample.text) in map(self._folded, accepted):
-            return right("one of the accepted texts")
-        shown = " | ".join(accepted)
-        return wrong(
-            "not_accepted", "none of the accepted texts", expected=shortened(shown), actual=shortened(sample.text)
-        )
+            return _right("one of the accepted texts")
+        return _wrong("not_accepted", "none of the accepted texts", " | ".join(accepted), sample.text)
 
     def _folded(self, text: str) -> str:
-        text = text.strip()
-        return text.lower() if self.ignore_case else text
+        return text.strip().lower() if self.ignore_case else text.strip()
 
     def _accepted(self, truth: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
         if truth is None or isinstance(truth, tuple):
@@ -389,23 +359,57 @@ class OneOf(_TextGrader):
             return tuple(piece for piece in truth.split(self.separator) if piece.strip())
         if truth.strip().startswith("["):
             try:
-                items = loads(truth)
+                return tuple(item if isinstance(item, str) else compact(item) for item in loads(truth))
             except JsonProblem:
-                return (truth,)
-            return tuple(item if isinstance(item, str) else compact(item) for item in items)
+                pass
         return (truth,) if truth else ()
 
 
-BUILT_IN: dict[str, Callable[[Profile], _TextGrader]] = {
-    "exact_match": lambda profile: ExactMatch(profile=profile),
-    "contains": lambda profile: Contains(profile=profile),
-    "regex_match": lambda profile: RegexMatch(profile=profile),
-    "ascii_printable_only": lambda _: AsciiPrintableOnly(),
-    "json_equal": lambda _: JsonEqual(),
-    "numeric_close": lambda _: NumericClose(),
-    "one_of": lambda _: OneOf(),
+_NO_TOOL = "no_tool"
+"""Label of calling nothing."""
+
+
+class Label(Grader):
+    """1.0 when predicted and expected label are equal once white space is stripped from both ends, else 0.0.
+
+    Case counts. A missing or empty prediction is wrong where a label is expected. Where calls are expected instead, the
+    labels are the names of tools, ``no_tool`` for none. Skipped without a reference. Both profiles are the same.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"label", "calls", "expected"})
+    requires: ClassVar[frozenset[str]] = frozenset({"expected"})
+    aggregators: ClassVar[tuple[str, ...]] = ("classification", "mean")
+    words: ClassVar[tuple[str, str]] = ("correct", "wrong")
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        expected, label = sample.expected, sample.label
+        gold = expected.label
+        if gold is None and expected.calls is not None:
+            gold = _names(expected.calls)
+            label = None if sample.calls is None else _names(sample.calls)
+        if gold is None:
+            return skipped("no_gold_label", "the sample has no expected label")
+        gold, label = gold.strip(), (label or "").strip()
+        if label == gold:
+            return Grade(score=1.0, passed=True, gold=gold, label=label)
+        reason = Reason(code="wrong_label", subject=gold, expected=gold, actual=label)
+        return Grade(score=0.0, passed=False, gold=gold, label=label or None, reasons=(reason,))
+
+
+def _names(calls: Iterable[ExpectedCall | ToolCall]) -> str:
+    return ", ".join([call.name for call in calls]) or _NO_TOOL
+
+
+BUILT_IN: dict[str, type[_TextGrader]] = {
+    "exact_match": ExactMatch,
+    "contains": Contains,
+    "regex_match": RegexMatch,
+    "ascii_printable_only": AsciiPrintableOnly,
+    "json_equal": JsonEqual,
+    "numeric_close": NumericClose,
+    "one_of": OneOf,
 }
-"""Function name -> grader with its default options."""
 
 
 @attrs.frozen(kw_only=True)
@@ -414,10 +418,6 @@ class Tool(_TextGrader):
 
     ``{kind: tool, function: contains}`` and ``{kind: contains}`` are the same; a grader's own options need the second
     form. A function of a Python file (``function: graders.py:score``) is imported only with ``--allow-code``.
-
-    Attributes:
-        function: Name of a text grader.
-        profile: ``documented`` or ``upstream``.
     """
 
     function: str
@@ -435,5 +435,7 @@ class Tool(_TextGrader):
         raise ValueError(f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}")
 
     @override
-    def grade(self, sample: Sample) -> Grade:
-        return BUILT_IN[self.function](self.profile).grade(sample)
+    def grade(self, sample: Sample) -> Grade | float:
+        kind = BUILT_IN[self.function]
+        options = {"profile": self.profile} if "profile" in attrs.fields_dict(kind) else {}
+        return kind(**options).grade(sample)

@@ -315,7 +315,7 @@ def test_options_are_on_the_page():
 
 def test_text_graders_are_on_their_page():
     page = (ROOT / "docs" / "text-graders.md").read_text(encoding="utf-8")
-    for name, make in BUILT_IN.items():
+    for name, kind in BUILT_IN.items():
         assert f"`{name}`" in page
-        options = {field.name for field in attrs.fields(type(make("documented")))} - {"profile"}
+        options = {field.name for field in attrs.fields(kind)} - {"profile"}
         assert [option for option in options if f"`{option}`" not in page] == []

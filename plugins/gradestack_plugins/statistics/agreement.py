@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import combinations
+from itertools import accumulate, combinations, product
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -49,12 +49,9 @@ def kappa(table: Table) -> float | None:
 
     None for no sample, and where both raters know one class only, the same.
     """
-    n, observed = sum(table.values()), percent_agreement(table)
-    if observed is None:
-        return None
-    left, right = _margins(table)
-    chance = math.fsum(left[label] * right[label] for label in left) / n**2
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+    n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
+    chance = math.fsum(left[label] * right[label] for label in left) / n**2 if n else 1
+    return None if observed is None or chance == 1 else (observed - chance) / (1 - chance)
 
 
 def ac1(table: Table) -> float | None:
@@ -62,21 +59,17 @@ def ac1(table: Table) -> float | None:
 
     1 where there is one class only; None for no sample.
     """
-    n, observed = sum(table.values()), percent_agreement(table)
-    if observed is None:
-        return None
-    left, right = _margins(table)
+    n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
     labels = left.keys() | right.keys()
-    if len(labels) == 1:
-        return 1.0
-    shares = [(left[label] + right[label]) / (2 * n) for label in sorted(labels)]
+    if observed is None or len(labels) == 1:
+        return None if observed is None else 1.0
+    shares = [(left[label] + right[label]) / (2 * n) for label in labels]
     chance = math.fsum(share * (1 - share) for share in shares) / (len(labels) - 1)
     return (observed - chance) / (1 - chance)
 
 
 def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
-    left: Counter[str] = Counter()
-    right: Counter[str] = Counter()
+    left, right = Counter[str](), Counter[str]()
     for (a, b), times in table.items():
         left[a] += times
         right[b] += times
@@ -90,52 +83,33 @@ def alpha(units: Mapping[Any, int], level: Level) -> float | None:
     is not pairable); ``level`` says what of two values counts as distance.
     """
     pairable = {values: times for values, times in units.items() if len(values) > 1}
-    totals: Counter[str | float] = Counter()
+    totals: Counter[Any] = Counter()
     for values, times in pairable.items():
         for value in values:
             totals[value] += times
     if len(totals) < 2:
         return None
-    distance = _distance(sorted(totals), totals, level)
-    observed = []
-    for values, times in pairable.items():
-        held = list(Counter(values).items())
-        apart = math.fsum(a * b * distance(x, y) for x, a in held for y, b in held)
-        observed.append(times * apart / (len(values) - 1))
-    every = list(totals.items())
-    n = sum(totals.values())
-    expected = math.fsum(a * b * distance(x, y) for x, a in every for y, b in every) / (n - 1)
-    return 1 - math.fsum(observed) / expected
+    place: dict[Any, Any] = {value: value for value in totals}
+    if level == "ordinal":  # its mean rank
+        ends = accumulate(totals[value] for value in sorted(totals))
+        place = {value: end - totals[value] / 2 for value, end in zip(sorted(totals), ends, strict=True)}
 
+    def apart(counts: Mapping[Any, int]) -> float:
+        pairs = product(counts.items(), repeat=2)
+        if level == "nominal":
+            return math.fsum(a * b for (x, a), (y, b) in pairs if x != y)
+        return math.fsum(a * b * (place[x] - place[y]) ** 2 for (x, a), (y, b) in pairs)
 
-def _distance(
-    values: Sequence[str | float], totals: Mapping[str | float, int], level: Level
-) -> Callable[[str | float, str | float], float]:
-    if level == "nominal":
-        return lambda x, y: float(x != y)
-    if level == "interval":
-        return lambda x, y: (float(x) - float(y)) ** 2
-    place = {value: at for at, value in enumerate(values)}
-    before = [0]
-    for value in values:
-        before.append(before[-1] + totals[value])
-
-    def ranks(x: str | float, y: str | float) -> float:
-        low, high = sorted((place[x], place[y]))
-        between = before[high + 1] - before[low]
-        return (between - (totals[values[low]] + totals[values[high]]) / 2) ** 2 if low != high else 0.0
-
-    return ranks
+    observed = [times * apart(Counter(values)) / (len(values) - 1) for values, times in pairable.items()]
+    return 1 - math.fsum(observed) / (apart(totals) / (totals.total() - 1))
 
 
 PEOPLE, GOLD, GRADER = "labels", "gold", "grader"
 _PASS, _FAIL = "pass", "fail"
 Pair = tuple[str, str]
 """Two raters, or their labels of one sample."""
-
-
-Tasks = Mapping[str, Mapping[Pair, int]]
-"""Task -> labels of its samples -> number of samples."""
+Tasks = Mapping[str, Counter[Any]]
+"""Task -> labels of its samples, or other units -> number of samples."""
 
 _share = partial(Figure, least=0.0, most=1.0, optional=True)
 _coefficient = partial(Figure, unit="score", least=-1.0, most=1.0, optional=True)
@@ -210,112 +184,89 @@ class Agreement(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        raters: Counter[str] = Counter()
-        pairs: dict[Pair, dict[str, Counter[Pair]]] = {}
-        units: dict[str, Counter[tuple[str, ...]]] = {}
-        scored: dict[str, Counter[tuple[float, ...]]] = {}
-        noise: dict[str, list[bool]] = {}
-        for key, rated in self._rated(grades):
-            task = key.id if key.cluster is None else key.cluster
-            labels, scores = self._ratings(key, rated)
+        pairs = defaultdict[Pair, defaultdict[str, Counter[Pair]]](lambda: defaultdict(Counter))
+        units, scored = (defaultdict[str, Counter[Any]](Counter) for _ in range(2))
+        raters, noise = Counter[str](), defaultdict[str, list[bool]](list)
+        others = [name for name in self.raters if name != grades.key]
+        names, columns = [GRADER], [grades]
+        if self.raters:
+            names, columns = [grades.key, *others], [grades.of(name) for name in (grades.key, *others)]
+        for row in zip(*columns, strict=True):
+            key, task = row[0][0], row[0][0].id if row[0][0].cluster is None else row[0][0].cluster
+            labels, scores = self._ratings(key, zip(names, [grade for _, grade in row], strict=True))
             repeated = [labels.pop(name) for name in self.again if name in labels]
             if repeated and grades.key in labels:
-                noise.setdefault(task, []).append(all(label == labels[grades.key] for label in repeated))
-            raters.update(list(labels))
+                noise[task].append(set(repeated) == {labels[grades.key]})
+            raters.update(labels.keys())
             for (first, left), (second, right) in combinations(labels.items(), 2):
-                pairs.setdefault((first, second), {}).setdefault(task, Counter())[left, right] += 1
-            units.setdefault(task, Counter())[tuple(sorted(labels.values()))] += 1
-            scored.setdefault(task, Counter())[tuple(sorted(scores))] += 1
+                pairs[first, second][task][left, right] += 1
+            units[task][tuple(sorted(labels.values()))] += 1
+            scored[task][tuple(sorted(scores))] += 1
         tables = {pair: sum(tasks.values(), Counter[Pair]()) for pair, tasks in pairs.items()}
         found = {", ".join(pair): self._pair(tables[pair], pairs[pair]) for pair in sorted(pairs)}
-        levels: tuple[Level, Level] = ("ordinal", "interval")
-        figures = self._estimated("alpha_nominal", units, partial(alpha, level="nominal"))
-        for level in levels:
-            figures |= self._estimated(f"alpha_{level}", scored, partial(alpha, level=level))
         return {
             "raters": dict(sorted(raters.items())),
             **(next(iter(found.values())) if len(found) == 1 else {"pairs": found}),
-            **figures,
-            **(self._noise(noise) if self.again else {}),
-            **self._unlike(raters, tables),
+            **self._estimated("alpha_nominal", units, partial(alpha, level="nominal")),
+            **self._estimated("alpha_ordinal", scored, partial(alpha, level="ordinal")),
+            **self._estimated("alpha_interval", scored, partial(alpha, level="interval")),
+            **(self._noise(noise.values()) if self.again else {}),
+            **({"warnings": [said]} if raters and (said := self._unlike(tables, raters)) else {}),
         }
 
-    def _rated(self, grades: Grades) -> Iterator[tuple[Key, list[tuple[str, Grade]]]]:
-        if not self.raters:
-            yield from ((key, [(GRADER, grade)]) for key, grade in grades)
-            return
-        names = (grades.key, *(name for name in self.raters if name != grades.key))
-        for row in zip(*(grades.of(name) for name in names), strict=True):
-            yield row[0][0], [(name, grade) for name, (_, grade) in zip(names, row, strict=True)]
-
-    def _ratings(self, key: Key, rated: list[tuple[str, Grade]]) -> tuple[dict[str, str], list[float]]:
-        labels, scores = {}, []
+    def _ratings(self, key: Key, rated: Iterable[tuple[str, Grade]]) -> tuple[dict[str, str], list[float]]:
+        """Return the labels a sample has by rater, people and gold label first, and its scores."""
+        labels, scores, before = dict[str, str](), list[float](), dict[str, str]()
+        if (label := self.people.get(key.id)) is not None:
+            before = {PEOPLE: label}
         for name, grade in rated:
-            label = None if self.raters else grade.label
-            label = _verdict(grade) if label is None else label
+            label = _verdict(grade) if self.raters or grade.label is None else grade.label
             if grade.outcome is Outcome.GRADED and label is not None:
                 labels[name] = label
                 scores += [] if grade.score is None or name in self.again else [float(grade.score)]
                 if not self.raters and self.labels is None and grade.gold is not None:
-                    labels = {GOLD: grade.gold, **labels}
-        if self.labels is not None and (label := self.people.get(key.id)) is not None:
-            labels = {PEOPLE: label, **labels}
-        return labels, scores
+                    before = {GOLD: grade.gold}
+        return before | labels, scores
 
-    def _unlike(self, raters: Mapping[str, int], tables: Mapping[Pair, Mapping[Pair, int]]) -> dict[str, JSON]:
-        if self.labels is None or not raters:
-            return {}
-        name, number = self.labels.name, len(self.people)
+    def _unlike(self, tables: Mapping[Pair, Mapping[Pair, int]], raters: Collection[str]) -> str | None:
+        """Return that the labels of people can agree with nothing, where they cannot."""
+        if self.labels is None:
+            return None
+        name, first = self.labels.name, next(iter(self.people))
         if PEOPLE not in raters:
-            return {
-                "warnings": [
-                    f"{name}: none of its {number} ids is that of a sample, the first: {next(iter(self.people))[:80]!r}"
-                ]
-            }
-        said = {
-            label
-            for of, cells in tables.items()
-            if PEOPLE in of
-            for pair in cells
-            for rater, label in zip(of, pair, strict=True)
-            if rater != PEOPLE
-        }
+            return f"{name}: none of its {len(self.people)} ids is that of a sample, the first: {first[:80]!r}"
+        said = {label for (people, _), cells in tables.items() if people == PEOPLE for _, label in cells}
         ours, theirs = said | ({_PASS, _FAIL} if said & {_PASS, _FAIL} else set()), set(self.people.values())
-        if said and not ours & theirs:
-            shown, other = (", ".join(sorted(each)[:3])[:80] for each in (theirs, ours))
-            return {"warnings": [f"{name}: people say {shown} where graders say {other}: no label can be equal"]}
-        return {}
+        if not said or ours & theirs:
+            return None
+        shown, other = (", ".join(sorted(each)[:3])[:80] for each in (theirs, ours))
+        return f"{name}: people say {shown} where graders say {other}: no label can be equal"
 
-    def _noise(self, noise: Mapping[str, list[bool]]) -> dict[str, JSON]:
-        cells = Counter[tuple[float, ...]]((len(same), sum(same)) for same in noise.values())
-        n, same = (sum(map(count, noise.values())) for count in (len, sum))
-        sure: JSON = {**ratio_interval(cells, confidence=self.confidence)} if n else {"reason": "nothing judged again"}
-        return {"noise_floor": ratio(same, n), "noise_floor_interval": sure}
+    def _noise(self, tasks: Collection[list[bool]]) -> dict[str, JSON]:
+        cells = Counter[tuple[float, ...]]((len(same), sum(same)) for same in tasks)
+        sure = ratio_interval(cells, confidence=self.confidence) if tasks else {"reason": "nothing judged again"}
+        floor = ratio(sum(map(sum, tasks)), sum(map(len, tasks)))
+        return {"noise_floor": floor, "noise_floor_interval": {**sure}}
 
     def _estimated(
-        self,
-        name: str,
-        tasks: Mapping[str, Mapping[Any, int]],
-        coefficient: Callable[[Mapping[Any, int]], float | None],
+        self, name: str, tasks: Tasks, coefficient: Callable[[Mapping[Any, int]], float | None]
     ) -> dict[str, JSON]:
-        """Return a coefficient of all units and its interval, from how many of them a task has of each kind."""
-        units = Counter[Any]()
-        for each in tasks.values():
-            units.update(each)
-        value, left = coefficient(units), []
+        """Return a coefficient of all units and its interval, which leaves out one task at a time."""
+        units = sum(tasks.values(), Counter[Any]())
+        value = coefficient(units)
         if len({value for unit in units for value in unit}) > _MANY:
             return {name: value, f"{name}_interval": {"reason": f"more than {_MANY} distinct values"}}
-        for cells, times in Counter(frozenset(cells.items()) for cells in tasks.values()).items():
-            left.append((coefficient(units - Counter(dict(cells))), times))
+        alike = Counter(frozenset(cells.items()) for cells in tasks.values())
+        left = [(coefficient(units - Counter(dict(cells))), times) for cells, times in alike.items()]
         of = estimate(value, left, len(tasks))
         sure = interval(of, units.total(), confidence=self.confidence, share=False, least=-1.0, most=1.0)
         return {name: value, f"{name}_interval": {**sure}}
 
     def _pair(self, table: Mapping[Pair, int], tasks: Tasks) -> dict[str, JSON]:
-        def rate(above: Collection[Pair], below: Collection[Pair]) -> dict[str, JSON]:
-            sums: Counter[tuple[float, ...]] = Counter()
-            for cells in tasks.values():
-                sums[tuple([sum(cells.get(cell, 0) for cell in some) for some in (below, above)])] += 1
+        def rate(above: Collection[Pair], below: Collection[Pair]) -> JSON:
+            sums = Counter[tuple[float, ...]](
+                tuple([sum(cells[cell] for cell in some) for some in (below, above)]) for cells in tasks.values()
+            )
             return {**ratio_interval(sums, confidence=self.confidence)}
 
         found: dict[str, JSON] = {
@@ -351,9 +302,6 @@ def _verdict(grade: Grade) -> str | None:
     return _PASS if passed else _FAIL
 
 
-_COLUMNS = ("id", "label")
-
-
 def read_labels(path: Path) -> dict[str, str]:
     """Return labels by id: JSON Lines of ``id`` and ``label``, or CSV with these columns.
 
@@ -365,51 +313,54 @@ def read_labels(path: Path) -> dict[str, str]:
 def label_rows(path: Path, *more: str) -> Iterator[tuple[str, tuple[Any, ...], str]]:
     """Yield file and line of each label, what it is of (its id, and ``more``, None where empty), and the label."""
     places = set[tuple[Any, ...]]()
+    line = 0
     try:
         text = path.read_bytes().decode("utf-8-sig")
+        for line, row in _table(text) if path.suffix.lower() == ".csv" else _lines(text):
+            named = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
+            key, label = _text(row, "id"), _text(row, "label")
+            if (place := (key, *named)) in places:
+                raise _Wrong(f"the id {key[:80]!r} has a label already")  # noqa: TRY301 - named by its line below
+            places.add(place)
+            yield f"{path.name}:{line}", place, label
     except OSError as error:
         raise ConfigError(f"{path.name}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path.name}: byte {error.object[error.start]:#04x} is not UTF-8") from error
-    try:
-        for line, row in _table(text) if path.suffix.lower() == ".csv" else _lines(text):
-            named = [None if row.get(name) in (None, "") else str(row[name]) for name in more]
-            key, label = _text(row, "id", line), _text(row, "label", line)
-            if (place := (key, *named)) in places:
-                raise _wrong(line, f"the id {key[:80]!r} has a label already")
-            places.add(place)
-            yield f"{path.name}:{line}", place, label
-    except ConfigError as error:
-        raise ConfigError(f"{path.name}:{error}") from error
+    except _Wrong as error:
+        raise ConfigError(f"{path.name}:{error.line or line}: {error}") from error
     if not places:
         raise ConfigError(f"{path.name}: holds no label; expected lines of id and label")
 
 
-def _wrong(line: int, what: str) -> ConfigError:
-    return ConfigError(f"{line}: {what}")
+class _Wrong(ValueError):
+    """What is wrong with a row, and its line where that is not the one met last."""
+
+    def __init__(self, what: str, line: int = 0) -> None:
+        super().__init__(what)
+        self.line = line
 
 
-def _text(row: Mapping[str, Any], name: str, line: int) -> str:
+def _text(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     if type(value) is int:
         return str(value)
     if not isinstance(value, str) or not value:
         what = f"found {compact(value)[:60]}" if name in row else "it is missing"
-        raise _wrong(line, f"expected id and label: {name} is to be a text, {what}")
+        raise _Wrong(f"expected id and label: {name} is to be a text, {what}")
     return value
 
 
 def _lines(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = loads(line.encode())
-        except JsonProblem as error:
-            raise _wrong(number, str(error)) from error
-        if not isinstance(row, dict):
-            raise _wrong(number, f"expected an object with id and label, found {compact(row)[:60]}")
-        yield number, row
+        if line.strip():
+            try:
+                row = loads(line.encode())
+            except JsonProblem as error:
+                raise _Wrong(str(error), number) from error
+            if not isinstance(row, dict):
+                raise _Wrong(f"expected an object with id and label, found {compact(row)[:60]}", number)
+            yield number, row
 
 
 def _table(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -417,15 +368,16 @@ def _table(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     line = 1
     try:
         names = [name.strip() for name in next(rows, [])]
-        if any(names.count(name) != 1 for name in _COLUMNS):
-            raise _wrong(1, f"expected the columns id and label once each, found: {', '.join(names)[:60] or 'none'}")
+        if names.count("id") != 1 or names.count("label") != 1:
+            shown = ", ".join(names)[:60] or "none"
+            raise _Wrong(f"expected the columns id and label once each, found: {shown}", line)
         line = rows.line_num + 1
         for cells in rows:
             if cells and len(cells) != len(names):
-                raise _wrong(line, f"{len(cells)} cells where the table has {len(names)} columns")
+                raise _Wrong(f"{len(cells)} cells where the table has {len(names)} columns", line)
             row = dict(zip(names, cells, strict=False))
             if row.get("label", "").strip():
                 yield line, row
             line = rows.line_num + 1
     except csv.Error as error:
-        raise _wrong(line, f"no CSV: {error}") from error
+        raise _Wrong(f"no CSV: {error}", line) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -25,12 +25,15 @@ from gradestack import (
     TaskNumbers,
     estimate,
     interval,
+    ratio,
     ratio_interval,
     valid_confidence,
 )
 
 Cells = tuple[tuple[tuple[str, str | None], int], ...]
 """Gold and predicted label, None for a prediction without one, and how many samples of a task have them."""
+_FEW = 20
+"""Tasks of a class from which on its F1 is sure enough for the jackknife of a mean."""
 
 
 class Tally(NamedTuple):
@@ -40,24 +43,26 @@ class Tally(NamedTuple):
     gold: int = 0
     predicted: int = 0
 
+    def add(self, hits: int, gold: int, predicted: int) -> Tally:
+        """Return the sums."""
+        return Tally(self.hits + hits, self.gold + gold, self.predicted + predicted)
+
+    @property
+    def f1(self) -> float:
+        """F1 of counts, 0 of a class that occurs nowhere."""
+        return 2 * self.hits / (self.gold + self.predicted) if self.gold + self.predicted else 0.0
+
     def scores(self) -> dict[str, float | None]:
         """Return precision, recall and F1; None where the denominator is 0.
 
         ``P = tp / (tp + fp)``, ``R = tp / (tp + fn)``, ``F1 = 2 P R / (P + R)``. F1 is 0 when the class occurs (in gold
         or in the predictions) without a hit, and undefined only when it occurs nowhere.
         """
-        precision = self.hits / self.predicted if self.predicted else None
-        recall = self.hits / self.gold if self.gold else None
+        precision, recall = ratio(self.hits, self.predicted), ratio(self.hits, self.gold)
         f1 = 0.0 if self.predicted or self.gold else None
         if precision and recall:
             f1 = 2 * precision * recall / (precision + recall)
         return {"precision": precision, "recall": recall, "f1": f1}
-
-
-_FEW = 20
-"""Tasks of a class from which on its F1 is sure enough for the jackknife of a mean."""
-Matrix = dict[str, dict[str, int]]
-"""Gold label -> predicted label -> number."""
 
 
 class Counted:
@@ -65,7 +70,7 @@ class Counted:
 
     def __init__(self, tasks: Mapping[Cells, int], labels: Sequence[str], confidence: float) -> None:
         self.labels, self.confidence = labels, confidence
-        self.matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
+        self.matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
         self.outside = dict.fromkeys(labels, 0)
         """Gold label -> predictions that are none of the labels."""
         self.unknown = 0
@@ -74,29 +79,25 @@ class Counted:
         self.parts: list[tuple[int, int, dict[str, Tally], int]] = []
         """Samples, right ones and classes of a task, and how many tasks add that; those that add nothing are out."""
         for cells, times in tasks.items():
-            classes: dict[str, Tally] = {}
-            size = correct = 0
+            classes = defaultdict[str, Tally](Tally)
             for (gold, predicted), count in cells:
                 if gold not in self.matrix:
                     self.unknown += count * times
                     continue
-                right = count if predicted == gold else 0
-                size, correct, (a, b, c) = size + count, correct + right, classes.get(gold, Tally())
-                classes[gold] = Tally(a + right, b + count, c)
+                classes[gold] = classes[gold].add(count * (predicted == gold), count, 0)
                 if predicted is None or predicted not in self.matrix:
                     self.outside[gold] += count * times
                 else:
                     self.matrix[gold][predicted] += count * times
-                    a, b, c = classes.get(predicted, Tally())
-                    classes[predicted] = Tally(a, b, c + count)
-            if size:
-                self.parts.append((size, correct, classes, times))
+                    classes[predicted] = classes[predicted].add(0, 0, count)
+            if size := sum(tally.gold for tally in classes.values()):
+                self.parts.append((size, sum(tally.hits for tally in classes.values()), classes, times))
             for label, tally in classes.items():
                 self.by_class[label][tally] += times
-        self.totals = {
-            label: Tally(*(sum(tally[at] * times for tally, times in tallies.items()) for at in range(3)))
-            for label, tallies in self.by_class.items()
-        }
+        self.totals = dict.fromkeys(labels, Tally())
+        for label, tallies in self.by_class.items():
+            for tally, times in tallies.items():
+                self.totals[label] = self.totals[label].add(*(each * times for each in tally))
         self.scores = {label: tally.scores() for label, tally in self.totals.items()}
         self.n = sum(tally.gold for tally in self.totals.values())
         self.correct = sum(tally.hits for tally in self.totals.values())
@@ -105,8 +106,7 @@ class Counted:
         """Return accuracy and macro-F1, also that of the classes that are not excluded."""
         kept = [label for label in self.labels if label not in exclude]
         without = {"macro_f1_no_" + "_".join(exclude): self._macro(kept)} if exclude else {}
-        accuracy = self.correct / self.n if self.n else None
-        return {"accuracy": accuracy, "macro_f1": self._macro(self.labels), **without}
+        return {"accuracy": ratio(self.correct, self.n), "macro_f1": self._macro(self.labels), **without}
 
     def _macro(self, labels: Sequence[str]) -> float | None:
         """Return the mean F1 of some classes, an undefined one counting as 0; None without classes."""
@@ -117,7 +117,7 @@ class Counted:
 
     def accuracy(self) -> Interval:
         """Return the interval of the accuracy."""
-        cells: Counter[tuple[float, ...]] = Counter()
+        cells = Counter[tuple[float, ...]]()
         for size, correct, _, times in self.parts:
             cells[size, correct] += times
         return ratio_interval(cells, confidence=self.confidence)
@@ -125,12 +125,12 @@ class Counted:
     def of_class(self, label: str) -> dict[str, Interval]:
         """Return the intervals of precision, recall and F1; of the tasks in which the class occurs accordingly."""
         hits, gold, predicted = self.totals[label]
-        cells: dict[str, Counter[tuple[float, ...]]] = {"precision": Counter(), "recall": Counter(), "f1": Counter()}
+        n = {"precision": predicted, "recall": gold, "f1": gold + predicted - hits}
+        cells = {name: Counter[tuple[float, ...]]() for name in n}
         for (a, b, c), times in self.by_class[label].items():
             cells["precision"][c, a] += times
             cells["recall"][b, a] += times
             cells["f1"][b + c, 2 * a] += times
-        n = {"precision": predicted, "recall": gold, "f1": gold + predicted - hits}
         return {name: ratio_interval(each, n=n[name], confidence=self.confidence) for name, each in cells.items()}
 
     def macro_f1(self, labels: Sequence[str]) -> Interval:
@@ -144,41 +144,28 @@ class Counted:
             return {"reason": "undefined"}
         if absent := next((label for label in labels if not self.totals[label].gold), None):
             return {"reason": f"no gold label is {absent}"}
-        whole = {label: _f1(self.totals[label]) for label in labels}
-        total = 0.0
+        whole, total = {label: self.totals[label].f1 for label in labels}, 0.0
         for each in whole.values():
             total += each
         left: Counter[float] = Counter()
         for _, _, classes, times in self.parts:
             without = total
-            for label, (hits, gold, predicted) in classes.items():
+            for label, tally in classes.items():
                 if label in whole:
-                    a, b, c = self.totals[label]
-                    without += _f1((a - hits, b - gold, c - predicted)) - whole[label]
+                    without += self.totals[label].add(*(-each for each in tally)).f1 - whole[label]
             left[without / len(labels)] += times
-        value = total / len(labels)
-        clusters = sum(times for *_, times in self.parts)
+        value, clusters = total / len(labels), sum(times for *_, times in self.parts)
         found = interval(estimate(value, list(left.items()), clusters), self.n, confidence=self.confidence)
-        if "low" in found and any(self._tasks_of(label) < _FEW for label in labels):
-            own = [(whole[label], *_ends(self.of_class(label)["f1"])) for label in labels]
-            below = math.hypot(*[f1 - low for f1, low, _ in own]) / len(labels)
-            above = math.hypot(*[high - f1 for f1, _, high in own]) / len(labels)
+        tasks = [sum(times for tally, times in self.by_class[label].items() if tally.gold) for label in labels]
+        if "low" in found and min(tasks) < _FEW:
+            own = [(whole[label], self.of_class(label)["f1"]) for label in labels]
+            below = math.hypot(*[f1 - of.get("low", 0.0) for f1, of in own]) / len(labels)
+            above = math.hypot(*[of.get("high", 1.0) - f1 for f1, of in own]) / len(labels)
             found["low"], found["high"] = min(found["low"], value - below), max(found["high"], value + above)
         return found
 
-    def _tasks_of(self, label: str) -> int:
-        return sum(times for (_, gold, _), times in self.by_class[label].items() if gold)
 
-
-def _ends(share: Interval) -> tuple[float, float]:
-    return (share["low"], share["high"]) if "low" in share else (0.0, 1.0)
-
-
-def _f1(counts: tuple[int, int, int]) -> float:
-    hits, gold, predicted = counts
-    return 2 * hits / (gold + predicted) if gold + predicted else 0.0
-
-
+Counts = Counter[str]
 Names = Mapping[str, Sequence[Any]]
 """Name of a number -> what it says: ``cell``, set, gold label, predicted label; ``count``, set, what; ``labels`` or
 ``exclude``, and the labels. The set of the grades themselves is None."""
@@ -316,10 +303,10 @@ class Classification(Aggregator):
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         totals, (every, models) = grades.totals, grades.task_numbers()
         names = _names(totals)
-        counts: dict[str | None, dict[str, int]] = {None: {}}
+        counts: dict[str | None, Counts] = {None: Counter()}
         for name, said in names.items():
             if said[0] == "count":
-                counts.setdefault(said[1], {})[said[2]] = int(totals[name])
+                counts.setdefault(said[1], Counter())[said[2]] = int(totals[name])
         cells = {of: _cells_of(every, names, of) for of in counts}
         labels, exclude = self._label_set(names, cells.values()), self._excluded(names)
         main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in cells.items()]
@@ -341,68 +328,55 @@ class Classification(Aggregator):
         return tuple(sorted({gold for gold, _ in pairs} | (predicted - {self.invalid})))
 
     def _metrics(
-        self,
-        labels: tuple[str, ...],
-        exclude: tuple[str, ...],
-        tasks: Mapping[Cells, int],
-        counts: Mapping[str, int] | None,
+        self, labels: tuple[str, ...], exclude: tuple[str, ...], tasks: Mapping[Cells, int], counts: Counts | None
     ) -> dict[str, JSON]:
-        counted = Counted(tasks, labels, self.confidence)
-        values, undefined = counted.values(exclude), dict[str, str]()
-        result: dict[str, JSON] = {
-            "n": counted.n,
-            "n_correct": counted.correct,
-            **self._value("accuracy", values.pop("accuracy"), "nothing was graded", undefined, counted.accuracy()),
-        }
+        counted, undefined = Counted(tasks, labels, self.confidence), dict[str, str]()
+        documented = self.profile == "documented"
+
+        def figure(name: str, value: float | None, reason: str, sure: Interval, place: str = "") -> dict[str, JSON]:
+            """Return a figure and its interval; of an undefined one null (upstream: 0.0) and why it has none."""
+            if value is None:
+                value, sure = None if documented else 0.0, {"reason": reason}
+                undefined[place + name] = reason
+            return {name: value, f"{name}_interval": {**sure}}
+
+        values = counted.values(exclude)
+        accuracy = figure("accuracy", values.pop("accuracy"), "nothing was graded", counted.accuracy())
+        result: dict[str, JSON] = {"n": counted.n, "n_correct": counted.correct, **accuracy}
         for name, value in values.items():
             kept = [label for label in labels if name == "macro_f1" or label not in exclude]
             why = "no labels" if name == "macro_f1" else "every label is excluded"
-            result |= self._value(name, value, why, undefined, counted.macro_f1(kept))
+            result |= figure(name, value, why, counted.macro_f1(kept))
             nowhere = [label for label in kept if counted.scores[label]["f1"] is None]
-            if nowhere and self.profile == "documented":
+            if nowhere and documented:
                 many = "counts" if len(nowhere) == 1 else "count"
                 result[f"{name}_note"] = f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
-        result["per_class"] = {label: self._class(label, counted, undefined) for label in labels}
+        classes: dict[str, JSON] = {}
+        for label in labels:
+            sure, place, found = counted.of_class(label), f"per_class.{label}.", dict[str, JSON]()
+            for name, value in counted.scores[label].items():
+                found |= figure(name, value, _LACKING[name], sure[name], place)
+            _, support, predicted = counted.totals[label]
+            classes[label] = {**found, "support": support, "predicted": predicted}
         column = f"({self.invalid})" if self.invalid in labels else self.invalid
-        shown = any(counted.outside.values()) or self.profile == "documented"
-        result["confusion_matrix"] = {
-            gold: {**row, column: counted.outside[gold]} if shown else row for gold, row in counted.matrix.items()
+        shown = any(counted.outside.values()) or documented
+        result |= {
+            "per_class": classes,
+            "confusion_matrix": {
+                gold: {**row, column: counted.outside[gold]} if shown else {**row}
+                for gold, row in counted.matrix.items()
+            },
+            "labels": list(labels),
         }
-        result["labels"] = list(labels)
         if counts is not None:
-            result |= _states(counted, counts)
-        if self.profile == "documented":
-            result["undefined"] = undefined
-        return result
-
-    def _class(self, label: str, counted: Counted, undefined: dict[str, str]) -> dict[str, JSON]:
-        place, found, sure = f"per_class.{label}", dict[str, JSON](), counted.of_class(label)
-        for name, value in counted.scores[label].items():
-            known = self._value(f"{place}.{name}", value, _LACKING[name], undefined, sure[name])
-            found |= {key.removeprefix(f"{place}."): each for key, each in known.items()}
-        return {**found, "support": counted.totals[label].gold, "predicted": counted.totals[label].predicted}
-
-    def _value(
-        self, place: str, value: float | None, reason: str, undefined: dict[str, str], sure: Interval
-    ) -> dict[str, JSON]:
-        """Return a figure and its interval; of an undefined one null (upstream: 0.0) and why there is no interval."""
-        beside = f"{place}_interval"
-        if value is not None:
-            return {place: value, beside: {**sure}}
-        if self.profile == "upstream":
-            return {place: 0.0, beside: {"reason": reason}}
-        undefined[place] = reason
-        return {place: None, beside: {"reason": reason}}
-
-
-def _states(counted: Counted, counts: Mapping[str, int]) -> dict[str, JSON]:
-    converted = counts.get("counted_converted", 0)
-    return {
-        "n_invalid": sum(counted.outside.values()) + converted + counts.get("counted_dropped", 0),
-        "n_converted": converted,
-        "n_missing": counts.get(Outcome.MISSING, 0) + counts.get("counted_missing", 0),
-        "n_skipped": counts.get(Outcome.SKIPPED, 0),
-        "n_failed": counts.get(Outcome.FAILED, 0),
-        "n_no_gold": counts.get("no_gold", 0),
-        "n_unknown_gold": counted.unknown,
-    }
+            converted = counts["counted_converted"]
+            result |= {
+                "n_invalid": sum(counted.outside.values()) + converted + counts["counted_dropped"],
+                "n_converted": converted,
+                "n_missing": counts[Outcome.MISSING] + counts["counted_missing"],
+                "n_skipped": counts[Outcome.SKIPPED],
+                "n_failed": counts[Outcome.FAILED],
+                "n_no_gold": counts["no_gold"],
+                "n_unknown_gold": counted.unknown,
+            }
+        return result | ({"undefined": undefined} if documented else {})

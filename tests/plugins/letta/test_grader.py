@@ -113,136 +113,10 @@ def test_a_judgement_is_no_fault(grade):
     assert grade_fault(grade) is None
 
 
-def graded(letta, tmp_path, record, profile):
-    """Grade a recording of one result; return its row and the page."""
-    letta.write(tmp_path / "recorded/results.jsonl", [record])
-    done = letta.run(["grade", "recorded", "--profile", profile, "-o", "out", "--allow-all-failed"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    (row,) = gradestack.load_report(tmp_path / "out").rows()
-    return row, (tmp_path / "out/report.html").read_text(encoding="utf-8")
-
-
-@PROFILES
-def test_a_failed_run_keeps_its_reason(letta, tmp_path, profile):
-    broken = letta.grade(
-        0.0, "Error during grading: Connection timeout", error="timed out", error_type="ConnectionError"
-    )
-    row, page = graded(letta, tmp_path, letta.failure(0, grade=broken), profile)
-    reason = DATA["reason"]
-    assert (row["status"], row["error"], row["grade"]["fault"]) == ("failed", reason, reason)
-    assert row["grade"]["rationale"] == "Error during grading: Connection timeout"
-    assert row["grade"]["metadata"] == {"error": "timed out", "error_type": "ConnectionError"}
-    assert "(ConnectionError): Connection timeout (timed out)" in page
-
-
-def test_a_target_error_keeps_its_type(letta, tmp_path):
-    """The results guide's failed sample: `Error: ...` with metadata."""
-    broken = letta.grade(0.0, "Error: no answer", error="no answer", error_type="ReadTimeout")
-    row, page = graded(letta, tmp_path, letta.failure(0, grade=broken), "documented")
-    assert (row["error"]["category"], row["error"]["type"], row["error"]["message"]) == (
-        "target",
-        "ReadTimeout",
-        "no answer",
-    )
-    assert row["grade"]["metadata"] == {"error": "no answer", "error_type": "ReadTimeout"}
-    assert "(ReadTimeout): no answer" in page
-
-
-def test_the_reason_of_another_metric_is_found(letta, tmp_path):
-    """Where the gate's grade says nothing, another one's reason is the sample's."""
-    grades = {"a": letta.grade(0.0), "b": letta.grade(0.0, "Error during grading: 429")}
-    row, _ = graded(letta, tmp_path, letta.failure(0, grade=letta.grade(0.0), grades=grades), "documented")
-    assert row["error"]["message"] == "429"
-
-
-def test_a_judge_that_broke_down_keeps_its_words(letta, tmp_path):
-    """The conversation is whole: the grade alone is failed, with rationale, message and type as recorded."""
-    broken = letta.grade(0.0, "Error during grading: 429 Too Many", error="429 Too Many", error_type="RateLimitError")
-    row, page = graded(letta, tmp_path, letta.result(0, grade=broken, grades={"q": broken}), "documented")
-    grade = row["grade"]
-    assert (row["status"], row["error"], grade["state"]) == ("ok", None, "failed")
-    assert (grade["rationale"], grade["fault"]["message"]) == ("Error during grading: 429 Too Many", "429 Too Many")
-    assert (grade["fault"]["type"], grade["metadata"]["error_type"]) == ("RateLimitError", "RateLimitError")
-    assert "(RateLimitError): 429 Too Many" in page
-
-
-def models(report):
-    return [row["model_name"] for row in report.rows()]
-
-
-def write_gold(tmp_path, rows):
-    lines = (json.dumps({"input": "Capital?", "ground_truth": "Oslo"}) + "\n" for _ in range(rows))
-    (tmp_path / "gold.jsonl").write_text("".join(lines), encoding="utf-8")
-
-
-def test_they_are_those_of_the_only_model_named(letta, tmp_path):
-    """With a warning, once; and a dataset counts its rows for one model, not for two."""
-    records = [
-        letta.result(0, model_name="gpt"),
-        letta.failure(1),
-        letta.wrapped(letta.result(2, model_name="")),
-        letta.result(3, model_handle="gpt"),
-    ]
-    letta.write(tmp_path / "recorded/results.jsonl", ['{"type": "header"}', "no JSON", *records])
-    write_gold(tmp_path, 5)
-    done = letta.run(["grade", "recorded", "--dataset", "gold.jsonl", "--grader", "contains", "-o", "out"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    report = gradestack.load_report(tmp_path / "out")
-    assert models(report) == ["gpt"] * 5
-    assert (report.metrics["total"], report.states["contains"]["missing"]) == (5, 1)
-    assert [each["model_name"] for each in report.metrics["per_model"]] == ["gpt"]
-    (said,) = [each for each in report.summary["warnings"] if "name no model" in each]
-    assert said == (
-        "recorded: 2 result(s) name no model, the first at recorded/results.jsonl:4; "
-        "they are taken as those of 'gpt', the only one named"
-    )
-
-
-def test_runs_of_one_recording_are_looked_at_together(letta, tmp_path):
-    for number, model in ((1, "gpt"), (2, None)):
-        letta.write(tmp_path / f"recorded/run_{number}/results.jsonl", [letta.result(0, model_name=model)])
-    samples = letta.read(tmp_path / "recorded")
-    assert [(sample.run, sample.model) for sample in samples] == [(1, "gpt"), (2, "gpt")]
-
-
-def test_several_models_need_a_word(letta, tmp_path):
-    """Whose such a result is cannot be known: exit 2 with its place, and an option says it."""
-    records = [letta.result(0, model_name="b"), letta.result(1), letta.result(2, model_name="a"), letta.result(3)]
-    letta.write(tmp_path / "recorded/results.jsonl", records)
-    done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
-    assert done.returncode == 2
-    assert (
-        "recorded/results.jsonl:2: the result names no model, and others name several, such as 'b' and 'a'"
-        in done.stderr
-    )
-    assert "--set reader.model=NAME" in done.stderr
-    assert not (tmp_path / "out").exists()
-    assert letta.run(["grade", "recorded", "--set", "reader.model=a", "-o", "out"], tmp_path).returncode == 0
-    assert models(gradestack.load_report(tmp_path / "out")) == ["b", "a", "a", "a"]
-
-
-@pytest.mark.parametrize("given", [[None, None], ["a", "b"]])
-def test_nothing_is_said_where_nothing_is_mixed(letta, tmp_path, given):
-    records = [letta.result(number, model_name=model) for number, model in enumerate(given)]
-    letta.write(tmp_path / "recorded/results.jsonl", records)
-    assert letta.run(["grade", "recorded", "-o", "out"], tmp_path).returncode == 0
-    report = gradestack.load_report(tmp_path / "out")
-    assert (models(report), report.summary["warnings"]) == (given, [])
-
-
 def test_recordings_are_looked_at_one_by_one(letta, tmp_path):
     letta.write(tmp_path / "one/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1)])
     letta.write(tmp_path / "two/results.jsonl", [letta.result(0)])
     assert [sample.model for sample in letta.read(tmp_path / "one", tmp_path / "two")] == ["gpt", "gpt", None]
-
-
-def test_files_named_by_model_are_told_apart(letta, tmp_path):
-    """`default.jsonl` is a target of its own in that layout."""
-    (tmp_path / "recorded").mkdir()
-    (tmp_path / "recorded/suite.json").write_text('{"samples": [{"id": 0, "input": "?"}]}', encoding="utf-8")
-    for name in ("default", "gpt"):
-        letta.write(tmp_path / f"recorded/{name}.jsonl", [{"sample_id": 0, "trajectory": [[letta.spoken("Oslo")]]}])
-    assert [sample.model for sample in letta.read(tmp_path / "recorded")] == [None, "gpt"]
 
 
 def test_rows_of_gradestack_keep_what_they_say(letta, tmp_path):
@@ -253,15 +127,6 @@ def test_rows_of_gradestack_keep_what_they_say(letta, tmp_path):
     ]
     gradestack.grade(samples, "exact_match", output=tmp_path / "own")
     assert [sample.model for sample in letta.read(tmp_path / "own")] == ["gpt", None]
-
-
-@pytest.mark.parametrize(
-    "odd", [{"model_name": 3}, {"model_name": ["gpt"]}, {"sample": {"id": True}}, {"predicted": 1}]
-)
-def test_odd_results_are_looked_at_like_any_other(letta, tmp_path, odd):
-    letta.write(tmp_path / "recorded/results.jsonl", [letta.result(0, model_name="gpt"), letta.result(1, **odd)])
-    found = letta.read(tmp_path / "recorded")
-    assert [getattr(each, "model", "bad") for each in found] == ["gpt", "bad" if "sample" in odd else "gpt"]
 
 
 ROOT = Path(__file__).parents[3]

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_933,
     "plugins": 40_909,
-    "tests": 47_077,
+    "tests": 46_521,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -13,13 +13,12 @@ from gradestack.copies.files import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.interpreter import Interruption, collected_seldom, limited
-from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import dumps, loads
-from gradestack.outcome.baselines import digests, find_baselines
+from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, with_trajectories, write_pages
-from gradestack.outcome.summary import check_without_rows, first_failures, summary
-from gradestack.report import HEADER, ROWS, SUMMARY, Report
+from gradestack.outcome.summary import check_without_rows, summary
+from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header
 from gradestack.rundir.place import (
     PATIENCE,
@@ -31,7 +30,7 @@ from gradestack.rundir.place import (
     unfinished,
 )
 from gradestack.rundir.recorder import DirectoryRecorder, MemoryRecorder, give_back_memory
-from gradestack.suites.spec import RunOptions, Suite
+from gradestack.suites.spec import RECORDED, RunOptions, Suite
 from gradestack.table import Table
 
 MANY = 10_000
@@ -59,17 +58,16 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
 def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report."""
     started, begun = datetime.now(UTC), time.perf_counter()
-    baselines = find_baselines(suite, None)
+    baselines = Baselines(suite, None)
     held = MemoryRecorder(suite, strict=options.strict)
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
-        report = Report(path=None, header={}, summary={}, held=held.file)
+        report = Report(path=None, header={"rows": RECORDED[suite.rows]}, summary={}, held=held.file)
         with limited(suite.limits._replace(record_bytes=None)):
             figures = summary(suite, loop.merging, loop.merged, report, baselines)
-        figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, loop, started.isoformat(timespec="seconds"), timings) | digests(baselines)
+        head = header(suite, loop, started.isoformat(timespec="seconds"), timings) | baselines.digests()
     except BaseException:
         held.file.close()
         raise
@@ -100,7 +98,7 @@ class _Run:
         suite, options = self.suite, self.options
         self.default = options.output is None
         place = options.output if options.output is not None else self._default_place()
-        self.baselines = find_baselines(suite, place)
+        self.baselines = Baselines(suite, place)
         self.staging = Staging(place, resume=options.resume)
         if self.staging.replaced:
             self.say(f"{place}: what an unfinished run had left is removed; --resume would have continued it")
@@ -200,12 +198,10 @@ class _Run:
 
     def _figures(self) -> dict[str, Any]:
         suite, loop, staging = self.suite, self.loop, self.staging
-        recorded = Report(path=staging.path, header={}, summary={})
+        recorded = Report(path=staging.path, header={"rows": RECORDED[suite.rows]}, summary={})
         figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)
-        lines = (line.data for line in iter_lines(staging.path / ROWS)) if suite.rows != "none" else ()
-        figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, loop, self.recorder.started, self.timings) | digests(self.baselines)
+        head = header(suite, loop, self.recorder.started, self.timings) | self.baselines.digests()
         if suite.num_runs is not None and not loop.merged.interrupted:
             from gradestack.outcome.runs import write_runs  # noqa: PLC0415 - for several runs alone
 

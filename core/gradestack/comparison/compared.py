@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist
 from string import ascii_lowercase
@@ -27,7 +27,8 @@ from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_
 from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.verdicts import CALIBRATED
-from gradestack.jsonio.values import as_list, as_map, as_text, is_number
+from gradestack.grading.plan import TO_COMPARE
+from gradestack.jsonio.values import as_map, as_text, is_number
 from gradestack.model import JSON
 from gradestack.output import counted
 
@@ -85,14 +86,11 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         )
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
-    asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]
+    asked = {each.text: each.apart for a, b in chosen if (each := asked_otherwise(a, b)) is not None}
     if problems and not rules.force:
-        _refuse(problems, {each.text for each in asked})
-    remarks = [each.text for each in asked if not each.apart]
-    for side in sides:
-        remarks += [f"{side.name}: {each}" for each in as_map(side.report.header.get("subset")).get("said", ())]
-        lost = [each for each in as_list(side.report.summary.get("warnings")) if "to compare: --" in as_text(each)]
-        remarks += [f"{side.name}: {each}" for each in lost]
+        _refuse(problems, asked)
+    warnings = [text for text, apart in asked.items() if not apart]
+    warnings += [f"{side.name}: {each}" for side in sides for each in _limits_of(side)]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         there = [f"{side.name} has {', '.join(side.graders) or 'none'}" for side in sides]
@@ -103,8 +101,8 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in found]
     if len(found) > 1:  # several models: over all pairs of the headline's figure
         judged = zip(found, map(numbers, decisive), strict=True)
-        alike = [[row for row in all_rows(pair) if numbers(row) == figures] for pair, figures in judged]
-        _judge(alike, rules)
+        _judge([[row for row in all_rows(pair) if numbers(row) == figures] for pair, figures in judged], rules)
+    first = chosen[0]
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [
@@ -112,34 +110,41 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
             for side in sides
         ],
         "incomparable": problems,
-        **({"warnings": remarks} if remarks else {}),
         "headline": headline,
         "failed": rules.failed,
         **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
-        **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
-        "changed": changes(*chosen[0], headline, rules),
-        "flips": flips(*chosen[0], headline, rules.failed),
+        "changed": changes(*first, headline, rules),
+        "flips": flips(*first, headline, rules.failed),
+        "sentence": sentence(*first, found[0], decisive[0]),
     }
+    data |= {"warnings": warnings} if warnings else {}
+    data |= {"not_compared": dict(rules.left_out)} if rules.left_out else {}
     if rules.by is not None:
-        data["by"] = {"facet": rules.by, "groups": _facets(*chosen[0], headline, rules)}
+        data["by"] = {"facet": rules.by, "groups": _facets(*first, headline, rules.by, rules)}
     if len(sides) > 2:
         data["pairs"] = found
-    if len(sides) > 2 and pairs is None:
-        means_of = Side.pass_rates if by_rate else Side.means
-        values = {side.name: means_of(side, headline, rules.failed) for side in sides}
-        data["groups"] = leaderboard(values, found, decisive)
-    data["sentence"] = sentence(*chosen[0], found[0], decisive[0])
+        if pairs is None:
+            values = {side.name: side.means(headline, rules.failed, rate=by_rate) for side in sides}
+            data["groups"] = leaderboard(values, found, decisive)
     return Comparison(sides=tuple(sides), data=data)
 
 
-def _refuse(problems: Sequence[str], otherwise: set[str]) -> None:
+def _refuse(problems: Sequence[str], asked: Mapping[str, bool]) -> None:
     apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
-    advice = dict.fromkeys(apart, "; try --match input or ordinal") | dict.fromkeys(otherwise, "; try --match input")
+    advice = dict.fromkeys(apart, "; try --match input or ordinal") | dict.fromkeys(asked, "; try --match input")
     force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(problems) else []
     raise DataError(
         "the runs cannot be compared", *(f"{problem}{advice.get(problem, '')}" for problem in problems), *force
     )
+
+
+def _limits_of(side: Side) -> Iterator[str]:
+    """Yield what one has to know of a run before its figures are compared: a subset, expectations nobody reads."""
+    yield from as_map(side.report.header.get("subset")).get("said", ())
+    for kind, each in as_map(side.report.summary.get("remarks")).items():
+        if TO_COMPARE in kind:
+            yield f"not used: {kind} ({counted(as_map(each).get('count', 0), 'time')})"
 
 
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
@@ -154,17 +159,18 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
     All of it is one list to Holm's adjustment, in which equal rows (the mean of verdicts is their rate) count once.
     """
     found: dict[str, Any] = {"a": a.name, "b": b.name}
-    if a.outcome is not None and a.outcome in shared and a.outcome == b.outcome:
-        rate = _outcome(a, b, a.outcome, rules)
+    if a.outcome in shared and a.outcome == b.outcome:
+        rate = mean_row(a, b, str(a.outcome), rules, rate=True)
         found |= {"outcome": rate} if rate["tasks"] else {}
-    pairs = figure_pairs(rules.figures, a, b, rules.failed)
-    figures = {figure.path: _figure(a, b, figure, pairs[figure.path], rules) for figure in rules.figures}
-    found |= {"metrics": {key: _metric(a, b, key, rules) for key in shared}}
-    found |= {"figures": figures} if figures else {}
+    found["metrics"] = {key: mean_row(a, b, key, rules) for key in shared}
+    if rules.figures:
+        found["figures"] = figure_rows(a, b, rules.figures, rules)
+    rows = [(path, path, row) for path, row in found.get("figures", {}).items()]
+    rows += [(f"{key}.mean", key, row) for key, row in found["metrics"].items()]
     headline = headline_labels(a.report)
-    for path, row in (*figures.items(), *((f"{key}.mean", row) for key, row in found["metrics"].items())):
+    for path, shown, row in rows:
         family, _, name = path.rpartition(".")
-        row["path"] = path.removesuffix(".mean") if path not in figures else path
+        row["path"] = shown
         row["label"] = headline.get(path) or (f"{headline[family]} {name}" if family in headline else row["label"])
     tests: dict[Any, list[dict[str, Any]]] = {}
     for row in all_rows(found):
@@ -185,66 +191,53 @@ def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
             row["verdict"] = _verdict(row, 1 - rules.confidence)
 
 
-def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    matched = Matched.of(a.pass_rates(key, rules.failed), b.pass_rates(key, rules.failed))
-    word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
-    declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
-    return _mean_row(matched, declared, rules, share=True) | _noise(a, b, key)
+def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
+    """Return how far a grader's mean score, or the ``rate`` of passing, is apart; over tasks that both sides have.
 
-
-def _noise(a: Side, b: Side, key: str) -> dict[str, float]:
-    """Return by how much a judge alone may make two rates differ, as its votes say; nothing where they do not."""
-    whole = [side for side in (a, b) if sum(map(len, side.tasks.values())) == len(side.samples)]  # not one of models
-    found: list[Any] = [as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise") for side in whole]
-    noises = [each for each in found if is_number(each)]
-    return {"noise": NormalDist().inv_cdf(0.975) * math.hypot(*noises)} if len(noises) == 2 else {}
-
-
-def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    matched, share = Matched.scores(a, b, key, rules.failed), bounded(a, b, key, rules.failed)
-    return _mean_row(matched, a.declared(key), rules, share=share)
-
-
-def _mean_row(matched: Matched, declared: Mapping[str, Any], rules: Rules, *, share: bool) -> dict[str, Any]:
-    """Return how far means over tasks are apart, and how many tasks are better, worse and the same.
-
-    Better and worse are not known without a direction.
+    How many tasks are better and worse is not known without a direction.
     """
-    asked, usual = (
-        difference(matched.differences, confidence=each, bounded=share) for each in (rules.confidence, 0.95)
+    matched, share = Matched.of(a, b, key, rules.failed, rate=rate), rate or bounded(a, b, key, rules.failed)
+    row, asked = _row(
+        matched,
+        matched.means,
+        lambda confidence: difference(matched.differences, confidence=confidence, bounded=share),
+        rules,
+        share=share,
     )
-    directions = {"higher": (asked.better, asked.worse), "lower": (asked.worse, asked.better), "neither": (None, None)}
-    better, worse = directions[declared["better_is"]]
-    row = _row(matched.means, asked, usual, rules, share=share)
-    return {**row, "better": better, "worse": worse, "same": asked.same, **declared, **_only(matched)}
+    declared = a.declared(key)
+    if rate:
+        word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
+        declared = {"label": word.capitalize(), "unit": "share", "better_is": "higher", "grader": key, "path": key}
+        row |= _noise(a, b, key)
+    directions = {"higher": (asked.better, asked.worse), "lower": (asked.worse, asked.better)}
+    better, worse = directions.get(declared["better_is"], (None, None))
+    return row | {"better": better, "worse": worse, "same": asked.same, **declared}
 
 
-def _figure(a: Side, b: Side, figure: Figure, pair: Any, rules: Rules) -> dict[str, Any]:
-    matched = Matched.scores(a, b, figure.grader, rules.failed)
-    asked, usual = pair.difference(rules.confidence), pair.difference(0.95)
-    row = _row((pair.a.value, pair.b.value), asked, usual, rules, share=pair.share)
-    return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(matched)}
-
-
-def compared_row(a: Side, b: Side, what: str | Figure, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
-    """Return how far one figure, or a grader's mean score or ``rate`` of passing, is apart."""
-    if isinstance(what, Figure):
-        return _figure(a, b, what, figure_pairs([what], a, b, rules.failed)[what.path], rules)
-    return (_outcome if rate else _metric)(a, b, what, rules)
-
-
-def moved(row: Mapping[str, Any]) -> int:
-    """Return how many tasks changed."""
-    found: int = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+def figure_rows(a: Side, b: Side, figures: Sequence[Figure], rules: Rules) -> dict[str, dict[str, Any]]:
+    """Return the same of figures by their paths; in place of better and worse, how many tasks moved."""
+    found = {}
+    pairs = figure_pairs(figures, a, b, rules.failed)
+    for figure in figures:
+        pair, matched = pairs[figure.path], Matched.of(a, b, figure.grader, rules.failed)
+        row, asked = _row(matched, (pair.a.value, pair.b.value), pair.difference, rules, share=pair.share)
+        found[figure.path] = row | {"moved": asked.better + asked.worse, **figure.declared}
     return found
 
 
 def _row(
-    values: Sequence[float | None], asked: Difference, usual: Difference, rules: Rules, *, share: bool
-) -> dict[str, Any]:
+    matched: Matched,
+    values: tuple[float | None, float | None],
+    of: Callable[[float], Difference],
+    rules: Rules,
+    *,
+    share: bool,
+) -> tuple[dict[str, Any], Difference]:
+    """Return what every row says, and the difference at the confidence that was asked for."""
+    asked, usual = of(rules.confidence), of(0.95)
     spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
     shows = None if not spread else detectable(spread, asked.tasks)
-    return {
+    row: dict[str, Any] = {
         "a": values[0],
         "b": values[1],
         "difference": asked.difference,
@@ -259,16 +252,27 @@ def _row(
         "tasks": asked.tasks,
         "share": share,
     }
-
-
-def _only(matched: Matched) -> dict[str, Any]:
-    only = {"only_a": matched.only_a, "only_b": matched.only_b}
-    counts = {f"{name}_count": len(tasks) for name, tasks in only.items()}
-    return {name: tasks[:_LISTED] for name, tasks in only.items()} | counts
+    for name, tasks in (("only_a", matched.only_a), ("only_b", matched.only_b)):
+        row |= {name: tasks[:_LISTED], f"{name}_count": len(tasks)}
+    return row, asked
 
 
 def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
+
+
+def _noise(a: Side, b: Side, key: str) -> dict[str, float]:
+    """Return by how much a judge alone may make two rates differ, as its votes say; nothing where they do not."""
+    whole = [side for side in (a, b) if sum(map(len, side.tasks.values())) == len(side.samples.places)]  # all models
+    found: list[Any] = [as_map(side.report.aggregates[key].get(CALIBRATED)).get("noise") for side in whole]
+    noises = [each for each in found if is_number(each)]
+    return {"noise": NormalDist().inv_cdf(0.975) * math.hypot(*noises)} if len(noises) == 2 else {}
+
+
+def moved(row: Mapping[str, Any]) -> int:
+    """Return how many tasks changed."""
+    found: int = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+    return found
 
 
 CERTAIN = frozenset({"better", "worse", "higher", "lower"})
@@ -292,14 +296,31 @@ def _verdict(row: Mapping[str, Any], level: float) -> str:
 def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     """Return which reasons graders gave more or less often, and for which tools and arguments."""
     tasks = [task for task in a.tasks if task in b.tasks]
-    counts = [(side, *side.causes_by_task(key, tasks, rules.failed)) for side in (a, b)]
-    single = all(number == 1 for _, trials, _ in counts for number in trials.values())
+    (of_a, causes_a), (of_b, causes_b) = (side.causes_by_task(key, tasks, rules.failed) for side in (a, b))
+    single = all(number == 1 for trials in (of_a, of_b) for number in trials.values())
+    tasks = [task for task in of_a if task in of_b]
+
+    def change(kind: Any, name: str) -> dict[str, Any]:
+        own_a, own_b = causes_a.get((kind, name), {}), causes_b.get((kind, name), {})
+        shares = [[own.get(task, 0) / of[task] for task in tasks] for own, of in ((own_a, of_a), (own_b, of_b))]
+        known = difference([after - before for before, after in zip(*shares, strict=True)], confidence=rules.confidence)
+        p = known.p if known.p_exact is None else known.p_exact
+        return {
+            "name": name,
+            "a": sum(shares[0]) / len(tasks),
+            "b": sum(shares[1]) / len(tasks),
+            "trials": [sum(own_a.values()), sum(own_b.values())],
+            "difference": known.difference,
+            "ends": _ends(known),
+            "p": mcnemar(known.better, known.worse) if single and known.p_exact is None else p,
+        }
+
     found: dict[str, Any] = {}
     for kind in ("reasons", "tools", "arguments"):
         total = Counter[str]()
-        for _, _, causes in counts:
+        for causes in (causes_a, causes_b):
             total.update({name: sum(by.values()) for (of, name), by in causes.items() if of == kind})
-        rows = [_change(name, kind, counts, rules, single=single) for name, _ in total.most_common(_CAUSES)]
+        rows = [change(kind, name) for name, _ in total.most_common(_CAUSES)]
         for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
             certain = p is not None and p < 1 - rules.confidence and row["difference"]
             word = ("more often" if row["difference"] > 0 else "less often") if certain else "no evidence"
@@ -309,25 +330,8 @@ def changes(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     return found
 
 
-def _change(name: str, kind: str, counts: Sequence[Any], rules: Rules, *, single: bool) -> dict[str, Any]:
-    (_, of_a, causes_a), (_, of_b, causes_b) = counts
-    own_a, own_b = causes_a.get((kind, name), {}), causes_b.get((kind, name), {})
-    tasks = [task for task in of_a if task in of_b]
-    values = [own_b.get(task, 0) / of_b[task] - own_a.get(task, 0) / of_a[task] for task in tasks]
-    known = difference(values, confidence=rules.confidence)
-    p = known.p if known.p_exact is None else known.p_exact
-    if single and known.p_exact is None:
-        p = mcnemar(known.better, known.worse)
-    shares = [sum(own.get(task, 0) / of[task] for task in tasks) for own, of in ((own_a, of_a), (own_b, of_b))]
-    return {
-        "name": name,
-        "a": shares[0] / len(tasks),
-        "b": shares[1] / len(tasks),
-        "trials": [sum(own_a.values()), sum(own_b.values())],
-        "difference": known.difference,
-        "ends": _ends(known),
-        "p": p,
-    }
+def _sign(side: Side, key: str) -> int:
+    return -1 if side.declared(key)["better_is"] == "lower" else 1
 
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
@@ -335,22 +339,21 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
 
     Tasks whose score differs most come first, of these those that lost. Trials without a verdict have no part.
     """
-    matched = Matched.scores(a, b, key, failed)
+    matched = Matched.of(a, b, key, failed)
     gaps = dict(zip(matched.tasks, matched.differences, strict=True))
-    sign = -1 if a.declared(key)["better_is"] == "lower" else 1
-    verdicts_a, verdicts_b = a.trial_verdicts(key, failed), b.trial_verdicts(key, failed)
+    sign, verdicts_b = _sign(a, key), b.trial_verdicts(key, failed)
     fixed = broken = single = 0
     tasks = []
-    for name, before in verdicts_a.items():
+    for name, before in a.trial_verdicts(key, failed).items():
         after = verdicts_b.get(name, {})
         single += len(before) == len(after) == 1
         both = [(before[trial], after[trial]) for trial in before if trial in after]
         both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
         fixed += sum(now and not then for then, now in both)
         broken += sum(then and not now for then, now in both)
-        counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
-        if counts[:2] != counts[2:] and counts[1] and counts[3]:
-            tasks.append((sign * gaps.get(name, 0.0), name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
+        left, right = (sum(before.values()), len(before)), (sum(after.values()), len(after))
+        if left != right and before and after:
+            tasks.append((sign * gaps.get(name, 0.0), name, "{}/{}".format(*left), "{}/{}".format(*right)))
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
     return {
         "fixed": fixed,
@@ -361,23 +364,18 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
     }
 
 
-def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
-    name, known = str(rules.by), a.samples.facets
-    if name not in known:
+def _facets(a: Side, b: Side, key: str, name: str, rules: Rules) -> list[dict[str, JSON]]:
+    if name not in (known := a.samples.facets):
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ConfigError(f"no task of {a.name} has a facet {name!r}{hint}")
-    share, matched = bounded(a, b, key, rules.failed), Matched.scores(a, b, key, rules.failed)
+    share, matched = bounded(a, b, key, rules.failed), Matched.of(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in zip(matched.tasks, matched.differences, strict=True):
         groups.setdefault(str(a.facet(name, task)), []).append(value)
-    sign = -1 if a.declared(key)["better_is"] == "lower" else 1
-    listed = []
-    for group, values in groups.items():
-        each = difference(values, confidence=rules.confidence, bounded=share)
-        listed.append((sign * (each.difference or 0.0), group, each))
+    of = {group: difference(values, confidence=rules.confidence, bounded=share) for group, values in groups.items()}
     return [
         {"group": group, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
-        for _, group, each in sorted(listed, key=lambda item: item[:2])
+        for group, each in sorted(of.items(), key=lambda item: (_sign(a, key) * (item[1].difference or 0.0), item[0]))
     ]
 
 
@@ -425,19 +423,16 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
     }
 
 
-def _unmatched(a: Side, b: Side, row: Mapping[str, Any]) -> str:
-    only = [(row[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
-    return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
-
-
 def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Return what a difference comes to, in words; that runs are identical only where every task is in every figure."""
-    gap, ends, label = row["difference"], row["interval"]["ends"], row["label"]
+    gap, ends, label, reason = row["difference"], row["interval"]["ends"], row["label"], row["interval"]["reason"]
     one_run = a.report is b.report and a.model and b.model
     before, after = (a.model, b.model) if one_run else (a.name, b.name)
     runs = {len(side.tasks[task]) for task in a.tasks.keys() & b.tasks.keys() for side in (a, b)}
     trials = f", {counted(runs.pop(), 'trial')} each" if len(runs) == 1 else ""
-    tasks, only, reason = f"{counted(row['tasks'], 'task')}{trials}", _unmatched(a, b, row), row["interval"]["reason"]
+    tasks = f"{counted(row['tasks'], 'task')}{trials}"
+    unmatched = [(row["only_a_count"], a.name), (row["only_b_count"], b.name)]
+    only = "".join(f"; {counted(count, 'task')} only in {name}" for count, name in unmatched if count)
     if only and gap:  # each side's own figure is of other tasks, too
         shared = counted(row["tasks"], "shared task")
         tasks = f"{_value(row['a'], row)} to {_value(row['b'], row)} over {shared}{trials}"
@@ -445,25 +440,24 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
         return f"{label}: {after} cannot be compared with {before}: {reason}{only}"
     if not only and all(each["verdict"] == "same" for each in all_rows(pair)):
         return f"{after} and {before} are identical: every figure is the same in every task ({tasks})"
-    if row["verdict"] in CERTAIN:
-        bounds = reason and f"{reason}; exact p {row['p_holm']:.2g}"
-        if ends is not None:
-            low, high = ends if gap > 0 else (-ends[1], -ends[0])
-            bounds = _between(low, high, row)
-        text = (
-            f"{label}: {after} is {row['verdict']} than {before} by {_amount(abs(gap), row)} ({bounds}; {tasks}){only}"
-        )
-    elif ends is None:
+    certain = row["verdict"] in CERTAIN
+    if ends is None and not certain:
         return f"{label}: {after} {_amount(gap, row, '+')} against {before}, without a test: {reason} ({tasks}){only}"
+    if ends is None:
+        known = f"{reason}; exact p {row['p_holm']:.2g}"
     else:
-        known = f"({_between(ends[0], ends[1], row)}; {tasks})"
-        text = f"{label}: {after} and {before} have the same mean {known}{only}"
-        if gap:
-            text = f"{label}: {after} {_amount(gap, row, '+')} against {before}, which may be chance {known}{only}"
-        if row["mde80"] is not None:
-            text += f"; smallest detectable difference: {_amount(row['mde80'], row)}"
-        elif row["stderr"]:
-            text += "; so few tasks cannot show any difference"
+        low, high = (-ends[1], -ends[0]) if certain and gap < 0 else ends
+        known = _between(low, high, row)
+    what = f"{after} and {before} have the same mean"
+    if certain:
+        what = f"{after} is {row['verdict']} than {before} by {_amount(abs(gap), row)}"
+    elif gap:
+        what = f"{after} {_amount(gap, row, '+')} against {before}, which may be chance"
+    text = f"{label}: {what} ({known}; {tasks}){only}"
+    if not certain and row["mde80"] is not None:
+        text += f"; smallest detectable difference: {_amount(row['mde80'], row)}"
+    elif not certain and row["stderr"]:
+        text += "; so few tasks cannot show any difference"
     if "noise" in row:
         within = "is within" if abs(gap) <= row["noise"] else "exceeds"
         text += f"; the judge alone, at one vote a sample, may make {_amount(row['noise'], row)}, which this {within}"
@@ -474,9 +468,7 @@ def sentence(a: Side, b: Side, pair: Mapping[str, Any], row: Mapping[str, Any]) 
 
 
 def _amount(value: float, row: Mapping[str, Any], sign: str = "") -> str:
-    if row["share"]:
-        return f"{100 * value:{sign}.1f} points"
-    return with_unit(f"{value:{sign}.3f}", row["unit"])
+    return f"{100 * value:{sign}.1f} points" if row["share"] else with_unit(f"{value:{sign}.3f}", row["unit"])
 
 
 def _value(value: float, row: Mapping[str, Any]) -> str:

@@ -196,14 +196,6 @@ class FigureSide(msgspec.Struct, frozen=True):
     """Task -> what it adds."""
     left: Mapping[str, float | None] | None
     """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
-    count: int
-
-    def pseudo_value(self, task: str) -> float | None:
-        """Return what stands for the figure of one task; None where it is undefined without it."""
-        left = (self.left or {}).get(task, self.value)
-        if self.value is None or left is None:
-            return self.value if self.count == 1 else None
-        return self.count * self.value - (self.count - 1) * left
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -219,20 +211,21 @@ class Pair(msgspec.Struct, frozen=True):
         return self.a.share and self.b.share
 
     def difference(self, confidence: float) -> Difference:
-        """Return how far the figures are apart."""
+        """Return how far the figures are apart; of a task that differs by the difference of its pseudo-values."""
         count = len(self.tasks)
-        empty = Difference(count, None, None, None, None, None, None, 0, 0, 0)
+        nothing = Difference(count, None, None, None, None, None, None, 0, 0, 0)
         if self.a.value is None or self.b.value is None:
-            return msgspec.structs.replace(empty, reason="undefined on one side" if count else "no task in common")
+            return msgspec.structs.replace(nothing, reason="undefined on one side" if count else "no task in common")
         gap, values = self.b.value - self.a.value, []
         if self.a.left is None or self.b.left is None:
-            return msgspec.structs.replace(empty, difference=gap, reason=_NO_SUMS)
+            return msgspec.structs.replace(nothing, difference=gap, reason=_NO_SUMS)
         for task in self.tasks:
-            left, right = self.a.pseudo_value(task), self.b.pseudo_value(task)
-            if left is None or right is None:
-                return msgspec.structs.replace(empty, difference=gap, reason="undefined without some task")
-            each = right - left
-            values.append(0.0 if abs(each) < _NOTHING else each)
+            left, right = self.a.left.get(task, self.a.value), self.b.left.get(task, self.b.value)
+            if count > 1 and (left is None or right is None):
+                return msgspec.structs.replace(nothing, difference=gap, reason="undefined without some task")
+            ends = [(count * self.a.value, left), (count * self.b.value, right)]
+            before, after = (whole - (count - 1) * (without or 0.0) for whole, without in ends)
+            values.append(0.0 if abs(after - before) < _NOTHING else after - before)
         found = difference(values, confidence=confidence, bounded=self.share, value=gap)
         cells = [self.a.cells.get(task) != self.b.cells.get(task) for task in self.tasks]
         moved = [value for value, other in zip(values, cells, strict=True) if other]
@@ -245,19 +238,19 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
     together: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         together.setdefault((figure.grader, figure.metric), []).append(figure)
-    found = {}
+    found: dict[str, Pair] = {}
     for (grader, metric), several in together.items():
-        tasks = Matched.scores(a, b, grader, failed).tasks
+        tasks = Matched.of(a, b, grader, failed).tasks
         try:
             sides = [_sides(side, several, tasks, failed) for side in (a, b)]
         except (Exception, SystemExit, GeneratorExit) as error:
             raise PluginError(f"{grader}.{metric}: {error_text(error)}") from error
-        for figure, before, after in zip(several, *sides, strict=True):
-            found[figure.path] = Pair(tasks, before, after)
+        found |= {each.path: Pair(tasks, *pair) for each, *pair in zip(several, *sides, strict=True)}
     return found
 
 
 def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[FigureSide]:
+    """Return figures of one aggregator, of a side's samples of some tasks."""
     grader, table = figures[0].grader, side.samples.table
     metric = side.metrics[grader, figures[0].metric]
     if metric.name in side.samples.broken:
@@ -269,65 +262,44 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
     chosen = array("I", sorted(row for of_task in rows.values() for row in of_task))
     grades = grades_of(aggregator, table, grader, metric.name, chosen)
     made = figures_of(aggregator, grades)
-    values = {figure: figure.among(made) for figure in figures}
-    left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else {}
-    if others := [figure for figure in figures if figure not in left]:
-        alike, seen = _alike(aggregator, grades, rows)
-        if len(set(alike.values())) * len(tasks) <= _WORK:
-            without = _left_of_any(others, aggregator, grades, rows, alike)
-            left |= {figure: (seen, each) for figure, each in without.items()}
-    found = []
-    for figure in figures:
-        cells, rest = left.get(figure, ({}, None))
-        found.append(FigureSide(*values[figure], cells, rest, len(tasks)))
-    return found
+    cells, left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else ({}, {})
+    others = [figure for figure in figures if figure not in left]
+    seen = _seen(aggregator, grades, rows) if others else {}
+    if others and len({*seen.values()}) * len(tasks) <= _WORK:
+        without = {}
+        for cell, task in {cell: task for task, cell in seen.items()}.items() if len(seen) > 1 else ():
+            out = {*rows[task]}
+            rest = grades.within(array("I", [row for row in grades.rows if row not in out]))
+            without[cell] = figures_of(aggregator, rest)
+        for each in others:
+            values = {cell: each.among(figures)[0] for cell, figures in without.items()}
+            left[each] = {task: values.get(cell) for task, cell in seen.items()}
+    return [FigureSide(*each.among(made), seen if each in others else cells, left.get(each)) for each in figures]
 
 
 def _left_of_sums(
     figures: Sequence[Figure], aggregator: Aggregator, grades: Grades
-) -> dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None]]]:
-    """Return what tasks add to figures that are estimates of sums, and these without each task that adds anything."""
+) -> tuple[Mapping[str, Any], dict[Figure, Mapping[str, float | None]]]:
+    """Return what tasks add, and figures that are estimates of sums without each task that adds anything."""
     known = known_of(aggregator, grades)
     cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
     counts = Counter(cells.values())
     whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
     everything, without = nested(whole), dict(zip(counts, map(nested, left), strict=True))
-    found: dict[Figure, tuple[Mapping[str, Any], Mapping[str, float | None]]] = {}
+    found: dict[Figure, Mapping[str, float | None]] = {}
     for figure in figures:
         with contextlib.suppress(NoFigure):
             figure.of(everything)
             rest = {cell: figure.among(each)[0] for cell, each in without.items()}
-            found[figure] = cells, {task: rest[cell] for task, cell in cells.items()}
-    return found
+            found[figure] = {task: rest[cell] for task, cell in cells.items()}
+    return cells, found
 
 
-def _alike(
-    aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]
-) -> tuple[dict[str, tuple[int, ...]], dict[str, list[Any]]]:
-    """Return task -> codes of all that an aggregator may see of its samples, and task -> these themselves."""
+def _seen(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]) -> dict[str, tuple[bytes, ...]]:
+    """Return task -> all that an aggregator may see of its samples: equal ones are equal on both sides."""
     table, keys = grades.table, sorted({grades.key, *getattr(aggregator, "raters", ())})
-    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in keys)]
-    values: list[Sequence[Any]] = [table.facets(), *map(table.grades, keys)]
-    codes = {task: tuple([column[row] for row in of_task for column in columns]) for task, of_task in rows.items()}
-    named = {
-        of_task: [values[at % len(values)][code] for at, code in enumerate(of_task)] for of_task in {*codes.values()}
+    columns = [table.keys["facets"], *(table.verdicts[key] for key in keys)]
+    return {
+        task: tuple([column.values[column.codes[row]] for row in of_task for column in columns])
+        for task, of_task in rows.items()
     }
-    return codes, {task: named[of_task] for task, of_task in codes.items()}
-
-
-def _left_of_any(
-    figures: Sequence[Figure],
-    aggregator: Aggregator,
-    grades: Grades,
-    rows: Mapping[str, Sequence[int]],
-    alike: Mapping[str, tuple[int, ...]],
-) -> dict[Figure, dict[str, float | None]]:
-    """Return any figures without each task, computed again as often as there are tasks of other grades."""
-    known: dict[tuple[int, ...], dict[str, Any]] = {}
-    for task, like in alike.items() if len(alike) > 1 else ():
-        if like not in known:
-            out = set(rows[task])
-            known[like] = figures_of(
-                aggregator, grades.within(array("I", [row for row in grades.rows if row not in out]))
-            )
-    return {figure: {task: figure.among(known.get(like, {}))[0] for task, like in alike.items()} for figure in figures}

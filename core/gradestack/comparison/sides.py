@@ -6,12 +6,12 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from hashlib import blake2b
 from itertools import chain
 from operator import add
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import astuple
@@ -20,7 +20,7 @@ from gradestack.errors import ConfigError, DataError, error_text
 from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Metric, Success
 from gradestack.jsonio.values import as_map, as_text, dumps
-from gradestack.model import Key, Outcome
+from gradestack.model import Grade, Key, Outcome
 from gradestack.output import counted
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, table_of
@@ -32,6 +32,7 @@ Trial = tuple[int | str | None, int]
 """A trial's number or name, and which of its task's that are called so."""
 Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 """A code of reasons, a tool they are about, or an argument of it."""
+T = TypeVar("T")
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""
 UNMATCHED = "have no task in common"
@@ -60,9 +61,6 @@ class Samples(msgspec.Struct, eq=False):
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     causes: list[tuple[Cause, ...]] = msgspec.field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.places)
-
 
 class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
     """One model's tasks in one run."""
@@ -86,12 +84,9 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def declared(self, key: str) -> dict[str, Any]:
         """Return what a grader says of its score: label, unit, and which direction is better."""
-        entry = self.graders[key]
-        return {
-            "label": entry.get("label", key),
-            "unit": entry.get("unit", "score"),
-            "better_is": entry.get("better", "higher"),
-        }
+        given = self.graders[key]
+        defaults = {"label": key, "unit": "score", "better": "higher"}
+        return {"better_is" if name == "better" else name: given.get(name, each) for name, each in defaults.items()}
 
     @property
     def outcome(self) -> str | None:
@@ -103,59 +98,46 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The most trials of a task."""
         return max(map(len, self.tasks.values()), default=0)
 
-    def _grades(self, key: str) -> tuple[list[Any], Sequence[int]]:
-        return self.samples.table.grades(key), self.samples.table.verdicts[key].codes
+    def _of_rows(self, key: str, value: Callable[[Grade], T]) -> list[T]:
+        """Return for every row what a function makes of its grade."""
+        table = self.samples.table
+        values = list(map(value, table.grades(key)))
+        return [values[code] for code in table.verdicts[key].codes]
 
     def scores(self, key: str, failed: Failed) -> list[float | None]:
         """Return the score of every row, with ``zero`` of a failed or missing one the worst there can be; or None."""
         low, high = self.graders[key].get("bounds", (0.0, 1.0))
-        worst = None if failed == "skip" else high if self.declared(key)["better_is"] == "lower" else low
-        grades, codes = self._grades(key)
-        values = [
-            None if grade.outcome is Outcome.SKIPPED else worst if grade.score is None else grade.score
-            for grade in grades
-        ]
-        return [values[code] for code in codes]
+        worst = high if self.declared(key)["better_is"] == "lower" else low
+        lost = None if failed == "skip" else worst
+        return self._of_rows(key, lambda grade: lost if grade.outcome in _LOST else grade.score)
 
     def passes(self, key: str, failed: Failed) -> list[bool | None]:
         """Return whether each row passes, None where it has no part."""
         better: Any = self.declared(key)["better_is"] if self.share(key) else "neither"
-        success, lost = Success(key, better=better), None if failed == "skip" else False
-        grades, codes = self._grades(key)
-        broken = [grade.outcome in (Outcome.FAILED, Outcome.MISSING) for grade in grades]
-        if key == self.outcome:
-            return [lost if broken[code] else self.samples.passed[row] for row, code in enumerate(codes)]
-        found = [lost if out else success.passed(grade) for grade, out in zip(grades, broken, strict=True)]
-        return [found[code] for code in codes]
+        broken = self._of_rows(key, lambda grade: grade.outcome in _LOST)
+        own = self._of_rows(key, Success(key, better=better).passed) if key != self.outcome else self.samples.passed
+        lost = None if failed == "skip" else False
+        return [lost if out else passed for out, passed in zip(broken, own, strict=True)]
 
-    def means(self, key: str, failed: Failed) -> dict[str, float]:
-        """Return the mean score of every task that has a trial with one."""
-        return self._rates(self.scores(key, failed))
-
-    def pass_rates(self, key: str, failed: Failed) -> dict[str, float]:
-        """Return the share of trials that passed."""
-        return self._rates(self.passes(key, failed))
-
-    def _rates(self, values: Sequence[float | None]) -> dict[str, float]:
+    def means(self, key: str, failed: Failed, *, rate: bool = False) -> dict[str, float]:
+        """Return the mean score, or ``rate`` of passing, of every task that has a trial with one."""
+        values: Sequence[float | None] = self.passes(key, failed) if rate else self.scores(key, failed)
         found = {}
         for task, rows in self.tasks.items():
-            known = [value for row in rows if (value := values[row]) is not None]
-            if known:
+            if known := [value for row in rows if (value := values[row]) is not None]:
                 found[task] = reduce(add, known) / len(known)  # from Python 3.12 on, ``sum`` rounds otherwise
         return found
 
     def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, bool]]:
         """Return task -> trial -> whether it passed."""
-        verdicts, runs, found = self.passes(key, failed), self.samples.table.keys["run"], {}
+        verdicts, runs = self.passes(key, failed), self.samples.table.keys["run"]
+        found: dict[str, dict[Trial, bool]] = {task: {} for task in self.tasks}
         for task, rows in self.tasks.items():
-            trials: dict[Trial, bool] = {}
+            times = Counter[int | str | None]()
             for row in rows:
                 if (passed := verdicts[row]) is not None:
-                    trial, number = runs.values[runs.codes[row]], 1
-                    while (trial, number) in trials:
-                        number += 1
-                    trials[trial, number] = passed
-            found[task] = trials
+                    times[run := runs.values[runs.codes[row]]] += 1
+                    found[task][run, times[run]] = passed
         return found
 
     def causes_by_task(
@@ -178,6 +160,9 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
         return next((values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]), "(none)")
 
 
+_LOST = (Outcome.FAILED, Outcome.MISSING)
+
+
 class Matched(msgspec.Struct, frozen=True, eq=False):
     """A number of every task of two sides."""
 
@@ -188,16 +173,12 @@ class Matched(msgspec.Struct, frozen=True, eq=False):
     only_b: list[str]
 
     @classmethod
-    def of(cls, left: Mapping[str, float], right: Mapping[str, float]) -> Matched:
-        """Return the numbers of two sides, matched."""
+    def of(cls, a: Side, b: Side, key: str, failed: Failed, *, rate: bool = False) -> Matched:
+        """Return the mean scores of a grader, or rates of passing, of the tasks that both sides have."""
+        left, right = a.means(key, failed, rate=rate), b.means(key, failed, rate=rate)
         tasks = [task for task in left if task in right]
         only_a, only_b = [task for task in left if task not in right], [task for task in right if task not in left]
         return cls(tasks, [left[task] for task in tasks], [right[task] for task in tasks], only_a, only_b)
-
-    @classmethod
-    def scores(cls, a: Side, b: Side, key: str, failed: Failed) -> Matched:
-        """Return the mean scores of two sides, matched."""
-        return cls.of(a.means(key, failed), b.means(key, failed))
 
     @property
     def differences(self) -> list[float]:
@@ -234,25 +215,18 @@ def sides_of(
 ) -> list[Side]:
     """Return a run's models as sides, in input order; with what graders gave as reasons, where it is asked for."""
     samples = _samples(report, name, match, metrics, by, reasons=reasons)
-    codes, models = samples.table.keys["id"].codes, samples.table.keys["model"]
-    rows_of: dict[str, dict[int, array[int]]] = {}
-    for row, code in enumerate(models.codes):
-        rows_of.setdefault(models.values[code] or "", {}).setdefault(codes[row], array("I")).append(row)
+    ids, models = samples.table.keys["id"], samples.table.keys["model"]
+    rows_of: dict[str, dict[str, array[int]]] = {}
+    for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):
+        rows_of.setdefault(models.values[of] or "", {}).setdefault(ids.values[code], array("I")).append(row)
     if model is not None and model not in rows_of:
         known = ", ".join(each or "(unnamed)" for each in rows_of)
         raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
-    ids, known_metrics = samples.table.keys["id"].values, {(each.of, each.stage.key): each for each in metrics}
+    by_path = {(each.of, each.stage.key): each for each in metrics}
+    alone = model is None and len(rows_of) == 1
     return [
-        Side(
-            name if model is None and len(rows_of) == 1 else f"{name}{_APART}{each}",
-            each,
-            report,
-            samples,
-            {ids[code]: of for code, of in rows.items()},
-            match,
-            known_metrics,
-        )
-        for each, rows in rows_of.items()
+        Side(name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path)
+        for each, tasks in rows_of.items()
         if model in (None, each)
     ]
 
@@ -260,9 +234,12 @@ def sides_of(
 def _samples(
     report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None, *, reasons: bool
 ) -> Samples:
-    found = Samples()
-    digests: dict[bytes, bytes] = {b"": b""}
-    made = 0
+    found, made = Samples(), 0
+    digests, known = {b"": b""}, dict[tuple[Cause, ...], tuple[Cause, ...]]()  # equal ones are held once
+    needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    read = needs
+    if reasons:
+        read = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
 
     def rows() -> Iterator[tuple[Key, GradedRow]]:
         nonlocal made
@@ -271,25 +248,21 @@ def _samples(
             found.causes.append(known.setdefault(causes, causes))
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})
             found.expected.append(digests.setdefault(expected, expected))
-            asked = b""
-            if (given := row.sample.input) is not None:
+            asked, given = b"", row.sample.input
+            if given is not None:
                 words = " ".join(map(str, given if isinstance(given, list) else [given])).split()
                 asked = _digest(" ".join(words))
             found.asked.append(digests.setdefault(asked, asked))
             found.passed.append(row.passed)
             found.places.append(place)
-            if row.facets:
-                found.facets |= dict.fromkeys(row.facets)
-                made += row.facets.get("id_made") is True
+            found.facets |= dict.fromkeys(row.facets or ())
+            made += (row.facets or {}).get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    needs = wanted(_graders(report), metrics, () if by is None else (by,))
-    whole = msgspec.structs.replace(needs, parts=dict.fromkeys(needs.parts, ("items", "reasons")))
-    read, known = whole if reasons else needs, dict[tuple[Cause, ...], tuple[Cause, ...]]()
     found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
-    if not len(found) and report.summary:
+    if not found.places and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
-    if match == "id" and made and made == len(found):
+    if match == "id" and made and made == len(found.places):
         raise DataError(
             f"{name}: the records have no ids (they were numbered), so tasks cannot be matched",
             "use --match input or ordinal",
@@ -326,15 +299,11 @@ def _digest(value: Any) -> bytes:
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
     if match == "id":
         return str(row.cluster or row.sample.id)
-    if match == "input":
-        if row.sample.input is None:
-            raise DataError(
-                f"{name}: sample {row.sample.id} has no recorded input to match by; use --match id or ordinal"
-            )
-        return json.dumps(row.sample.input, sort_keys=True)
-    if "ordinal" not in (row.source or {}):
-        raise DataError(f"{name}: sample {row.sample.id} has no recorded place to match by; use --match id or input")
-    return str((row.source or {})["ordinal"])
+    given = row.sample.input if match == "input" else (row.source or {}).get("ordinal")
+    if given is None:
+        what, other = ("input", "ordinal") if match == "input" else ("place", "input")
+        raise DataError(f"{name}: sample {row.sample.id} has no recorded {what} to match by; use --match id or {other}")
+    return json.dumps(given, sort_keys=True) if match == "input" else str(given)
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -358,18 +327,15 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
         if mine is not None and only in (None, key) and (parts := differing_parts(mine, made)):
             verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
             problems.append(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
-    common = [task for task in a.tasks if task in b.tasks]
     left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
-    changed = [task for task in common if left[task] != right[task]]
-    if changed:
+    common = [task for task in left if task in right]
+    if changed := [task for task in common if left[task] != right[task]]:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
     if (others := asked_otherwise(a, b)) is not None and others.apart:
         problems.append(others.text)
-    if not common:
-        problems.append(f"{a.name} and {b.name} {UNMATCHED}")
-    return problems
+    return problems if common else [*problems, f"{a.name} and {b.name} {UNMATCHED}"]
 
 
 def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
@@ -395,11 +361,9 @@ def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
     Inputs that differ between the trials of a task, as those of simulated users do, say nothing.
     """
     first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
-    known = {
-        task: (asked, second[task])
-        for task, asked in first.items()
-        if task in second and not {b"", _SEVERAL} & {asked, second[task]}
-    }
+    nothing = {b"", _SEVERAL}
+    known = {task: (asked, second[task]) for task, asked in first.items() if task in second}
+    known = {task: both for task, both in known.items() if not nothing & {*both}}
     changed = [task for task, (left, right) in known.items() if left != right]
     if not changed:
         return None

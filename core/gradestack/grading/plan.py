@@ -39,6 +39,8 @@ class Success(msgspec.Struct, frozen=True):
 
 
 Duplicates = Literal["keep", "last", "error"]
+TO_COMPARE = "to compare: --"
+"""In a kind of remark on expectations that no grader reads: before the options with which one would."""
 _OURS = frozenset({"gradestack", "gradestack_plugins"})
 
 

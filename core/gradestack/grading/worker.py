@@ -20,7 +20,7 @@ from gradestack.errors import DataError, PluginError, StepTimedOutError, error_t
 from gradestack.grading.graders import TRACEBACKS, Column, Graded, Graders, begin_grading
 from gradestack.grading.merging import LISTED, Grades, Pieces, ShardResult
 from gradestack.grading.metrics import itemized, wanted
-from gradestack.grading.plan import Plan, named_graders
+from gradestack.grading.plan import TO_COMPARE, Plan, named_graders
 from gradestack.grading.reading import blocks_of, watched_of
 from gradestack.grading.selection import Selection, digests, joined
 from gradestack.interpreter import TOLD, Interruption, for_a_shard, step, under_way
@@ -298,9 +298,7 @@ class ShardGrader:
             for kind, grader in self._plan.unused.items():
                 lost = [each for each in block if getattr(each.expected, kind) is not None]
                 if lost := [each for each in lost if kind != "label" or each.expected.text is None]:  # one word is both
-                    what = (
-                        f"expected {kind}: read by no grader of this run, in no figure; to compare: --grader {grader}"
-                    )
+                    what = f"expected {kind}: read by no grader of this run, in no figure; {TO_COMPARE}grader {grader}"
                     result.remarks.setdefault(what, [0, f"{lost[0].source or lost[0].id}"])[0] += len(lost)
             for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not _MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"

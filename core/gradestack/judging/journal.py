@@ -28,7 +28,6 @@ except ImportError:  # not on every system
 _KEY = b',"key":"'
 """Stands before the key of a line in canonical form, and nowhere within a text, whose quotes are escaped."""
 _KEY_SIZE = 64
-_GUESSES = 9  # of where a key stands, more than a journal of hashes needs
 Place = tuple[str, int]  # key of a request, and vote
 
 
@@ -152,24 +151,15 @@ class Journal:
         return found
 
     def _first(self, wanted: bytes) -> int:
-        """Return where the first line begins whose key is not below one: looked for where a hash should stand."""
-        data, share, guesses = self.data, _share(wanted), _GUESSES
-        low, high, least, most = 0, len(data), 0.0, 1.0
-        probe = int(high * share)
+        """Return where the first line begins whose key is not below one."""
+        data, low, high = self.data, 0, len(self.data)
         while low < high:
-            start = data.rfind(b"\n", low, probe) + 1 or low
-            if (key := _key_of(data, start)) < wanted:
-                low, least = data.find(b"\n", start) + 1 or len(data), _share(key)
+            start = data.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            if _key_of(data, start) < wanted:
+                low = data.find(b"\n", start) + 1 or len(data)
             else:
-                high, most = start, _share(key)
-            guesses -= 1  # then the middle
-            part = (share - least) / (most - least) if least < share < most and guesses > 0 else 0.5
-            probe = high - 1 if key == wanted else low + int((high - low) * part)
+                high = start
         return low
-
-
-def _share(key: bytes) -> float:
-    return int(key[:13], 16) / 16**13
 
 
 def _key_of(data: mmap.mmap | bytes, start: int = 0) -> bytes:

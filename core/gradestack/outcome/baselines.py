@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ import msgspec
 from gradestack.copies.addresses import local_path_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
-from gradestack.grading.plan import Metric
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
@@ -30,67 +29,86 @@ LATEST, LATEST_ANY = "latest", "latest_any"
 _APART = "the run cannot be compared with its baseline"
 
 
-class Baselines(msgspec.Struct):
-    """The runs that gates compare with, by what gates call them; None where there is no earlier one."""
+class Baselines:
+    """The runs that the gates of a suite compare with, by what gates call them; None where there is no earlier one."""
 
-    reports: dict[str, Report | None] = msgspec.field(default_factory=dict)
-    metrics: Sequence[Metric] = ()
-    """Those of the suite whose figures are compared."""
-    _sides: dict[str, list[Side]] = msgspec.field(default_factory=dict)
+    def __init__(self, suite: Suite, place: Path | None) -> None:
+        gates = [gate for gate in suite.gates if isinstance(gate, BaselineGate)]
+        self._reports = {name: _baseline(name, suite, place) for name in dict.fromkeys(each.baseline for each in gates)}
+        figures = [gate.figure[:2] for gate in gates if gate.figure is not None]
+        self._metrics = [each for each in suite.metrics if (each.of, each.stage.key) in figures]
+        self._sides: dict[str, list[Side]] = {}  # rows are read once
 
-    def sides(self, name: str, report: Report) -> list[Side]:
-        """Return the models of a baseline; its rows are read once."""
-        return self._sides.get(name) or self._sides.setdefault(name, _sides_of(report, name, self.metrics))
+    def _sides_of(self, report: Report, name: str) -> list[Side]:
+        from gradestack.comparison.figures import with_labels  # noqa: PLC0415 - for gates with a baseline alone
+        from gradestack.comparison.sides import sides_of  # noqa: PLC0415
+
+        metrics = [with_labels(each, report.aggregates.get(each.of, {})) for each in self._metrics]
+        return sides_of(report, name, metrics=metrics)
 
     def this_run(self, suite: Suite, recorded: Report, aggregates: Mapping[str, Any]) -> list[Side]:
         """Return the models of a run that is not finished yet."""
-        stages = [(stage, None) for stage in suite.graders] + [(each.stage, each.of) for each in self.metrics]
+        stages = [(stage, None) for stage in suite.graders] + [(each.stage, each.of) for each in self._metrics]
         components = loads(dumps([component_entry(*each) for each in stages]))
         outcome = {"grader": suite.success.grader if suite.success is not None else None}
         summary = {"outcome": outcome, "metrics": {"aggregates": aggregates}}
         now = attrs.evolve(recorded, header={"components": components}, summary=summary)
-        return _sides_of(now, "this run", self.metrics)
+        return self._sides_of(now, "this run")
+
+    def digests(self) -> dict[str, Any]:
+        """Return what header.json says of the runs that were compared with."""
+        found = []
+        for name, report in self._reports.items():
+            path = checksum = None
+            if report is not None and report.path is not None:
+                path = str(report.path)
+                with open_regular(report.path / ROWS) as rows:
+                    checksum = hashlib.file_digest(rows, "sha256").hexdigest()
+            found.append({"baseline": name, "path": path, "sha256": checksum})
+        return {"baselines": found} if found else {}
+
+    def verdict(self, gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]]) -> dict[str, Any]:
+        """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
+        if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
+            key = suite.main if suite.success is None else suite.success.grader
+            gate = msgspec.structs.replace(gate, metric_key=key)
+        what = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
+        rule: dict[str, Any] = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **what}
+        names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
+        rule |= {name: getattr(gate, name) for name in names}
+        if (before := self._reports[gate.baseline]) is None:
+            whose = " whose gates passed" if gate.baseline == LATEST else ""
+            why = f"no earlier complete run of {suite.name}{whose} to compare with"
+            return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
+        try:
+            if gate.baseline not in self._sides:
+                self._sides[gate.baseline] = self._sides_of(before, gate.baseline)
+            pairs = _pairs(self._sides[gate.baseline], now())
+        except DataError as error:  # gates match by id alone: without what the command compare advises
+            raise DataError(_APART, str(error.args[0])) from error
+        found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}
+        worst = min(found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0))
+        groups = {"per": "model", "groups": {name: {**rule, **each} for name, each in found.items()}}
+        return {**rule, **worst, **(groups if len(found) > 1 else {})}
 
 
-def _sides_of(report: Report, name: str, metrics: Sequence[Metric]) -> list[Side]:
-    from gradestack.comparison.figures import with_labels  # noqa: PLC0415 - for gates with a baseline alone
-    from gradestack.comparison.sides import sides_of  # noqa: PLC0415
-
-    return sides_of(report, name, metrics=[with_labels(each, report.aggregates.get(each.of, {})) for each in metrics])
-
-
-def find_baselines(suite: Suite, place: Path | None) -> Baselines:
-    """Return the runs a suite's gates compare with."""
-    found: dict[str, Report | None] = {}
-    for gate in suite.gates:
-        if isinstance(gate, BaselineGate) and gate.baseline not in found:
-            latest = gate.baseline in (LATEST, LATEST_ANY)
-            found[gate.baseline] = _latest(gate.baseline, suite, place) if latest else _named(gate.baseline, suite)
-    paths = [gate.figure[:2] for gate in suite.gates if isinstance(gate, BaselineGate) and gate.figure is not None]
-    return Baselines(found, [each for each in suite.metrics if (each.of, each.stage.key) in paths])
-
-
-def _unusable(report: Report) -> str | None:
-    why = next((str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))), None)
-    return why if why or report.has_rows else "the run keeps no rows (rows: none)"
-
-
-def _named(baseline: str, suite: Suite) -> Report:
-    base = suite.origin.parent if suite.origin is not None else None
+def _baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
+    """Return the run a gate calls so, or for ``latest`` the newest one beside this one whose gates passed, if any."""
+    if name in (LATEST, LATEST_ANY):
+        return _latest(suite, place, also_failed=name == LATEST_ANY)
     advice = "name another run directory, or latest"
     try:
-        report = load_report(local_path_of(baseline, base))
+        report = load_report(local_path_of(name, suite.origin.parent if suite.origin is not None else None))
     except ValueError as error:
         raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
     except DataError as error:
         raise DataError(f"the baseline cannot be used: {error.args[0]}", advice) from error
     if why := _unusable(report):
-        raise DataError(f"the baseline cannot be used: {baseline}: {why}")
+        raise DataError(f"the baseline cannot be used: {name}: {why}")
     return report
 
 
-def _latest(baseline: str, suite: Suite, place: Path | None) -> Report | None:
-    """Return the newest complete run of the suite here or beside this one; ``latest``: one whose gates passed."""
+def _latest(suite: Suite, place: Path | None, *, also_failed: bool) -> Report | None:
     runs = []
     folder = None if place is None else place.absolute().parent
     for path in sorted(folder.iterdir()) if folder is not None and folder.is_dir() else ():
@@ -98,49 +116,15 @@ def _latest(baseline: str, suite: Suite, place: Path | None) -> Report | None:
             continue
         with suppress(DataError):  # damaged, or being removed: no run to compare with
             report = load_report(path)
-            wanted = baseline == LATEST_ANY or report.summary.get("gates_passed") is not False
+            wanted = also_failed or report.summary.get("gates_passed") is not False
             if wanted and report.header.get("suite_name") == suite.name and not _unusable(report):
                 runs.append((str(report.header.get("timestamp")), path.name, report))
     return max(runs, key=lambda run: run[:2])[2] if runs else None
 
 
-def digests(baselines: Baselines) -> dict[str, Any]:
-    """Return what header.json says of the runs that were compared with."""
-    found = []
-    for name, report in baselines.reports.items():
-        if report is None or report.path is None:
-            found.append({"baseline": name, "path": None, "sha256": None})
-            continue
-        with open_regular(report.path / ROWS) as rows:
-            checksum = hashlib.file_digest(rows, "sha256").hexdigest()
-        found.append({"baseline": name, "path": str(report.path), "sha256": checksum})
-    return {"baselines": found} if found else {}
-
-
-def baseline_verdict(
-    gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]], baselines: Baselines
-) -> dict[str, JSON]:
-    """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
-    names = ("baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
-    if gate.figure is None and gate.metric_key is None:  # the rate of the outcome
-        key = suite.main if suite.success is None else suite.success.grader
-        gate = msgspec.structs.replace(gate, metric_key=key)
-    compared = {"metric": gate.metric} if gate.figure is None else {"figure": gate.name}
-    rule = {"kind": gate.kind, "text": gate.text, "metric_key": gate.grader, **compared}
-    rule |= {name: getattr(gate, name) for name in names}
-    if (before := baselines.reports.get(gate.baseline)) is None:
-        whose = " whose gates passed" if gate.baseline == LATEST else ""
-        why = f"no earlier complete run of {suite.name}{whose} to compare with"
-        return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
-    try:
-        pairs = _pairs(baselines.sides(gate.baseline, before), now())
-    except DataError as error:  # gates match by id alone: without what the command compare advises
-        raise DataError(_APART, str(error.args[0])) from error
-    found = {b.model or "none": _verdict(gate, a, b) for a, b in pairs}
-    if len(found) == 1:
-        return {**rule, **next(iter(found.values()))}
-    worst = min(found.values(), key=lambda each: (each["passed"], each["sure"], each["actual"] or 0))
-    return {**rule, **worst, "per": "model", "groups": {name: {**rule, **each} for name, each in found.items()}}
+def _unusable(report: Report) -> str | None:
+    why = next((str(text) for key in ("incomplete", "all_failed") if (text := report.summary.get(key))), None)
+    return why if why or report.has_rows else "the run keeps no rows (rows: none)"
 
 
 def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
@@ -148,40 +132,40 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}
-    lacking = [side.model or "(unnamed)" for side in now if side.model not in known]
-    if lacking:
-        raise DataError(f"the run cannot be compared with its baseline, which has no model {', '.join(lacking)}")
+    if lacking := [side.model or "(unnamed)" for side in now if side.model not in known]:
+        raise DataError(f"{_APART}, which has no model {', '.join(lacking)}")
     return [(known[side.model], side) for side in now]
 
 
 def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
-    from gradestack.comparison.compared import Rules, compared_row, flips, moved  # noqa: PLC0415
+    from gradestack.comparison.compared import Rules, figure_rows, flips, mean_row, moved  # noqa: PLC0415
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
-    key = gate.grader
+    key, percent = gate.grader, gate.metric in PERCENT
     problems = differing(before, now, only=key)
-    if key not in before.graders:
-        problems.append(f"{before.name} has no grader {key!r}")
+    problems += [] if key in before.graders else [f"{before.name} has no grader {key!r}"]
     if problems:
         raise DataError(_APART, *problems)
+    # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
+    rules = Rules(confidence=2 * gate.confidence - 1)
     try:
-        figure = None if gate.figure is None else figure_of(gate.name, [now, before], Aggregators(now.report.registry))
+        if gate.figure is None:
+            row = mean_row(before, now, key, rules, rate=percent)
+        else:
+            figure = figure_of(gate.name, [now, before], Aggregators(now.report.registry))
+            row = figure_rows(before, now, [figure], rules)[figure.path]
     except NoFigure as error:  # as other gates on a path that leads to no number
         return {"actual": None, "passed": False, "sure": True, "outcome": "no_data", "reason": str(error)}
     except ConfigError as error:
         raise DataError(_APART, str(error)) from error
-    percent = gate.metric in PERCENT
-    # a one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
-    row = compared_row(before, now, figure or key, Rules(confidence=2 * gate.confidence - 1), rate=percent)
     scale, sign = 100.0 if percent else 1.0, -1.0 if row["better_is"] == "lower" else 1.0
-    margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
     difference, bounds, flipped = row["difference"], row["interval"]["ends"], flips(before, now, key, "zero")
+    margin = None if gate.not_worse_than is None else gate.not_worse_than / scale
     gains = sorted(sign * end for end in bounds or (-math.inf, math.inf))
     gain = None if difference is None else sign * difference
     same = row["tasks"] > 0 and not row["only_a_count"] and not moved(row)
-    directed = now.declared(key)["better_is"] != "neither"
-    judged = directed or any(passed is not None for passed in now.passes(key, "skip"))
+    judged = now.declared(key)["better_is"] != "neither" or any(each is not None for each in now.passes(key, "skip"))
     verdicts = list(_conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same))
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
@@ -221,8 +205,9 @@ def _needed(row: Mapping[str, Any], margin: float, gain: float) -> int | None:
 def _interval(row: Mapping[str, Any]) -> dict[str, JSON]:
     if row["ci95"] is None:
         return {"reason": row["interval"]["reason"]}
-    ends = dict(zip(("low", "high"), row["ci95"], strict=True))
-    return {**ends, "confidence": 0.95, "n": row["tasks"], "clusters": row["tasks"], "method": "paired_t"}
+    low, high = row["ci95"]
+    n = row["tasks"]
+    return {"low": low, "high": high, "confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
 
 
 def _conditions(

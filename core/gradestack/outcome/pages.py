@@ -13,7 +13,7 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -58,73 +58,66 @@ def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Repo
     """Return a report whose ``rows_at`` reads the trajectories of a slim run again; any other report as it is."""
     if report.has_trajectories or not isinstance(report.header.get("recording"), dict):
         return report
-    return attrs.evolve(report, completed=Trajectories(report.header, made, say).completed)
+    return attrs.evolve(report, completed=_Recording(report.header, made, say).completed)
 
 
 _Place = tuple[str, int, int | None, str, str | None, int | str | None]
 """What tells a sample from all others of a run: file, ordinal, line, id, model, run."""
 
 
-class Trajectories:
-    """What a slim run left out; nothing fails for it: a row that cannot be completed says why."""
+class _Recording:
+    """What a slim run was graded from; nothing fails for it: a row that cannot be completed says why."""
 
     def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
-        self._files = [(Path(each["path"]), each["sha256"]) for each in header.get("inputs", ())]
-        self._recording, self._made, self._say = header["recording"], made, say
-        self._inputs = [_input(each) for each in self._recording["inputs"]]
-        dataset = self._recording["dataset"]
-        self._dataset = _input(dataset) if dataset is not None else None
-        self._told: set[str] = set()
-        self._damaged, self._beginnings = cache(self._damage_of), cache(self._beginnings_of)
+        recording = header["recording"]
+        self._reader = made if isinstance(made, Reader) else partial(_reader, recording, made)
+        self._digests = {Path(each["path"]): each["sha256"] for each in header.get("inputs", ())}
+        self._inputs = [_input(each) for each in recording["inputs"]]
+        self._dataset = _input(recording["dataset"]) if recording["dataset"] else None
+        self._damage, self._say = cache(self._damage_of), cache(say)  # once each
 
     def completed(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows with their ``trajectory``, or with ``trajectory_gone``."""
         rows = iter(rows)
         while part := list(islice(rows, _PART)):
-            yield from self._completed(part)
-
-    def _completed(self, rows: list[Row]) -> Iterator[Row]:
-        places = [_place_of(row) for row in rows]
-        wanted: dict[str, set[_Place]] = {}
-        for row, place in zip(rows, places, strict=True):
-            if place is not None and row.get("status") != Status.MISSING:
+            places = {id(row): _place_of(row) for row in part if row.get("status") != Status.MISSING}
+            wanted: dict[str, set[_Place]] = {}
+            for place in filter(None, places.values()):
                 wanted.setdefault(place[0], set()).add(place)
-        found: dict[_Place, Any] = {}
-        why: dict[str, str] = {}
-        for file, there in wanted.items():
-            try:
-                self._find(file, there, found)
-            except (GradestackError, OSError) as error:
-                why[file] = str(error)
-        for row, place in zip(rows, places, strict=True):
-            if row.get("status") == Status.MISSING:
-                yield {**row, "trajectory": []}
-            elif place is None:
-                yield {**row, GONE: self._gone("the row has no place in its input")}
-            elif place in found:
-                yield {**row, "trajectory": found[place]}
-            else:
-                file = place[0]
-                yield {**row, GONE: self._gone(why.get(file, f"{file} is read otherwise than before"))}
+            found, why = dict[_Place, Any](), dict[str, str]()
+            for file, there in wanted.items():
+                try:
+                    self._find(file, there, found)
+                except (GradestackError, OSError) as error:
+                    why[file] = str(error)
+            for row in part:
+                if id(row) not in places:
+                    yield {**row, "trajectory": []}
+                elif (at := places[id(row)]) is None:
+                    yield {**row, GONE: self._gone("the row has no place in its input")}
+                elif at in found:
+                    yield {**row, "trajectory": found[at]}
+                else:
+                    yield {**row, GONE: self._gone(why.get(at[0], f"{at[0]} is read otherwise than before"))}
 
     def _gone(self, why: str) -> str:
-        if why not in self._told:
-            self._told.add(why)
-            self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
+        self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
         return f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
 
     def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
         """Add the trajectories of samples of one file, reading no more of it than needed."""
-        below = f"{file}/"
-        given = next((each for each in self._inputs if below.startswith(f"{each.shown.rstrip('/')}/")), None)
+        given = next((each for each in self._inputs if f"{file}/".startswith(f"{each.shown.rstrip('/')}/")), None)
         if given is None:
             raise DataError(f"{file} is not among the inputs on record")
-        for each in filter(None, (given, self._dataset)):
-            if damage := self._damaged(each):
-                raise DataError(damage)
-        reader, _, index = self._plan
+        if damage := self._damage(given) or (self._dataset and self._damage(self._dataset)):
+            raise DataError(damage)
+        reader, shards, index = self._plan
+        # first the shards that begin right before the ordinals; some formats may have a record in any shard
+        begun = [(first.ordinal, shard) for first, shard in self._beginnings if first.file == file]
+        ordinals = {bisect_right(begun, place[1], key=lambda each: each[0]) - 1 for place in wanted}
+        likely = [begun[at][1] for at in sorted(ordinals) if at >= 0]
         left = set(wanted)
-        for shard in self._shards(given, file, {place[1] for place in wanted}):
+        for shard in [*likely, *sorted(shards, key=lambda shard: shard.input.path != given.path)]:
             for record in records_of(reader, shard, index):
                 if isinstance(record, Sample) and (place := _place(record)) in left:
                     found[place] = _as_read(record)
@@ -132,31 +125,16 @@ class Trajectories:
                     if not left:
                         return
 
-    def _shards(self, given: Input, file: str, ordinals: set[int]) -> Iterator[Shard]:
-        """Yield the shards of an input: first those that begin right before the ordinals, then the others.
-
-        Some formats are read in the order of a dataset, and may have a record in any shard; of some, one holds
-        records of several inputs.
-        """
-        known = self._beginnings(given)
-        begun = [(source.ordinal, shard) for source, shard in known if source.file == file]
-        found = {bisect_right(begun, ordinal, key=lambda each: each[0]) - 1 for ordinal in ordinals}
-        likely = [begun[at][1] for at in sorted(found) if at >= 0]
-        yield from likely
-        own = [shard for _, shard in known if shard not in likely]
-        yield from own
-        yield from (shard for shard in self._plan[1] if shard not in likely and shard not in own)
-
-    def _beginnings_of(self, given: Input) -> list[tuple[Source, Shard]]:
-        """Return an input's shards, each with the place of its first record; the others hold no sample."""
+    @cached_property
+    def _beginnings(self) -> list[tuple[Source, Shard]]:
+        """The place of each shard's first record; the other shards hold no sample."""
         reader, shards, index = self._plan
-        own = [shard for shard in shards if shard.input.path == given.path]
-        first = ((next(records_of(reader, shard, index), None), shard) for shard in own)
-        return [(one.source, shard) for one, shard in first if one is not None and one.source]
+        first = ((next(records_of(reader, shard, index), None), shard) for shard in shards)
+        return [(record.source, shard) for record, shard in first if record is not None and record.source]
 
     def _damage_of(self, given: Input) -> str:
         path = original(given.path).resolve()
-        own = [(file, digest) for file, digest in self._files if file == path or path in file.parents]
+        own = [(file, digest) for file, digest in self._digests.items() if file.is_relative_to(path)]
         for file, digest in own:
             shown = given.shown if file == path else f"{given.shown}/{file.relative_to(path).as_posix()}"
             try:
@@ -170,11 +148,12 @@ class Trajectories:
 
     @cached_property
     def _plan(self) -> tuple[Reader, list[Shard], Any]:
-        """The reader of the run, its shards of the inputs that are still there, and its index."""
-        reader = self._made if isinstance(self._made, Reader) else _reader(self._recording, self._made)
-        there = Inputs(data=tuple(each for each in self._inputs if each.path.exists()), dataset=self._dataset)
-        shards, index = shards_of(reader, there)
-        return reader, shards, separated(reader, there, shards, index)
+        """The reader of the run, its shards of the inputs that are as they were, and its index."""
+        reader = self._reader if isinstance(self._reader, Reader) else self._reader()
+        there = tuple(each for each in self._inputs if not self._damage(each))
+        inputs = Inputs(data=there, dataset=self._dataset)
+        shards, index = shards_of(reader, inputs)
+        return reader, shards, separated(reader, inputs, shards, index)
 
 
 def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
@@ -331,7 +310,7 @@ def rewrite_pages(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         if not is_run(out):
-            keep_foreign(*(out / page for page in REPORT_PAGES))
+            keep_foreign(out / "report.html", out / "report.md")
         for name, options in chosen or [("html", {}), ("markdown", {})]:
             target = registry.load("reporter", name)
             with collected_seldom(), guarded(f"reporter {name}"):
@@ -364,10 +343,8 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
     return found
 
 
-COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
-COMPARISON_PARTS = "comparison_data/*.js"
-"""What a page of a comparison may have beside it."""
-REPORT_PAGES = ("report.html", "report.md")
+COMPARISON, COMPARISON_PARTS = "comparison.json", "comparison_data/*.js"
+"""The data of a comparison, and what its page may have beside it."""
 _MARKS = {".html": b'<meta name="generator" content="gradestack', ".json": b'{"baseline":', ".md": b" gradestack "}
 """What stands near the beginning of a page, and of a comparison."""
 _BEGINNING = 8192
@@ -375,14 +352,13 @@ _BEGINNING = 8192
 
 def keep_foreign(*pages: Path) -> None:
     """Refuse to write where a file of somebody else's stands."""
-    for page in pages:
-        if not page.exists():
-            continue
-        if not page.is_file():  # a pipe would be waited for
+    for page in filter(Path.exists, pages):
+        ours = page.is_file()  # a pipe would be waited for
+        if ours:
+            with page.open("rb") as file:
+                ours = _MARKS[page.suffix] in file.read(_BEGINNING)
+        if not ours:
             raise _in_the_way(page)
-        with page.open("rb") as file:
-            if _MARKS[page.suffix] not in file.read(_BEGINNING):
-                raise _in_the_way(page)
 
 
 def publish(out: Path, pages: Mapping[str, str]) -> None:
@@ -403,8 +379,8 @@ def publish(out: Path, pages: Mapping[str, str]) -> None:
 
 
 def keep_foreign_comparison(out: Path) -> None:
-    """Refuse to write a comparison where a file of somebody else's stands."""
-    data, page, text = (out / name for name in (COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT))
+    """Refuse to write a comparison where a file of somebody else's stands; a text alone is, as it has no mark."""
+    data, page, text = (out / f"comparison.{ending}" for ending in ("json", "html", "md"))
     keep_foreign(data if data.exists() else page)
     if text.exists() and not data.exists() and not page.exists():
         raise _in_the_way(text)

@@ -22,15 +22,13 @@ from gradestack.rundir.place import Staging
 from gradestack.suites.spec import Suite
 
 AGGREGATE = "aggregate_stats.json"
-_LONG = 1000
-"""Digits no run number has; the interpreter refuses to read some thousands of them."""
 
 
-def _order(run: Any) -> tuple[int, int, str]:
+def _order(run: Any) -> tuple[bool, int, str, str]:
+    """Return what runs are sorted by: numbers first, by their value."""
     text = str(run)
-    if isinstance(run, int) or (text.isdecimal() and len(text) < _LONG):
-        return (0, int(run), text)
-    return (1, 0, text)
+    digits = text.lstrip("0") if text.isdecimal() else ""
+    return not text.isdecimal(), len(digits), digits, text
 
 
 def _runs(path: Path, asked: int) -> list[Any]:

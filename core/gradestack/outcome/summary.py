@@ -24,11 +24,12 @@ from gradestack.gates.verdicts import (
 from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.metrics import Count, in_all
 from gradestack.grading.subset import left_out_text, not_found, subset_entry
-from gradestack.jsonio.values import as_list, as_map, as_text, is_number, loads
+from gradestack.jsonio.values import as_list, as_map, as_text, is_number
 from gradestack.model import JSON, Outcome, Source
-from gradestack.outcome.baselines import Baselines, baseline_verdict
+from gradestack.outcome.baselines import Baselines
 from gradestack.output import counted, terminal_line
 from gradestack.report import Report
+from gradestack.rows.read import GradeRow, Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken
 from gradestack.suites.spec import Figure, Suite
@@ -38,7 +39,7 @@ _SHOWN = 8
 _NAMED = 3
 """Ids named of those without a counterpart."""
 _LONGEST = 300
-"""Characters of a reason in a warning."""
+"""Characters of a reason."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -63,229 +64,93 @@ def summary(
     part: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
-    keys, table = [stage.key for stage in suite.graders], merging.merged.table
-    by_model = merging.counts(part)
+    table, by_model = merging.merged.table, merging.counts(part)
     bad = merged.bad if part is None else 0  # nobody knows of which run they are
     counts = {key: in_all(each.values()).with_unreadable(bad) for key, each in by_model.items()}
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
-    head = figures[suite.main]
+    models = list(by_model[suite.main]) if any(by_model[suite.main]) else []
     aggregates = merging.figures(part)
     bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    now = cache(lambda: baselines.this_run(suite, recorded, aggregates))  # rows are read for baselines only, once
     scores = Scores(table, part, bounds, lambda rows: aggregates if rows is part else merging.figures(rows), bad)
+    now = cache(lambda: baselines.this_run(suite, recorded, aggregates))  # rows are read for baselines only, once
     gates = [
-        baseline_verdict(gate, suite, now, baselines)
-        if isinstance(gate, BaselineGate)
-        else verdict(gate, scores, suite.profile)
+        baselines.verdict(gate, suite, now) if isinstance(gate, BaselineGate) else verdict(gate, scores, suite.profile)
         for gate in suite.gates
     ]
     asked = {stage.key for stage in suite.graders if getattr(stage.component, "judgements", None)}
     for gate in gates:
         mark_uncalibrated(gate, asked)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
-    lost = all_failed(suite, counts, merged, recorded)
+    success = None if suite.success is None else successes(table, suite.success, part)
+    said = merging.merged.broken
+    exporters = {name_of_broken(each.name, each.distribution): said.get(each.name) for each in suite.exporters}
+    broken = {**suite.broken, **{name: text for name, text in exporters.items() if text is not None}}
+    failed_metrics = {each.name: said[each.name] for each in suite.metrics if each.name in said}
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
-    models = list(by_model[suite.main])
-    named = any(models)
-    found = None if suite.success is None else successes(table, suite.success, part)
     content: dict[str, Any] = {
         "suite": suite.name,
         "config": suite.config,
         "metrics": {
-            **{name: head[name] for name in head if name != "pass_rate"},
-            "per_model": [
-                _model_row(suite, model, {key: of[model] for key, of in by_model.items()}) for model in models
-            ]
-            if named
-            else None,
-            "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
-            "metrics": {key: figures[key]["pass_rate"] for key in keys},
-            "states": {key: counts[key].states for key in keys},
+            **{name: value for name, value in figures[suite.main].items() if name != "pass_rate"},
+            "per_model": [_model_row(suite, model, by_model) for model in models] or None,
+            "by_metric": {key: {name: each[name] for name in short} for key, each in figures.items()},
+            "metrics": {key: each["pass_rate"] for key, each in figures.items()},
+            "states": {key: count.states for key, count in counts.items()},
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": _outcome(suite, found, models if named else []),
+        "outcome": None if success is None else _outcome(suite, success, models),
         "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
         "duplicates": {"policy": suite.duplicates, "count": merged.duplicates, "listed": merged.duplicates_listed},
-        "warnings": [*_warnings(suite, merging, merged, counts, gates, recorded), *_figures_warnings(aggregates)],
+        "warnings": [
+            *suite.warnings,
+            *_warnings_of_records(suite, merged, table.keys["id"].values),
+            *_warnings_of_grades(suite, counts, merged, recorded),
+            *_warnings_of_gates(gates),
+            *_warnings_of_components(suite, merged, broken | failed_metrics, aggregates),
+        ],
     }
+    if part is None:
+        content["failures"] = _failures(counts, recorded)
     if merged.left_out or suite.subset:
         content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
-    if lost is not None:
-        content["all_failed"] = lost
     if merged.remarks:
         content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
-    if broken := _broken(suite, merging.merged):
-        content["broken"] = broken
-    if lacking := _failed_metrics(suite, merging.merged):
-        content["failed_metrics"] = lacking
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
-    return content
+    lost = _all_failed(suite, counts, merged, recorded)
+    more = {"all_failed": lost, "broken": broken, "failed_metrics": failed_metrics}
+    return content | {name: each for name, each in more.items() if each}
 
 
-def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[str, Any]:
-    profile = suite.profile
-    head = grader_figures(counts[suite.main], profile)
+def _model_row(suite: Suite, model: str, by_model: Mapping[str, Mapping[str, Count]]) -> dict[str, Any]:
+    figures = {key: grader_figures(of[model], suite.profile) for key, of in by_model.items()}
+    head = figures[suite.main]
     return {
         "model_name": model or None,
-        "total": head["total"],
-        "total_attempted": head["total_attempted"],
-        "avg_score_attempted": head["avg_score_attempted"],
-        "avg_score_total": head["avg_score_total"],
+        **{name: head[name] for name in ("total", "total_attempted", "avg_score_attempted", "avg_score_total")},
         "passed_samples": head["passed_attempts"],
         "failed_samples": head["failed_attempts"],
-        "metrics": {key: grader_figures(count, profile)["pass_rate"] for key, count in counts.items()},
+        "metrics": {key: each["pass_rate"] for key, each in figures.items()},
     }
 
 
-def _first_reason(recorded: Report, key: str, *states: str) -> str:
-    grades: Iterable[Mapping[str, Any]] = (row["grades"].get(key) or {} for row in recorded.rows())
-    grade: Mapping[str, Any] = next((each for each in grades if not states or each.get("state") in states), {})
-    reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
-    said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
-    return terminal_line(" ".join(str(said).split())[:_LONGEST])
-
-
-def _warnings(
-    suite: Suite,
-    merging: Merging,
-    merged: Merged,
-    counts: Mapping[str, Count],
-    gates: list[dict[str, JSON]],
-    recorded: Report,
-) -> list[str]:
-    found = list(suite.warnings)
-    if merged.left_out or suite.subset:
-        found.append(left_out_text(suite.taken, merged.samples, merged.left_out))
-        found += not_found(suite.taken, merged.facets, merging.merged.table.keys["id"].values)
-    if merged.duplicates:
-        first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
-        what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
-        found.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
-    if len(merged.ids) > 1:
-        number, text = merged.ids["number"], merged.ids["text"]
-        found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
-    found += [*_remarks(merged), *_unmatched(suite, merged)]
-    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
-    key = suite.success.grader if own_data and suite.success is not None else ""
-    if key in counts and counts[key].graded and (skipped := counts[key].states[Outcome.SKIPPED]):
-        why = "" if suite.rows == "none" else f", the first: {_first_reason(recorded, key, Outcome.SKIPPED)}"
-        found.append(f"{skipped} of {merged.samples} samples are in no rate of {key!r}{why}{_fix(suite, key)}")
-    without: dict[tuple[int, int], list[str]] = {}
-    for key, count in counts.items():
-        states, lost = count.states, count.lost
-        if merged.samples and not states[Outcome.GRADED]:
-            others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
-            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(recorded, key)}"
-            found.append(f"grader {key!r} graded no sample ({others}); {why}")
-        elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
-            without.setdefault((lost, of), []).append(repr(key))
-    bad = f", {merged.bad} of them unreadable" if any(count.unreadable for count in counts.values()) else ""
-    found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}" for numbers, keys in without.items()]
-    found += [text for gate in gates for text in _left_out_of_groups(gate)]
-    alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
-    found += [f"gate {gate['text']}: {gate['reason']}" for gate in alone]
-    parts = [part for gate in gates for part in (gate, *gate.get("conditions", ()))]
-    loose = [each for each in parts if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"]
-    found += [f"gate {each['text']}: undecided" for each in loose]
-    doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
-    found += [f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful]
-    origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
-    broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
-    found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
-    found += [f"{law}, {said}" for law, said in sorted(merged.breaches.items())]
-    return found
-
-
-def _failed_metrics(suite: Suite, merged: Merged) -> dict[str, str]:
-    return {each.name: merged.broken[each.name] for each in suite.metrics if each.name in merged.broken}
-
-
-def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
-    exporters = {stage.name: name_of_broken(stage.name, stage.distribution) for stage in suite.exporters}
-    found = {exporters[name]: text for name, text in merged.broken.items() if name in exporters}
-    return {**suite.broken, **found}
-
-
-def _many(lost: int, of: int) -> bool:
-    """Return whether so many samples failed or are missing that it has to be known: more than 5 %."""
-    return 20 * lost > of
-
-
-def _share(lost: int, of: int) -> str:
-    return f"{lost} of {of} samples ({100 * lost / of:.1f}%)"
-
-
-def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
-    """Yield in which groups a gate compares figures that many samples are left out of."""
-    for name, each in gate.get("groups", {}).items():
-        for key, lost, of in left_out(each):
-            if _many(lost, of):
-                group = f"{terminal_line(name)}, {_share(lost, of)}"
-                yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
-
-
-def _remarks(merged: Merged) -> list[str]:
-    """Return what readers remarked: that ids were made up, what is odd about the data, what is not used."""
-    kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
-    named: dict[str, list[str]] = {"in the data": [], "not used": []}
-    for kind, (times, place) in list(kinds.items())[:_SHOWN]:
-        odd = kind.isidentifier()  # else a column:latency
-        what = kind.replace("_", " ") if odd else re.sub(r":(?=\S)", " ", kind, count=1)
-        named["in the data" if odd else "not used"].append(f"{what} ({counted(times, 'time')}, first at {place})")
-    if len(kinds) > _SHOWN:
-        named["not used"].append(f"{len(kinds) - _SHOWN} more kinds in header.json")
-    lines = [f"{where}: {', '.join(each)}" for where, each in named.items() if each]
-    if MADE in merged.remarks:
-        number = merged.remarks[MADE][0]
-        what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
-        lines.insert(0, f"{number} task{'s' * (number > 1)}: {what}")
-    return lines
-
-
-def _unmatched(suite: Suite, merged: Merged) -> list[str]:
-    whose = (
-        "task(s) without a row in it",
-        "row(s) of it without a run",
-        "id(s) of several rows, of which the last counts",
-    )
-    told = [
-        f"{len(ids)} {what}: {first_of(ids, _NAMED)}"
-        for ids, what in zip((*merged.unmatched, merged.contradicted), whose, strict=True)
-        if ids
-    ]
-    shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"
-    return [f"{shown}: {'; '.join(told)}"] if told else []
-
-
-def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> Iterator[str]:
-    for key, metrics in aggregates.items():
-        for each in metrics.values():
-            texts = each.get("warnings")
-            yield from (f"grader {key!r}: {text}" for text in as_list(texts) if isinstance(text, str))
-
-
-def _outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]) -> dict[str, JSON] | None:
-    """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words.
-
-    None without an outcome.
-    """
-    if suite.success is None or successes is None:
+def _outcome(suite: Suite, success: Mapping[str, Any], models: Iterable[str]) -> dict[str, JSON] | None:
+    """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words."""
+    if suite.success is None:
         return None
-    words, nothing = suite.headline, {"passed": 0, "failed": 0, "share": None, "share_interval": None}
-    counts = {name: successes[name] for name in nothing}
+    nothing = {"passed": 0, "failed": 0, "share": None, "share_interval": None}
+    counts = {name: success[name] for name in nothing}
     return {
         "grader": suite.success.grader,
-        "rule": verdict_text(suite.success, counts["passed"] + counts["failed"], successes["own_verdicts"]),
-        "words": {"passed": words.passed, "failed": words.failed},
+        "rule": verdict_text(suite.success, counts["passed"] + counts["failed"], success["own_verdicts"]),
+        "words": {"passed": suite.headline.passed, "failed": suite.headline.failed},
         **counts,
-        "per_model": [{"model_name": name or None, **successes["models"].get(name, nothing)} for name in models]
-        or None,
+        "per_model": [{"model_name": name or None, **success["models"].get(name, nothing)} for name in models] or None,
     }
 
 
@@ -307,51 +172,49 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
     place = None
     with suppress(NoFigure):
         place = figure_at(metrics, figure.name, (figure.metric,), "")
-    if place is None or not place.path or not _shown(place.value):
+    if place is None or not place.path or not _is_figure(place.value):
         why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
         return {"value": None, "reason": why}
     interval = {"interval": dict(place.interval)} if isinstance(place.interval, Mapping) else {}
     if place.value is not None:
         return {"value": place.value, **interval}
-    told = as_map(metrics.get("undefined")).get(place.path)
-    return {"value": None, **interval, "reason": as_text(place.reason) or as_text(told) or "not defined"}
+    why = as_text(place.reason) or as_text(as_map(metrics.get("undefined")).get(place.path)) or "not defined"
+    return {"value": None, **interval, "reason": why}
 
 
-def _shown(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return bool(value) and all(each is None or is_number(each) for each in value.values())
-    return value is None or is_number(value)
+def _is_figure(value: Any) -> bool:
+    """Return whether a value is a number, one that is not defined, or a map of such."""
+    values = value.values() if isinstance(value, Mapping) and value else [value]
+    return all(each is None or is_number(each) for each in values)
 
 
-_MARK = b'"failed"'
-"""What the line of a sample with a failed grade holds."""
-
-
-def first_failures(lines: Iterable[bytes], states: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, Any]]:
-    """Return grader key -> number of its failed grades, and reason and place of the first."""
-    failed = {key: counts[Outcome.FAILED] for key, counts in states.items() if counts.get(Outcome.FAILED)}
-    found: dict[str, dict[str, Any]] = {key: {"count": count} for key, count in failed.items()}
-    wanted = set(failed)
-    for line in lines if wanted else ():
-        if _MARK not in line:
+def _first(recorded: Report, keys: Iterable[str], *states: str) -> tuple[Row, str, GradeRow] | None:
+    """Return the first row with a grade of some graders in one of some states, default any; None without rows."""
+    marks = [f'"{state}"'.encode() for state in states]  # what the line of such a row holds
+    for number, _, line in recorded.lines() if recorded.has_rows else ():
+        if marks and not any(mark in line for mark in marks):
             continue
-        row = loads(line)
-        for key in sorted(wanted):
-            grade = row["grades"][key]
-            if grade["state"] == Outcome.FAILED:
-                found[key]["first"] = {"reason": _reason(grade), "at": _place(row)}
-                wanted.discard(key)
-        if not wanted:
-            break
-    return found
+        row = recorded.row(number, line)
+        for key in keys:
+            if not states or row["grades"][key]["state"] in states:
+                return row, key, row["grades"][key]
+    return None
 
 
 def _reason(grade: Mapping[str, Any]) -> str:
-    fault = as_map(grade.get("fault"))
-    message = as_text(fault.get("message")) or as_text(fault.get("code"))
+    """Return why a grade is what it is, in one line."""
+    fault, reason = as_map(grade.get("fault")), as_map(next(iter(as_list(grade.get("reasons"))), None))
+    message = as_text(fault.get("message")) or as_text(fault.get("code")) or as_text(reason.get("message"))
+    message = message or as_text(grade.get("rationale")) or as_text(reason.get("code")) or as_text(grade.get("state"))
     kind = as_text(fault.get("type"))
     text = " ".join((f"{kind}: {message}" if kind and not message.startswith(kind) else message).split())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _first_reason(recorded: Report, key: str, *states: str) -> str:
+    """Return ``the first: REASON`` of a grader's grades in some states; nothing without rows."""
+    found = _first(recorded, [key], *states)
+    return f"the first: {terminal_line(_reason(found[2]))}" if found else ""
 
 
 def _place(row: Mapping[str, Any]) -> str:
@@ -360,29 +223,130 @@ def _place(row: Mapping[str, Any]) -> str:
     return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
 
 
-def all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
+def _failures(counts: Mapping[str, Count], recorded: Report) -> dict[str, dict[str, Any]]:
+    """Return grader key -> number of its failed grades, and reason and place of the first."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, count in counts.items():
+        if failed := count.states[Outcome.FAILED]:
+            found[key] = {"count": failed}
+            if first := _first(recorded, [key], Outcome.FAILED):
+                found[key]["first"] = {"reason": _reason(first[2]), "at": _place(first[0])}
+    return found
+
+
+def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
     """Return in one sentence that every grade failed, or that there is no result; None where that is not so."""
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
     failed = sum(each.states[Outcome.FAILED] for each in counts.values())
     if failed and not any(each.graded for each in counts.values()):
-        reasons = (f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items())
-        if suite.rows != "none":
-            graded = ((row, key, grade) for row in recorded.rows() for key, grade in row["grades"].items())
-            ended = (each for each in graded if each[2]["state"] == Outcome.FAILED)
-            reasons = (f"{_place(row)}, grader {key}: {_reason(grade)}" for row, key, grade in ended)
-        first = next(reasons, "")
+        first = next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
+        if row := _first(recorded, counts, Outcome.FAILED):
+            first = f"{_place(row[0])}, grader {row[1]}: {_reason(row[2])}"
         number = "the only grade" if failed == 1 else f"all {failed} grades"
         return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
     key = "" if suite.success is None else suite.success.grader
     if key not in counts or counts[key].graded or not merged.samples:
         return None
-    others = ", ".join(f"{number} {state}" for state, number in counts[key].states.items() if number)
-    why = "" if suite.rows == "none" else f"; the first: {_first_reason(recorded, key)}"
+    why = _first_reason(recorded, key)
     fix = "" if "--dataset" in why else _fix(suite, key)
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why}{fix}"
+    others = _others(counts[key])
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why and f'; {why}'}{fix}"
 
 
 def _fix(suite: Suite, key: str) -> str:
     compares = [stage.key for stage in suite.graders if "expected" in stage.component.needs]
     return "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
+
+
+def _others(count: Count) -> str:
+    return ", ".join(f"{number} {state}" for state, number in count.states.items() if number)
+
+
+def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:
+    """Yield what is left out, repeated, odd about the data, not used, or without a counterpart in the dataset."""
+    if merged.left_out or suite.subset:
+        yield left_out_text(suite.taken, merged.samples, merged.left_out)
+        yield from not_found(suite.taken, merged.facets, ids)
+    if merged.duplicates:
+        first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
+        what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
+        yield f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}"
+    if len(merged.ids) > 1:
+        number, text = merged.ids["number"], merged.ids["text"]
+        yield f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task'
+    if MADE in merged.remarks:
+        number = merged.remarks[MADE][0]
+        what = "no task ids found: records were numbered, repeated runs are not grouped (--id)"
+        yield f"{number} task{'s' * (number > 1)}: {what}"
+    kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
+    named: dict[str, list[str]] = {"in the data": [], "not used": []}
+    for kind, (times, place) in list(kinds.items())[:_SHOWN]:
+        odd = kind.isidentifier()  # else a column:latency
+        what = kind.replace("_", " ") if odd else re.sub(r":(?=\S)", " ", kind, count=1)
+        named["in the data" if odd else "not used"].append(f"{what} ({counted(times, 'time')}, first at {place})")
+    if len(kinds) > _SHOWN:
+        named["not used"].append(f"{len(kinds) - _SHOWN} more kinds in header.json")
+    yield from (f"{where}: {', '.join(each)}" for where, each in named.items() if each)
+    without = {
+        "task(s) without a row in it": merged.unmatched[0],
+        "row(s) of it without a run": merged.unmatched[1],
+        "id(s) of several rows, of which the last counts": merged.contradicted,
+    }
+    shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"
+    if told := [f"{len(names)} {what}: {first_of(names, _NAMED)}" for what, names in without.items() if names]:
+        yield f"{shown}: {'; '.join(told)}"
+
+
+def _warnings_of_grades(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> Iterator[str]:
+    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
+    key = suite.success.grader if own_data and suite.success is not None else ""
+    if key in counts and counts[key].graded and (skipped := counts[key].states[Outcome.SKIPPED]):
+        why = _first_reason(recorded, key, Outcome.SKIPPED)
+        yield f"{skipped} of {merged.samples} samples are in no rate of {key!r}{why and f', {why}'}{_fix(suite, key)}"
+    without: dict[tuple[int, int], list[str]] = {}
+    for key, count in counts.items():
+        if merged.samples and not count.graded:
+            why = _first_reason(recorded, key) or "which rows would say"
+            yield f"grader {key!r} graded no sample ({_others(count)}); {why}"
+        elif suite.profile != "upstream" and _many(count.lost, of := count.graded + count.lost):
+            without.setdefault((count.lost, of), []).append(repr(key))
+    bad = f", {merged.bad} of them unreadable" if any(count.unreadable for count in counts.values()) else ""
+    yield from (f"{_share(*numbers)} failed or missing for {', '.join(keys)}{bad}" for numbers, keys in without.items())
+
+
+def _many(lost: int, of: int) -> bool:
+    """Return whether so many samples failed or are missing that it has to be known: more than 5 %."""
+    return 20 * lost > of
+
+
+def _share(lost: int, of: int) -> str:
+    return f"{lost} of {of} samples ({100 * lost / of:.1f}%)"
+
+
+def _warnings_of_gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for gate in gates:
+        for name, each in gate.get("groups", {}).items():
+            for key, lost, of in left_out(each):
+                if _many(lost, of):
+                    group = f"{terminal_line(name)}, {_share(lost, of)}"
+                    yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
+    alone = [gate for gate in gates if gate.get("kind") == "baseline" and gate["outcome"] == "no_data"]
+    yield from (f"gate {gate['text']}: {gate['reason']}" for gate in alone)
+    parts = [part for gate in gates for part in (gate, *gate.get("conditions", ()))]
+    loose = [each for each in parts if each.get("outcome") == "undecided" and each["on_undecided"] == "warn"]
+    yield from (f"gate {each['text']}: undecided" for each in loose)
+    doubtful = [gate for gate in gates if gate.get("on_uncalibrated") == "warn"]
+    yield from (f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful)
+
+
+def _warnings_of_components(
+    suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]
+) -> Iterator[str]:
+    origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
+    for name, text in sorted(broken.items()):
+        yield f"{name}{origin.get(name, '')} is broken and left out: {text}"
+    yield from (f"{law}, {said}" for law, said in sorted(merged.breaches.items()))
+    for key, metrics in aggregates.items():
+        texts = (text for each in metrics.values() for text in as_list(each.get("warnings")))
+        yield from (f"grader {key!r}: {text}" for text in texts if isinstance(text, str))

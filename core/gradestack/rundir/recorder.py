@@ -228,11 +228,6 @@ class MemoryRecorder(RowLines, _InProcess):
         super().__init__(RowWriter.of(suite, suite.success, strict=strict), self.file)
         self._offset = 0
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the rows of a run that has ended."""
-        self.file.seek(0)
-        return iter(self.file)
-
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Return where the rows of the shard start."""
         offset, self._offset = self._offset, self.file.tell()

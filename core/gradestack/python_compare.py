@@ -85,31 +85,22 @@ def compare(
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     subset = Subset.read(filter, tasks, limit)
-    aggregators, by_default = Aggregators(registry, allow_code), figures is None
-    names = _names(runs)
+    aggregators, names = Aggregators(registry, allow_code), _names(runs)
     ready = [_ready(run, options) for run in runs]
-    read: dict[int, tuple[list[str], list[Side]]] = {}
-    paths = list(figures or ())
-
-    def take(place: int, report: Report) -> None:
-        metrics = aggregators.metrics(report, names[place], paths)
-        model = None if isinstance(run := runs[place], Report) else _place(run)[1]
-        read[place] = [*paths], sides_of(report, names[place], model, match, metrics, by, reasons=True)
-
-    # all that can be refused is, before files are graded
-    for finished in (True, False):
-        reports = {}
-        for place, each in enumerate(ready):
-            if isinstance(each, Report) == finished:
-                reports[place] = (each if isinstance(each, Report) else grade_suite(each, options)).only(subset)
-        if by_default:
-            paths += [path for report in reports.values() for path in headline_figures(report) if path not in paths]
-        for place, report in reports.items():
-            take(place, report)
-    for place, (known, sides) in list(read.items()):
-        if known != paths:  # the headline of a file that was graded has other figures
-            take(place, sides[0].report)
-    groups = [sides for _, (_, sides) in sorted(read.items())]
+    reports: dict[int, Report] = {}
+    groups: list[list[Side]] = []
+    for files in (False, True):  # all that can be refused is, before files are graded
+        new = {place: run for place, run in enumerate(ready) if files != isinstance(run, Report)}
+        for place, run in new.items():
+            reports[place] = (run if isinstance(run, Report) else grade_suite(run, options)).only(subset)
+        if new:
+            of_runs = (path for report in reports.values() for path in headline_figures(report))
+            paths = dict.fromkeys(of_runs if figures is None else figures)
+            groups = []
+            for place, report in sorted(reports.items()):
+                given, metrics = runs[place], aggregators.metrics(report, names[place], paths)
+                model = None if isinstance(given, Report) else _place(given)[1]
+                groups.append(sides_of(report, names[place], model, match, metrics, by, reasons=True))
     sides = _ordered(groups, baseline)
     rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
     found = compared(sides, _with_figures(rules, figures, sides, aggregators), _by_model(groups))

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import attrs
 import jsonschema
 import pytest
 import yaml
@@ -230,6 +231,16 @@ def test_every_built_in_component_is_mentioned(registry):
         text = page.read_text(encoding="utf-8")
         words |= _words(text).union(*(re.split(r"[\s:,]+", heading) for heading in _sections(page)))
     assert [c.name for c, _ in registry.components() if c.name not in words] == []
+
+
+def test_every_option_of_a_component_is_described(registry):
+    """On some page, or where the component itself is described."""
+    texts = [page.read_text(encoding="utf-8") for page in PAGES]
+    words = set().union(*(_words(text) | set(re.findall(r"(\w+)[:=]", text)) for text in texts))
+    classes = [registry.load(component.kind, component.name) for component, _ in registry.components()]
+    for found in filter(attrs.has, classes):
+        options = {field.name for field in attrs.fields(found) if field.init}
+        assert sorted(options - words - set(re.findall(r"\w+", found.__doc__))) == [], found
 
 
 def test_readme_table_lists_every_reader_and_stack(registry):

@@ -9,6 +9,7 @@ import pytest
 from gradestack.cli.commands import main
 from tests.core.outcomes import at, data
 
+EXAMPLES = str(Path(__file__).parents[3] / "examples")
 SESSIONS = {
     f"{path.stem}: {name}": session
     for path in sorted((Path(__file__).parent / "sessions").iterdir())
@@ -36,7 +37,7 @@ def test_session(name, tmp_path, monkeypatch, capsys, request):
         write(step.get("files", {}))
         code = 0
         try:
-            main(shlex.split(step["run"]))
+            main(shlex.split(step["run"].replace("EXAMPLES", EXAMPLES)))
         except SystemExit as done:
             code = done.code or 0
         out, err = capsys.readouterr()

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_305,
     "core": 20_756,
     "plugins": 40_909,
-    "tests": 46_521,
+    "tests": 46_342,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -61,11 +61,15 @@ def setting_of(info: JSON, tasks: JSON) -> Setting:
 def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
     if not isinstance(definitions, Mapping):
         return None
-    specs = []
-    for name, about in ((name, as_map(tool)) for name, tool in definitions.items()):
-        own, said, parameters = as_text(about.get("name")), as_text(about.get("doc")), schema_of(about.get("params"))
-        specs.append(ToolSpec(name=own or name, description=said, parameters=parameters))
-    return tuple(specs)
+    named = [(name, as_map(tool)) for name, tool in definitions.items()]
+    return tuple(
+        ToolSpec(
+            name=as_text(tool.get("name")) or name,
+            description=as_text(tool.get("doc")),
+            parameters=schema_of(tool.get("params")),
+        )
+        for name, tool in named
+    )
 
 
 def expectation(task: Mapping[str, Any]) -> Expectation:
@@ -106,8 +110,8 @@ class Conversation:
     """What the user said first."""
     text: str | None = None
     """What the agent said last."""
-    tokens: Counter[str] = attrs.field(factory=Counter)
-    requests: int = 0
+    spent: Counter[str] = attrs.field(factory=Counter)
+    """Tokens and requests of the agent."""
     remarks: Counter[str] = attrs.field(factory=Counter)
     """What could not be used, or has no counterpart, by kind."""
     _open: dict[tuple[str, str], list[int]] = attrs.field(factory=dict)
@@ -116,43 +120,33 @@ class Conversation:
     _turn: int = 0
     _step: int = 0
 
-    def usage(self, cost: float | None, seconds: float | None) -> Usage | None:
-        """Return what the agent took; None where nothing is recorded of it."""
-        if not self.requests and cost is None and seconds is None:
-            return None
-        return Usage(requests=self.requests or None, cost_usd=cost, seconds=seconds, **self.tokens)
-
     def add(self, entry: Any) -> None:
         """Take up one message; several results may stand in one."""
-        if not isinstance(entry, dict):
-            self.remarks["message_not_an_object"] += 1
+        if isinstance(entry, dict) and entry.get("role") != "tool":
+            self._speak(entry, as_text(entry.get("role")))
             return
-        role = entry.get("role")
-        if role == "tool":
-            grouped = entry.get("tool_messages")
-            for each in grouped if isinstance(grouped, list) else (entry,):
-                if isinstance(each, dict):
-                    self._answer(each)
-                else:
-                    self.remarks["message_not_an_object"] += 1
-            return
-        role = as_text(role)
-        if role not in _ROLES:
-            self.remarks["message_of_unknown_role"] += 1
-        self._speak(entry, role)
+        grouped = entry.get("tool_messages") if isinstance(entry, dict) else None
+        for each in grouped if isinstance(grouped, list) else (entry,):
+            if isinstance(each, dict):
+                self._answer(each)
+            else:
+                self.remarks["message_not_an_object"] += 1
 
     def _speak(self, entry: dict[str, Any], role: str) -> None:
-        content = entry.get("content")
+        if role not in _ROLES:
+            self.remarks["message_of_unknown_role"] += 1
+        content, usage = entry.get("content"), entry.get("usage")
         said = text_of(content)
         if role == "user" and said:
             self._turn += self.asked is not None
             self.asked = said if self.asked is None else self.asked
-        made = entry.get("tool_calls")
-        calls = tuple(self._calls(made, role)) if made else ()
+        calls = tuple(self._calls(entry.get("tool_calls"), role))
         if role == ASSISTANT:
             self.text = said or self.text
             self._step += 1
-            self._count(entry.get("usage"))
+            if isinstance(usage, Mapping):
+                self.spent["requests"] += 1
+                self.spent.update({_TOKENS[k]: n for k, n in usage.items() if k in _TOKENS and type(n) is int})
         self.messages.append(Message(role=role, content=content, tool_calls=calls))
 
     def _calls(self, made: Any, role: str) -> Iterator[ToolCall]:
@@ -160,32 +154,33 @@ class Conversation:
             if not isinstance(raw, dict):
                 self.remarks["call_not_an_object"] += 1
                 continue
-            name, requestor = raw.get("name"), raw.get("requestor")
+            name, by = raw.get("name"), text_or_none(raw.get("requestor"))
             arguments, text = parse_arguments(raw.get("arguments"))
             if arguments is None:
                 self.remarks["arguments_undecodable"] += 1
             if not isinstance(name, str):
                 self.remarks["call_without_name"] += 1
-            by = requestor if isinstance(requestor, str) else role
             call = ToolCall(
                 name=as_text(name),
                 arguments=arguments,
                 raw_arguments=text,
                 id=as_text(raw.get("id")) or None,
-                requestor=by,
+                requestor=role if by is None else by,
                 turn=self._turn,
                 step=self._step if role == ASSISTANT else None,
             )
-            self._open.setdefault((by, call.id or ""), []).append(len(self.calls))
+            self._open.setdefault((call.requestor, call.id or ""), []).append(len(self.calls))
             self.calls.append(call)
             yield call
 
     def _answer(self, entry: dict[str, Any]) -> None:
         """Give a result to its call: the one of its id, or without an id the oldest of its requestor that has none."""
-        requestor, content = entry.get("requestor"), entry.get("content")
-        key = (requestor if isinstance(requestor, str) else ASSISTANT, as_text(entry.get("id")))
+        by, content = text_or_none(entry.get("requestor")), entry.get("content")
+        key = (ASSISTANT if by is None else by, as_text(entry.get("id")))
         self.messages.append(Message(role="tool", content=content, tool_call_id=key[1] or None))
-        waiting = self._open.get(key) or ([] if key[1] else self._oldest(key[0]))
+        waiting = self._open.get(key)
+        if not waiting and not key[1]:
+            waiting = min((places for (by, _), places in self._open.items() if by == key[0] and places), default=[])
         if not waiting:
             self.remarks["call_answered_twice" if key in self._answered else "result_without_call"] += 1
             return
@@ -195,30 +190,15 @@ class Conversation:
         status = "error" if error is not None else "ok"
         self.calls[place] = replace(self.calls[place], result=content, error=error, status=status)
 
-    def _oldest(self, requestor: str) -> list[int]:
-        own = (places for (by, _), places in self._open.items() if by == requestor and places)
-        return min(own, default=[])
-
-    def _count(self, usage: Any) -> None:
-        if not isinstance(usage, Mapping):
-            return
-        self.requests += 1
-        for name, field in _TOKENS.items():
-            tokens = usage.get(name)
-            if type(tokens) is int:
-                self.tokens[field] += tokens
-
     def close(self) -> None:
         """Count what was never answered."""
-        if left := sum(map(len, self._open.values())):
-            self.remarks["call_without_result"] += left
+        self.remarks["call_without_result"] += sum(map(len, self._open.values()))
 
 
 def conversation_of(simulation: Mapping[str, Any]) -> Conversation | None:
     """Return what a simulation's messages, or without any its ticks, come to; None where it has neither."""
-    entries = simulation.get("messages")
+    entries, ticks = simulation.get("messages"), simulation.get("ticks")
     if not isinstance(entries, list):
-        ticks = simulation.get("ticks")
         if not isinstance(ticks, list):
             return None
         entries = _joined(message for tick in ticks for message in _of_tick(tick))
@@ -243,21 +223,20 @@ def _of_tick(tick: Any) -> Iterator[Any]:
 
 
 def _joined(messages: Iterator[Any]) -> Iterator[Any]:
+    """Yield messages, what one side says without a break as one; silence between is left out."""
     last: dict[str, Any] | None = None
     for message in messages:
-        is_speech = isinstance(message, dict) and message.get("role") != "tool" and not message.get("tool_calls")
-        if not is_speech:
-            if last is not None:
-                yield last
-            last = None
+        speaks = isinstance(message, dict) and message.get("role") != "tool" and not message.get("tool_calls")
+        if speaks and not message.get("content"):
+            continue
+        if speaks and last is not None and last["role"] == message["role"]:
+            last = {**message, "content": f"{last['content']}{_between(last, message)}{message['content']}"}
+            continue
+        if last is not None:
+            yield last
+        last = message if speaks else None
+        if not speaks:
             yield message
-        elif message.get("content"):
-            if last is not None and last["role"] == message["role"]:
-                last = {**message, "content": f"{last['content']}{_between(last, message)}{message['content']}"}
-            else:
-                if last is not None:
-                    yield last
-                last = message
     if last is not None:
         yield last
 
@@ -307,53 +286,48 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
     trial, reason = simulation.get("trial"), text_or_none(simulation.get("termination_reason"))
     if trial is not None and (isinstance(trial, bool) or not isinstance(trial, int | str)):
         trial = compact(trial)
+    conversation, expected = conversation_of(simulation), setting.tasks.get(str(task_id))
+    said = conversation or Conversation(remarks=Counter({"conversation_missing": 1}))
+    said.remarks["task_missing"] += setting.has_tasks and expected is None
+    costs = {key: simulation[key] for key in ("agent_cost", "user_cost", "agent_usage") if key in simulation}
+    agent_usage = {key: each for key, each in costs.items() if each is not None}
     reward_info = simulation.get("reward_info")
-    said = conversation_of(simulation)
-    expected = setting.tasks.get(str(task_id))
-    spent: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
-    cost, seconds = (float(value) if is_number(value) else None for value in spent)
-    sample = Sample(
+    broken, identifier = reason in BROKEN, as_text(simulation.get("id"))
+    return Sample(
         id=str(task_id),
         model=setting.model,
         run=trial,
-        input=said.asked if said else None,
-        turns=(tuple(said.messages),) if said and said.messages else (),
-        calls=tuple(said.calls) if said else None,
-        text=said.text if said else None,
+        input=said.asked,
+        turns=(tuple(said.messages),) if said.messages else (),
+        calls=tuple(said.calls) if conversation else None,
+        text=said.text,
         tools=setting.tools,
         expected=expected or Expectation(),
         recorded=recorded_of(reward_info),
-        usage=(said or Conversation()).usage(cost, seconds),
+        status=Status.FAILED if broken else Status.OK,
+        error=_fault(simulation, reason) if broken and reason else None,
         ended=None if reason is None else ENDED.get(reason),
+        trace={"trace_id": identifier} if identifier else {},
+        usage=_usage(simulation, said.spent),
+        agent_usage=agent_usage or None,
         facets=_facets(simulation, setting),
+        remarks={kind: number for kind, number in said.remarks.items() if number},
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=Tau2Run(reward_info if isinstance(reward_info, dict) else None, reason),
     )
-    rare = _rare(simulation, reason)
-    remarks = dict(said.remarks) if said else {"conversation_missing": 1}
-    if setting.has_tasks and expected is None:
-        remarks["task_missing"] = 1
-    if remarks:
-        rare["remarks"] = remarks
-    return replace(sample, **rare)
 
 
-def _rare(simulation: Mapping[str, Any], reason: str | None) -> dict[str, Any]:
-    """Return the fields that many simulations do not fill."""
-    found: dict[str, Any] = {}
-    if reason is not None and reason in BROKEN:
-        about = as_map(simulation.get("info"))
-        message = text_or_none(about.get("error") or about.get("error_message"))
-        message = f"the simulation ended by {reason}" if message is None else message
-        found |= {"status": Status.FAILED, "error": Fault(category="target", code=reason, message=message)}
-    if identifier := as_text(simulation.get("id")):
-        found["trace"] = {"trace_id": identifier}
-    spent = {
-        key: simulation[key] for key in ("agent_cost", "user_cost", "agent_usage") if simulation.get(key) is not None
-    }
-    if spent:
-        found["agent_usage"] = spent
-    return found
+def _usage(simulation: Mapping[str, Any], spent: Mapping[str, int]) -> Usage | None:
+    found: list[Any] = [simulation.get(key) for key in ("agent_cost", "duration")]
+    cost, seconds = (float(value) if is_number(value) else None for value in found)
+    return Usage(cost_usd=cost, seconds=seconds, **spent) if spent or cost is not None or seconds is not None else None
+
+
+def _fault(simulation: Mapping[str, Any], reason: str) -> Fault:
+    about = as_map(simulation.get("info"))
+    message = text_or_none(about.get("error") or about.get("error_message"))
+    shown = f"the simulation ended by {reason}" if message is None else message
+    return Fault(category="target", code=reason, message=shown)
 
 
 def recorded_of(reward_info: Any) -> dict[str, Any]:
@@ -380,11 +354,5 @@ def checks(reward_info: Mapping[str, Any], key: str, tool_type: str | None = Non
 
 
 def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
-    facets: dict[str, JSON] = {}
-    if setting.domain is not None:
-        facets["domain"] = setting.domain
-    for key in ("termination_reason", "mode"):
-        value = simulation.get(key)
-        if isinstance(value, str) and value != "half_duplex":
-            facets[key] = value
-    return facets
+    found = {"domain": setting.domain} | {key: simulation.get(key) for key in ("termination_reason", "mode")}
+    return {key: value for key, value in found.items() if isinstance(value, str) and value != "half_duplex"}

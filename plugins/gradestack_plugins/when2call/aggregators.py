@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -97,11 +97,8 @@ class Hallucination(Aggregator):
     ) -> Mapping[str, float | None]:
         if not of_answer:
             return {}
-        return {
-            "tool_hallucination_rate": ratio(tool, of_tool),
-            "answer_hallucination_rate": ratio(answer, of_answer),
-            "parameter_hallucination_rate": ratio(parameter, of_parameter),
-        }
+        rates = ((tool, of_tool), (answer, of_answer), (parameter, of_parameter))
+        return {f"{name}_hallucination_rate": ratio(*rate) for name, rate in zip(RATES, rates, strict=True)}
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
@@ -165,24 +162,16 @@ def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[
     """
     per_class = classes["per_class"]
     return {
-        "accuracy": classes["accuracy"],
-        "macro_f1": classes["macro_f1"],
-        "macro_f1_no_direct": classes["macro_f1_no_direct"],
+        **{name: classes[name] for name in ("accuracy", "macro_f1", "macro_f1_no_direct")},
         "per_class_f1": {label: scores["f1"] for label, scores in per_class.items()},
         "per_class_support": {label: scores["support"] for label, scores in per_class.items()},
         "confusion_matrix": classes["confusion_matrix"],
-        "tool_hallucination_rate": rates["tool_hallucination_rate"],
-        "answer_hallucination_rate": rates["answer_hallucination_rate"],
-        "parameter_hallucination_rate": rates["parameter_hallucination_rate"],
+        **{f"{rate}_hallucination_rate": rates[f"{rate}_hallucination_rate"] for rate in RATES},
         "n_total": classes["n"],
         "n_missing_uuid": classes["n_missing"],
         "n_invalid_label": classes["n_invalid"],
         "n_converted_to_cannot_answer": classes["n_converted"],
     }
-
-
-def _share(number: int, total: int, *, upstream: bool) -> float | None:
-    return number / total if total else 0.0 if upstream else None
 
 
 @attrs.frozen(kw_only=True)
@@ -210,7 +199,14 @@ class When2CallExporter(Exporter):
         if counts["method"] == "mcq_logprob":
             document = _logprob(classes, rates, counts, audit)
         else:
-            document = _single(classes, rates, counts, audit, upstream=upstream)
+            of, flags = "judge_fallback_to_cannot_answer", {f"n_judge_{flag}": f"judge_{flag}" for flag in JUDGE_FLAGS}
+            if counts["method"] == "mcq":
+                of = "mcq_predicted_index_minus1"
+                flags = {f"n_{name}": name for name in (of, "mcq_predicted_label_invalid_raw")}
+            metrics = metrics_block(classes, rates) | {name: counts[flag] for name, flag in flags.items()}
+            rate = ratio(counts[of], metrics["n_total"])
+            metrics |= {f"{of}_rate": 0.0 if rate is None and upstream else rate, "audit_fallbacks_summary": audit}
+            document = {"header": {"method": counts["method"] or "llm_judge"}, "metrics": metrics}
         if not upstream:
             document["gradestack"] = {
                 "n_relabelled": counts["relabelled"],
@@ -218,29 +214,6 @@ class When2CallExporter(Exporter):
                 "n_predictions_not_in_dataset": counts["not_in_dataset"],
             }
         return {"when2call.json": json.dumps(document, indent=2)}
-
-
-def _single(
-    classes: Mapping[str, Any],
-    rates: Mapping[str, Any],
-    counts: Mapping[str, Any],
-    audit: Mapping[str, Any],
-    *,
-    upstream: bool,
-) -> dict[str, Any]:
-    metrics = metrics_block(classes, rates)
-    total = metrics["n_total"]
-    if counts["method"] == "mcq":
-        none = counts["mcq_predicted_index_minus1"]
-        metrics["n_mcq_predicted_index_minus1"] = none
-        metrics["n_mcq_predicted_label_invalid_raw"] = counts["mcq_predicted_label_invalid_raw"]
-        metrics["mcq_predicted_index_minus1_rate"] = _share(none, total, upstream=upstream)
-    else:
-        metrics |= {f"n_judge_{flag}": counts[f"judge_{flag}"] for flag in JUDGE_FLAGS}
-        fallbacks = counts["judge_fallback_to_cannot_answer"]
-        metrics["judge_fallback_to_cannot_answer_rate"] = _share(fallbacks, total, upstream=upstream)
-    metrics["audit_fallbacks_summary"] = audit
-    return {"header": {"method": counts["method"] or "llm_judge"}, "metrics": metrics}
 
 
 def _logprob(
@@ -271,37 +244,31 @@ FORCED = (
 """Kinds of event that forced a label."""
 
 
-def _ranked(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def _named(event: Mapping[str, Any], field: str) -> str:
-    return str(event.get(field) or "UNKNOWN")
-
-
 def summarise(events: Iterable[Mapping[str, Any]], name: str | None) -> dict[str, Any]:
     """Return the suite's ``audit_fallbacks_summary``: counts by kind, stage and severity.
 
     The most frequent come first, equal ones in order of their names. Events are appended again by every re-scoring, so
     these are counts of events, not of predictions.
     """
-    found = list(events)
-    by = {field: Counter(_named(event, field) for event in found) for field in ("fallback_type", "stage", "severity")}
-    uuids: dict[str, set[str]] = {}
+    found, by = list(events), {field: Counter[str]() for field in ("fallback_type", "stage", "severity")}
+    uuids: defaultdict[str, set[str]] = defaultdict(set)
     for event in found:
-        uuid = event.get("uuid")
-        if isinstance(uuid, str) and uuid:
-            uuids.setdefault(_named(event, "fallback_type"), set()).add(uuid)
-    forced = [uuids.get(kind, set()) for kind in FORCED]
+        named = {field: str(event.get(field) or "UNKNOWN") for field in by}
+        for field, counter in by.items():
+            counter[named[field]] += 1
+        if isinstance(uuid := event.get("uuid"), str) and uuid:
+            uuids[named["fallback_type"]].add(uuid)
+
+    def ranked(counts: Mapping[str, int]) -> dict[str, int]:
+        return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
     return {
         "audit_path": name,
         "n_events_total": len(found),
         "n_uuids_with_any_event": len(set().union(*uuids.values())),
-        "events_by_fallback_type": _ranked(by["fallback_type"]),
-        "events_by_stage": _ranked(by["stage"]),
-        "events_by_severity": _ranked(by["severity"]),
-        "uuids_by_fallback_type": _ranked({kind: len(members) for kind, members in uuids.items()}),
+        **{f"events_by_{field}": ranked(counter) for field, counter in by.items()},
+        "uuids_by_fallback_type": ranked({kind: len(members) for kind, members in uuids.items()}),
         "n_forced_fallback_events": sum(by["fallback_type"][kind] for kind in FORCED),
-        "n_forced_fallback_uuids": len(set().union(*forced)),
+        "n_forced_fallback_uuids": len(set().union(*[uuids.get(kind, ()) for kind in FORCED])),
         "forced_fallback_types": list(FORCED),
     }

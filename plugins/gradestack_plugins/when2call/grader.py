@@ -132,19 +132,17 @@ class When2Call(PartlyJudged):
     @override
     def verdict(self, sample: Sample, replies: Sequence[Reply | None]) -> Grade:
         native = native_of(sample, When2CallRecord)
-        counts = dict(native.counts) if native else {}
+        gold, counts = sample.expected.label, dict[str, int]()
         if native is not None:
-            counts[f"method_{native.method}"] = 1
+            counts = {**native.counts, f"method_{native.method}": 1}
         if native is not None and not native.in_dataset:
-            message = "the prediction's uuid is not in the dataset"
-            found = skipped("not_in_dataset", message)
-            return replace(found, counts={**counts, "not_in_dataset": 1})
-        gold = sample.expected.label
+            counts["not_in_dataset"] = 1
+            return replace(skipped("not_in_dataset", "the prediction's uuid is not in the dataset"), counts=counts)
         if gold is None:
             return replace(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), counts=counts)
         if gold not in LABELS:
-            message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
-            return replace(skipped("other_labels", message), counts=counts)
+            why = f"gold label {gold!r} is none of {', '.join(LABELS)}"
+            return replace(skipped("other_labels", why), counts=counts)
         tools = None if sample.tools is None else not sample.tools
         if (no_tools := tools if native is None else native.no_tools) is not None:
             counts["no_tools"] = int(no_tools)
@@ -152,7 +150,9 @@ class When2Call(PartlyJudged):
             fault = sample.error or Fault(category="target", code="target_error", message="the recorded run failed")
             return replace(failed(fault), gold=gold, counts=counts)
         if native is not None and native.method == "mcq_logprob":
-            return self._variants(native, gold, counts)
+            verdicts = {name: self._verdict(native.labels.get(name), gold) for name in VARIANTS}
+            own = self._grade(verdicts[self.variant], counts, recorded=native.labels.get(self.variant))
+            return replace(own, items=tuple(Item(id=name, **verdict) for name, verdict in verdicts.items()))
         predicted = self._predicted(sample, native)
         if isinstance(predicted, Reason) and replies:
             predicted, code = self._read(replies[0])
@@ -173,10 +173,8 @@ class When2Call(PartlyJudged):
         return self.invalid_policy or ("coerce_cannot_answer" if self.profile == "upstream" else "own_class")
 
     def _alias(self, label: str) -> str:
-        aliases = self.aliases
-        if aliases is None:
-            aliases = {} if self.profile == "upstream" else {NVIDIA_DIRECT: "direct"}
-        return aliases.get(label, label)
+        own = {} if self.profile == "upstream" else {NVIDIA_DIRECT: "direct"}
+        return (own if self.aliases is None else self.aliases).get(label, label)
 
     @staticmethod
     def _predicted(sample: Sample, native: When2CallRecord | None) -> str | Reason | None:
@@ -189,23 +187,19 @@ class When2Call(PartlyJudged):
             return sample.label
         if sample.calls:
             return "tool_call"
-        return Reason(
-            code="needs_judge",
-            message="no label was recorded and no call was made: telling the rest apart needs a judge",
-        )
+        why = "no label was recorded and no call was made: telling the rest apart needs a judge"
+        return Reason(code="needs_judge", message=why)
 
     def _verdict(self, predicted: str | None, gold: str) -> dict[str, Any]:
-        label, counts, reason = None, dict[str, int](), None
-        outcome = Outcome.GRADED
+        label, counts, outcome = None, dict[str, int](), Outcome.GRADED
+        reason: Reason | None = Reason(code="missing_prediction", expected=gold)
         if predicted is None and self._missing == "apart":
-            outcome = Outcome.MISSING
+            outcome, reason = Outcome.MISSING, None
         elif predicted is not None and (label := self._alias(predicted)) in LABELS:
-            if label != gold:
-                reason = Reason(code="wrong_label", expected=gold, actual=label)
+            reason = None if label == gold else Reason(code="wrong_label", expected=gold, actual=label)
         else:
             if predicted is None:
                 counts["missing"] = 1
-                reason = Reason(code="missing_prediction", expected=gold)
             else:
                 reason = Reason(code="invalid_label", expected=gold, actual=predicted)
             if self._policy == "drop":
@@ -222,11 +216,6 @@ class When2Call(PartlyJudged):
             "counts": counts,
             "reasons": () if reason is None else (reason,),
         }
-
-    def _variants(self, native: When2CallRecord, gold: str, counts: dict[str, int]) -> Grade:
-        verdicts = {name: self._verdict(native.labels.get(name), gold) for name in VARIANTS}
-        own = self._grade(verdicts[self.variant], counts, recorded=native.labels.get(self.variant))
-        return replace(own, items=tuple(Item(id=name, **verdict) for name, verdict in verdicts.items()))
 
     @staticmethod
     def _grade(verdict: dict[str, Any], counts: dict[str, int], *, recorded: str | None) -> Grade:

@@ -26,24 +26,26 @@ from gradestack import (
     Shard,
     Source,
     Status,
-    ToolSpec,
     read_records,
     reading,
+    replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Range, as_map, compact, iter_lines, loads
+from gradestack.jsonio import Element, JsonProblem, Range, as_list, as_map, compact, iter_lines, loads
 from gradestack_plugins.readers.chat import tool_call, tool_spec
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Canonical order: of matrices, of outputs, and of ``answers`` in the dataset."""
-
 INVALID = "invalid"
 """Label of a prediction that is none of the four."""
-
 VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 """Length normalisations of log-probability scoring; each is a prediction set of its own."""
-
+SINGLE = ""
+"""Name of the one prediction set of every other form."""
 NVIDIA_DIRECT = "direct_answer"
 """Name of ``direct`` in NVIDIA's own judge prompt."""
+JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+MODES = ("llama_scoring", "string_fallback", "UNKNOWN")
+"""Modes of log-probability scoring."""
 
 _LONE_DIGIT = re.compile(r"[0-3]")
 _DIGIT = re.compile(r"\b[0-3]\b")
@@ -56,8 +58,7 @@ def mcq_digit(text: str) -> int | None:
     boundaries on both sides, letters and digits of any script being word characters): ``-1`` gives 1, ``0.3`` gives 0;
     ``3rd``, ``_2_``, ``12`` and full-width digits give none.
     """
-    text = text.strip()
-    found = _LONE_DIGIT.fullmatch(text) or _DIGIT.search(text)
+    found = _LONE_DIGIT.fullmatch(text.strip()) or _DIGIT.search(text.strip())
     return int(found.group()) if found else None
 
 
@@ -77,15 +78,10 @@ def judge_label(text: str, also: Collection[str] = ()) -> str | None:
     ``also``.
     """
     try:
-        answer = loads(text.strip())
+        answer = as_map(loads(text.strip()))
     except JsonProblem:
         return None
-    if not isinstance(answer, dict):
-        return None
-    value = answer["classification"] if "classification" in answer else answer.get("label")
-    if value is None:
-        return None
-    label = str(value).strip().lower()
+    label = str(answer.get("classification", answer.get("label"))).strip().lower()
     return label if label in LABELS or label in also else None
 
 
@@ -106,27 +102,38 @@ def hopeless(scores: Any) -> bool:
     return isinstance(scores, list) and bool(scores) and all(score == float("-inf") for score in scores)
 
 
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
 Method = Literal["mcq", "mcq_logprob", "llm_judge"]
 Form = Literal["judge", "mcq", "logprob", "nvidia", "lm_eval", "plain", "response", "bare"]
 
-METHODS: dict[Form, Method] = {
-    "judge": "llm_judge",
-    "mcq": "mcq",
-    "logprob": "mcq_logprob",
-    "nvidia": "llm_judge",
-    "lm_eval": "mcq",
-    "plain": "llm_judge",
-    "response": "llm_judge",
-    "bare": "llm_judge",
+
+class _About(msgspec.Struct, frozen=True):
+    """What is known of the records of one form."""
+
+    method: Method
+    certainty: float = 0.0
+    """How sure it is that a record of this form is one."""
+    tells: bool = False
+    """Whether a record's keys tell the form for sure."""
+    text: str | None = None
+    """Key of what the model wrote."""
+    item: str | None = None
+    """Key of the dataset item inside."""
+
+
+_FORMS: dict[Form, _About] = {
+    "judge": _About("llm_judge", 0.95, tells=True),
+    "mcq": _About("mcq", 0.95, tells=True, text="raw_mcq_output"),
+    "logprob": _About("mcq_logprob", 0.95, tells=True, text="string_fallback_raw_output"),
+    "nvidia": _About("llm_judge", 0.9, tells=True, text="model_response", item="question"),
+    "lm_eval": _About("mcq", 0.9, tells=True, item="doc"),
+    "plain": _About("llm_judge", 0.8),
+    "response": _About("llm_judge", 0.6, text="raw_text"),
+    "bare": _About("llm_judge"),
 }
-"""Form of a record -> the evaluation method it belongs to."""
-
-SINGLE = ""
-"""Name of the one prediction set of every form but log-probability scoring."""
-
-JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
-MODES = ("llama_scoring", "string_fallback", "UNKNOWN")
-"""Modes of log-probability scoring."""
 _JUDGE_MARKS = ("judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second")
 """Keys that tell whose label a ``predicted_label`` is, but are no prediction on their own."""
 
@@ -150,6 +157,21 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
     return "response" if "raw_text" in record else None
 
 
+def _item(record: Mapping[str, Any], form: Form) -> Mapping[str, Any] | None:
+    """Return the dataset item a record itself carries, where it does."""
+    key = _FORMS[form].item
+    found = record.get(key) if key else None
+    return found if isinstance(found, dict) else None
+
+
+def _uuid(record: Any, form: Form = "bare") -> str | None:
+    """Return the identifier of a record, its own or that of the dataset item inside; None unless non-empty text."""
+    found = as_map(record).get("uuid")
+    if found is None:
+        found = (_item(as_map(record), form) or {}).get("uuid")
+    return _text(found) or None
+
+
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """One record of a prediction file."""
 
@@ -159,30 +181,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     ordinal: int
     line: int | None
 
-    @property
-    def item(self) -> Mapping[str, Any] | None:
-        """The dataset item the record itself carries, where it does."""
-        found = self.record.get("question" if self.form == "nvidia" else "doc")
-        return found if self.form in ("nvidia", "lm_eval") and isinstance(found, dict) else None
-
-    @property
-    def model(self) -> str | None:
-        """The model that was tested."""
-        found = self.record.get("target_model")
-        return found if isinstance(found, str) and found else None
-
-    @property
-    def text(self) -> str | None:
-        """What that model wrote, where the record has it."""
-        key = {"mcq": "raw_mcq_output", "nvidia": "model_response", "response": "raw_text"}.get(self.form)
-        key = "string_fallback_raw_output" if self.form == "logprob" else key
-        found = self.record.get(key) if key else None
-        return found if isinstance(found, str) else None
-
     def names(self, answers: tuple[str, ...]) -> tuple[Any, ...]:
         """Return the names that indices of this record refer to: its own, else the dataset item's, else the four."""
-        key = "string_fallback_answer_names" if self.form == "logprob" else "answer_names"
-        own = self.record.get(key)
+        own = self.record.get("string_fallback_answer_names" if self.form == "logprob" else "answer_names")
         return tuple(own) if isinstance(own, list) else answers or LABELS
 
     def recorded(self, answers: tuple[str, ...]) -> dict[str, str | None]:
@@ -190,35 +191,35 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
         A label that is not text is no prediction; a judge's decision counts only with its raw answer beside it.
         """
-        record = self.record
-        if self.form == "logprob":
+        record, form = self.record, self.form
+        if form == "response":
+            return {}
+        if form == "logprob":
             return {variant: _text(record.get(f"predicted_label_{variant}")) for variant in VARIANTS}
-        if self.form == "nvidia":
+        label = _text(record.get("predicted_label"))
+        if form == "nvidia":
             response = record["judge_response"]
+            label = _text(as_map(response).get("classification"))
             if isinstance(response, str):
-                return {SINGLE: judge_label(response, (NVIDIA_DIRECT,)) or response}
-            return {SINGLE: _text(response.get("classification")) if isinstance(response, dict) else None}
-        if self.form == "lm_eval":
-            pair = record.get("macro_f1")
-            paired = isinstance(pair, list) and len(pair) == 2
-            return {SINGLE: label_at(answers or LABELS, pair[1]) if paired and pair is not None else None}
-        if self.form == "judge" and not isinstance(record.get("judge_raw"), str):
-            return {SINGLE: None}
-        return {} if self.form == "response" else {SINGLE: _text(record.get("predicted_label"))}
+                label = judge_label(response, (NVIDIA_DIRECT,)) or response
+        elif form == "lm_eval":
+            pair = as_list(record.get("macro_f1"))
+            label = label_at(answers or LABELS, pair[1]) if len(pair) == 2 else None
+        elif form == "judge" and not isinstance(record.get("judge_raw"), str):
+            label = None
+        return {SINGLE: label}
 
     def from_raw(self, answers: tuple[str, ...], *, nvidia_names: bool) -> dict[str, str]:
         """Return prediction set -> label read from the raw output again, where it says one."""
-        record = self.record
+        record, names = self.record, self.names(answers)
         if self.form == "judge" and isinstance(raw := record.get("judge_raw"), str):
             label = judge_label(raw, (NVIDIA_DIRECT,) if nvidia_names else ())
             return {} if label is None else {SINGLE: label}
         if self.form == "mcq" and isinstance(raw := record.get("raw_mcq_output"), str):
             digit = mcq_digit(raw)
-            return {} if digit is None else {SINGLE: label_at(self.names(answers), digit)}
-        return self._from_scores(self.names(answers)) if self.form == "logprob" else {}
-
-    def _from_scores(self, names: tuple[Any, ...]) -> dict[str, str]:
-        record = self.record
+            return {} if digit is None else {SINGLE: label_at(names, digit)}
+        if self.form != "logprob":
+            return {}
         raw = record.get("string_fallback_raw_output")
         if isinstance(raw, str) or hopeless(record.get("scores_raw")):
             digit = mcq_digit(raw) if isinstance(raw, str) else record.get("string_fallback_pred_idx")
@@ -228,26 +229,21 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     def counts(self, recorded: Mapping[str, str | None]) -> dict[str, int]:
         """Return what the record adds to the counters of its method (keys of the ``when2call_counts`` aggregator)."""
-        record = self.record
+        record, found = self.record, dict[str, bool]()
         if self.form == "logprob":
-            return self._mode_counts()
-        if all(label is None for label in recorded.values()):
+            mode = _text(record.get("mode")) or "UNKNOWN"
+            lost = mode == "string_fallback" and _is_minus_one(record.get("string_fallback_pred_idx"))
+            found = {f"mode_{mode if mode in MODES else 'other'}": True, "string_fallback_pred_idx_minus1": lost}
+        elif all(label is None for label in recorded.values()):
             return {}
-        if self.form == "judge":
-            return {f"judge_{flag}": 1 for flag in JUDGE_FLAGS if record.get(f"judge_{flag}")}
-        if self.form == "mcq":
-            found = {"mcq_predicted_index_minus1": int(_is_minus_one(record.get("predicted_index")))}
-            found["mcq_predicted_label_invalid_raw"] = int(recorded[SINGLE] not in LABELS)
-            return {name: number for name, number in found.items() if number}
-        return {}
-
-    def _mode_counts(self) -> dict[str, int]:
-        mode = self.record.get("mode")
-        known = mode if isinstance(mode, str) and mode else "UNKNOWN"
-        counts = {f"mode_{known}": 1} if known in MODES else {"mode_other": 1}
-        if mode == "string_fallback" and _is_minus_one(self.record.get("string_fallback_pred_idx")):
-            counts["string_fallback_pred_idx_minus1"] = 1
-        return counts
+        elif self.form == "judge":
+            found = {f"judge_{flag}": bool(record.get(f"judge_{flag}")) for flag in JUDGE_FLAGS}
+        elif self.form == "mcq":
+            found = {
+                "mcq_predicted_index_minus1": _is_minus_one(record.get("predicted_index")),
+                "mcq_predicted_label_invalid_raw": recorded[SINGLE] not in LABELS,
+            }
+        return {name: 1 for name, counted in found.items() if counted}
 
 
 def _is_minus_one(value: Any) -> bool:
@@ -258,24 +254,9 @@ def _is_minus_one(value: Any) -> bool:
         return False
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def uuid_of(record: Mapping[str, Any], form: Form) -> str | None:
-    """Return the identifier of a record, its own or that of the dataset item inside; None unless non-empty text."""
-    found = record.get("uuid")
-    inner = record.get({"nvidia": "question", "lm_eval": "doc"}.get(form, ""))
-    if found is None and isinstance(inner, dict):
-        found = inner.get("uuid")
-    return found if isinstance(found, str) and found else None
-
-
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
 NO_PREDICTION = "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
-_TELLING = ("judge", "mcq", "logprob", "nvidia", "lm_eval")
-"""Forms a record's keys tell for sure."""
-_CERTAINTY = {"judge": 0.95, "mcq": 0.95, "logprob": 0.95, "nvidia": 0.9, "lm_eval": 0.9, "plain": 0.8, "response": 0.6}
+_NO_UUID = "uuid is missing or not a non-empty text"
 _SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b'"judge_raw"')
 """Keys that tell a When2Call prediction where its record breaks off."""
 
@@ -283,19 +264,12 @@ _SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What a dataset row says about one task."""
 
-    question: str | None = None
-    gold: str | None = None
+    fields: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Those of its samples."""
     answers: tuple[str, ...] = ()
     """Names of the candidate answers, in the row's own order: what a choice's number refers to."""
-    tools: tuple[ToolSpec, ...] | None = None
     no_tools: bool | None = None
     """Whether the model had no tool at all; None when the row is unknown."""
-    expected: Expectation = msgspec.field(default_factory=Expectation)
-    facets: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-UNKNOWN = Row()
-"""Nothing is known but the prediction."""
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,11 +344,11 @@ class When2CallReader(RecordReader):
     @override
     def looks_like(cls, record: Any) -> float:
         form = form_of(record) if isinstance(record, dict) else None
-        if form is None or uuid_of(record, form) is None:
+        if form is None or _uuid(record, form) is None:
             return 0.0
         if form == "lm_eval" and not ("correct_answer" in record["doc"] and "macro_f1" in record):
             return 0.0
-        return _CERTAINTY[form]
+        return _FORMS[form].certainty
 
     @classmethod
     @override
@@ -385,7 +359,7 @@ class When2CallReader(RecordReader):
     @override
     def complaint(cls, record: dict[str, Any]) -> str | None:
         form = form_of(record)
-        if form in ("judge", "mcq", "logprob", "nvidia", "plain") and uuid_of(record, form) is None:
+        if form in ("judge", "mcq", "logprob", "nvidia", "plain") and _uuid(record, form) is None:
             return "a prediction without uuid"
         bare = form is None and "uuid" in record and "run_labels" not in record
         return "a uuid without a prediction; a dataset is named by --dataset, beside predictions" if bare else None
@@ -396,17 +370,13 @@ class When2CallReader(RecordReader):
             raise DataError(f"{self.audit}: the audit file does not exist")
         read_events(self.audit)  # for the exporter, which comes last: what is wrong with it is said first
         loaded = {each.name: load(each, self.method) for each in inputs.data}
-        if inputs.dataset is None:
-            return When2CallIndex(loaded)
-        uuids: set[str] = set()
-        repeats: set[int] = set()
-        for raw in read_records(inputs.dataset):
+        uuids, repeats = set[str](), set[int]()
+        for raw in read_records(inputs.dataset) if inputs.dataset is not None else ():
             uuid = _uuid(raw.value)
-            if uuid is None or _problem(raw.value, strict=True) is not None:
-                continue
-            if uuid in uuids:
-                repeats.add(raw.ordinal)
-            uuids.add(uuid)
+            if uuid is not None and _problem(raw.value, strict=True) is None:
+                if uuid in uuids:
+                    repeats.add(raw.ordinal)
+                uuids.add(uuid)
         return When2CallIndex(loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats))
 
     def files(self, inputs: Inputs, index: When2CallIndex) -> Iterator[RecordFile]:
@@ -418,83 +388,64 @@ class When2CallReader(RecordReader):
 
     @override
     def read(self, shard: Shard, index: When2CallIndex) -> Iterator[Sample | BadRecord]:
-        loaded = index.loaded[shard.input.name]
+        loaded, shown = index.loaded[shard.input.name], shard.input.shown
         if shard.extra is not None:
-            yield from self.samples(shard, partial(self._row, shard, index), index.dataset)
+            yield from self.samples(shard, partial(self._row, shown, loaded, index.repeats), index.dataset)
             return
         yield from loaded.bad
         for prediction in loaded.predictions.values():
-            if prediction.uuid in index.uuids:
-                continue
-            place = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
-            if index.dataset is not None:
-                yield self._sample(prediction, UNKNOWN, place, model=loaded.model, in_dataset=False)
-                continue
-            try:
-                row = _own_row(prediction)
-            except ValueError as problem:
-                yield BadRecord(source=place, reason=str(problem), native=prediction.record)
-                continue
-            yield self._sample(prediction, row, place, model=loaded.model)
+            if prediction.uuid not in index.uuids:
+                try:
+                    row = _own_row(prediction) if index.dataset is None else Row()
+                except ValueError as problem:
+                    place = _place(prediction, shown)
+                    yield BadRecord(source=place, reason=str(problem), native=prediction.record)
+                    continue
+                yield self._sample(prediction, row, shown, loaded, in_dataset=index.dataset is None)
 
-    def _row(self, shard: Shard, index: When2CallIndex, value: Any, place: Source) -> Iterator[Sample]:
-        loaded = index.loaded[shard.input.name]
+    def _row(self, shown: str, loaded: Loaded, repeats: Collection[int], value: Any, place: Source) -> Iterator[Sample]:
         identifier, row = _identified(value, self.profile), read_row(value)
         prediction = loaded.predictions.get(_uuid(value) or "")
-        if prediction is None:
-            yield Sample(
-                id=identifier,
-                model=loaded.model,
-                input=row.question,
-                tools=row.tools,
-                expected=row.expected,
-                status=Status.MISSING,
-                facets=row.facets,
-                source=place,
-                native=When2CallRecord(method=loaded.method, no_tools=row.no_tools),
-            )
+        if prediction is not None:
+            yield self._sample(prediction, row, shown, loaded, counted=place.ordinal not in repeats)
             return
-        found = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
-        counted = place.ordinal not in index.repeats
-        yield self._sample(prediction, row, found, model=loaded.model, counted=counted)
+        native = When2CallRecord(method=loaded.method, no_tools=row.no_tools)
+        yield Sample(
+            id=identifier, model=loaded.model, status=Status.MISSING, source=place, native=native, **row.fields
+        )
 
     def _sample(
         self,
         prediction: Prediction,
         row: Row,
-        place: Source,
+        shown: str,
+        loaded: Loaded,
         *,
-        model: str | None,
         in_dataset: bool = True,
         counted: bool = True,
     ) -> Sample:
         """Return the sample of one prediction; the counters of its record count once per uuid (``counted``)."""
-        recorded = prediction.recorded(row.answers)
+        recorded, about = prediction.recorded(row.answers), _FORMS[prediction.form]
         labels, changed = self._labels(prediction, recorded, row.answers)
-        counts = {**prediction.counts(recorded), **changed} if counted else {}
         answered = prediction.form != "response"
-        predicted = answered and any(label is not None for label in labels.values())
-        native = When2CallRecord(
-            method=METHODS[prediction.form] if self.method is None else self.method,
-            labels=labels,
-            answered=answered,
-            counts=counts,
-            no_tools=row.no_tools,
-            in_dataset=in_dataset,
-        )
+        missing = answered and all(label is None for label in labels.values())
         return Sample(
             id=prediction.uuid,
-            model=prediction.model or model,
-            input=row.question,
+            model=_text(prediction.record.get("target_model")) or loaded.model,
             label=next(iter(labels.values()), None),
-            text=prediction.text,
-            tools=row.tools,
-            expected=row.expected,
+            text=_text(prediction.record.get(about.text)) if about.text else None,
             recorded={f"label {name}".strip(): label for name, label in recorded.items()},
-            status=Status.OK if predicted or not answered else Status.MISSING,
-            facets=row.facets,
-            source=place,
-            native=native,
+            status=Status.MISSING if missing else Status.OK,
+            source=_place(prediction, shown),
+            native=When2CallRecord(
+                method=self.method or about.method,
+                labels=labels,
+                answered=answered,
+                counts={**prediction.counts(recorded), **changed} if counted else {},
+                no_tools=row.no_tools,
+                in_dataset=in_dataset,
+            ),
+            **row.fields,
         )
 
     def _labels(
@@ -502,17 +453,19 @@ class When2CallReader(RecordReader):
     ) -> tuple[dict[str, str | None], dict[str, int]]:
         """Return the labels to grade, and whether the raw output changed one or would have."""
         documented = self.profile == "documented"
-        relabel = self.relabel or ("fallbacks" if documented else "recorded")
         raw = prediction.from_raw(answers, nvidia_names=documented)
-        differs = any(recorded.get(name) is not None and recorded[name] != label for name, label in raw.items())
-        if not differs:
+        if all(recorded.get(name) in (None, label) for name, label in raw.items()):
             return recorded, {}
         fell_back = prediction.form == "judge" and prediction.record.get("judge_fallback_to_cannot_answer")
+        relabel = self.relabel or ("fallbacks" if documented else "recorded")
         if relabel == "recorded" or (relabel == "fallbacks" and not fell_back):
             return recorded, {"relabel_differs": 1}
-        return {name: raw.get(name, label) if label is not None else None for name, label in recorded.items()}, {
-            "relabelled": 1
-        }
+        again = {name: None if label is None else raw.get(name, label) for name, label in recorded.items()}
+        return again, {"relabelled": 1}
+
+
+def _place(found: Prediction | Element, shown: str) -> Source:
+    return Source(file=shown, ordinal=found.ordinal, line=found.line)
 
 
 def _identified(value: Any, profile: Profile) -> str:
@@ -527,25 +480,18 @@ def _identified(value: Any, profile: Profile) -> str:
     if uuid is None and profile == "upstream" and not isinstance(value.get("uuid", []), list | dict):
         uuid = compact(value["uuid"])
     if uuid is None:
-        raise ValueError("uuid is missing or not a non-empty text")
+        raise ValueError(_NO_UUID)
     return uuid
-
-
-def _uuid(record: Any) -> str | None:
-    uuid = record.get("uuid") if isinstance(record, dict) else None
-    return uuid if isinstance(uuid, str) and uuid else None
 
 
 def _own_row(prediction: Prediction) -> Row:
     """Return what a prediction says about its own task when there is no dataset."""
-    if prediction.item is not None:
-        return read_row(prediction.item, strict=False)
-    gold = prediction.record.get("gold_label")
-    if gold is None:
-        return UNKNOWN
-    if gold not in LABELS:
+    item, gold = _item(prediction.record, prediction.form), prediction.record.get("gold_label")
+    if item is not None:
+        return read_row(item, strict=False)
+    if gold is not None and gold not in LABELS:
         raise ValueError(f"gold_label must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
-    return Row(gold=gold, expected=Expectation(label=gold))
+    return Row(fields={"expected": Expectation(label=gold)})
 
 
 def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
@@ -567,23 +513,20 @@ def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
     """
     if (problem := _problem(record, strict=strict)) is not None:
         raise ValueError(problem)
-    question, gold, tools = record.get("question"), record.get("correct_answer"), record.get("tools")
-    source, answers = record.get("source"), as_map(record.get("answers"))
-    text = answers.get(gold) if isinstance(gold, str) else None
+    gold, tools, source = record.get("correct_answer"), record.get("tools"), _text(record.get("source"))
+    answers = as_map(record.get("answers"))
     calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
     if gold == "tool_call":
         call = tool_call(_decoded(answers.get("tool_call")))
         calls = (ExpectedCall.of(call),) if call is not None and call.name else None
-    specs = (tool_spec(_decoded(entry)) for entry in (tools if isinstance(tools, list) else ()))
-    return Row(
-        question=question if isinstance(question, str) else None,
-        gold=gold,
-        answers=tuple(answers),
-        tools=tuple(spec for spec in specs if spec is not None),
-        no_tools=not tools,
-        expected=Expectation(calls=calls, label=gold, text=text if isinstance(text, str) else None),
-        facets={"source": source} if isinstance(source, str) and source else {},
-    )
+    specs = [tool_spec(_decoded(entry)) for entry in (tools if isinstance(tools, list) else ())]
+    fields = {
+        "input": _text(record.get("question")),
+        "tools": tuple(spec for spec in specs if spec is not None),
+        "expected": Expectation(calls=calls, label=gold, text=_text(answers.get(gold) if gold else None)),
+        "facets": {"source": source} if source else {},
+    }
+    return Row(fields=fields, answers=tuple(answers), no_tools=not tools)
 
 
 def _decoded(value: Any) -> Any:
@@ -606,27 +549,29 @@ def load(source: Input, method: Method | None) -> Loaded:
     bare: list[BadRecord] = []
     first: Form | None = None
     for raw in read_records(source):
-        place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
         prediction = _parsed(raw)
         if isinstance(prediction, str):
-            bad.append(BadRecord(source=place, reason=prediction, native=raw.value))
+            bad.append(BadRecord(source=_place(raw, source.shown), reason=prediction, native=raw.value))
             continue
         predictions[prediction.uuid] = prediction  # a key stays at its place in a dict when its value is replaced
         if prediction.form == "bare":
-            bare.append(BadRecord(source=place, reason=NO_PREDICTION, native=raw.value))
-        elif first is None and prediction.form in _TELLING:
+            bare.append(BadRecord(source=_place(raw, source.shown), reason=NO_PREDICTION, native=raw.value))
+        elif first is None and _FORMS[prediction.form].tells:
             first = prediction.form
     form = first if first == "judge" or (method is None and first in ("mcq", "logprob")) else None
     if method in ("mcq", "mcq_logprob"):
         form = "mcq" if method == "mcq" else "logprob"
     if form != "logprob":  # there a record without labels is still counted, under its mode
         bad = sorted(bad + bare, key=lambda each: each.source.ordinal)
-    if form is not None or bare:
-        predictions = _in_form(predictions, form)
-    models = {each.model for each in predictions.values()} - {None}
-    only = models.pop() if len(models) == 1 else None
-    guessed: Method = METHODS[first] if first else "llm_judge"
-    return Loaded(predictions=predictions, bad=tuple(bad), method=method or guessed, model=only)
+    short = ("plain", "bare", "response") if form == "logprob" else ("plain",)
+    read = {k: replace(each, form=form) if form and each.form in short else each for k, each in predictions.items()}
+    models = {_text(each.record.get("target_model")) for each in read.values() if each.form != "bare"} - {None, ""}
+    return Loaded(
+        predictions={uuid: each for uuid, each in read.items() if each.form != "bare"},
+        bad=tuple(bad),
+        method=method or (_FORMS[first].method if first else "llm_judge"),
+        model=models.pop() if len(models) == 1 else None,
+    )
 
 
 def _parsed(raw: Element) -> Prediction | str:
@@ -636,22 +581,10 @@ def _parsed(raw: Element) -> Prediction | str:
     if not isinstance(raw.value, dict):
         return f"expected an object, found {compact(raw.value)[:60]}"
     form = form_of(raw.value) or "bare"
-    uuid = uuid_of(raw.value, form)
-    if uuid is None and form == "bare":
-        return NO_PREDICTION
+    uuid = _uuid(raw.value, form)
     if uuid is None:
-        return "uuid is missing or not a non-empty text, so the record belongs to no dataset row"
+        return NO_PREDICTION if form == "bare" else f"{_NO_UUID}, so the record belongs to no dataset row"
     return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
-
-
-def _in_form(predictions: dict[str, Prediction], form: Form | None) -> dict[str, Prediction]:
-    """Return predictions with the short ones read in the form of their file, without those that predict nothing."""
-    short: tuple[Form, ...] = ("plain", "bare", "response") if form == "logprob" else ("plain",)
-    read = {
-        uuid: msgspec.structs.replace(each, form=form) if form is not None and each.form in short else each
-        for uuid, each in predictions.items()
-    }
-    return {uuid: each for uuid, each in read.items() if each.form != "bare"}
 
 
 def read_events(path: Path | None, *, stop_at_broken_line: bool = False) -> list[Mapping[str, Any]]:

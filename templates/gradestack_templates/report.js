@@ -320,7 +320,7 @@
       case "label": hits = texts("\u0001" + text.replace(" → ", "\u0002") + "\u0001", found); return function (row) { return hits[row]; };
       case "facet":
         known = text.slice(text.indexOf("=") + 1);
-        hits = ['"' + known + '"', known + ",", known + "}"].map(function (each) { return texts('"' + text.split("=")[0] + '"\u0003' + each, found); });
+        hits = ['"' + known + '"', known + ",", known + "}", '["' + known.split(", ").join('","') + '"]'].map(function (each) { return texts('"' + text.split("=")[0] + '"\u0003' + each, found); });
         return function (row) { return hits.some(function (each) { return each[row]; }); };
       case "passed": return function (row) { return text === "no" ? isLost(row) : data.v[row] === 5 || data.v[row] === 2 && !isLost(row); };
       case "": break;

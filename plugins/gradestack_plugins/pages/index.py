@@ -25,6 +25,7 @@ from gradestack_plugins.pages.tallies import (
     Grade,
     IndexedRow,
     Kind,
+    Numbers,
     Reason,
     ReasonTally,
     SearchTally,
@@ -114,24 +115,6 @@ class _Names(dict[str | int | None, str]):
         return text
 
 
-class _Numbers(dict[str | int | None, int]):
-    """Ids and clusters as they are kept, and their numbers in the order they were first seen."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def __missing__(self, name: str | int | None) -> int:
-        text = "" if name is None else str(name)
-        if len(text) > _LONGEST_NAME:
-            return self[_cut(text)]
-        number = self.get(text)
-        if number is None:
-            number = self[text] = len(self.texts)
-            self.texts.append(text)
-        self[name] = number
-        return number
-
-
 class RowIndex:
     """What pages show of all samples of a run."""
 
@@ -154,8 +137,8 @@ class RowIndex:
         )
         """Scores not counted yet: of samples that are no success, are one, and of others."""
         self._places = array("q")
-        self._names, self._numbers = _Names(), _Numbers()
-        self.names: Sequence[str] = self._numbers.texts
+        self._names, self._numbers = _Names(), Numbers()
+        self.names: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -191,7 +174,8 @@ class RowIndex:
         index._add(rows)
         index._fold()
         index.searched.end()
-        index._names, index._numbers = _Names(), _Numbers()  # of very many tasks they take as much as the rest
+        index.names = list(index._numbers)
+        index._names, index._numbers = _Names(), Numbers()  # of very many tasks they take as much as the rest
         index.whole = number == len(index.entries)
         return index
 
@@ -228,12 +212,13 @@ class RowIndex:
             if judged is not None:
                 state = judged.state or judged.outcome()
             passed = row.passed if state == "graded" else None
-            task = numbers[row.sample.id]
+            name = names[row.sample.id]
+            task = numbers[name]
             model, run = names[row.model_name], names[row.run]
-            self.entries.append(RowEntry(position, numbers.texts[task], model, run, names[state], passed, score))
+            self.entries.append(RowEntry(position, name, model, run, names[state], passed, score))
             self.tasks.append(task)
             if clusters is not None:
-                clusters.append(task if row.cluster is None else numbers[row.cluster])
+                clusters.append(task if row.cluster is None else numbers[names[row.cluster]])
             passes.append(passed)
         return passes
 

@@ -25,8 +25,8 @@ _NEITHER = ord(" ")
 """Stands for no verdict."""
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
-_SAME = 0.9
-"""Share of equal verdicts from which on two graders agree."""
+_SAME, _WIDE = 0.9, 0.02
+"""Share of equal verdicts from which on two graders agree; an interval around it this wide does not say so."""
 NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
 """Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
 _MOST_TRAITS, _LONGEST_CODE = 100, 60
@@ -243,7 +243,8 @@ def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Sha
     if not both:
         return None
     low, high = _ends(verdicts[a], verdicts[b], index)
-    unclear = low is None or high is None or low < _SAME <= high
+    unclear = low is None or high is None or (low < _SAME <= high and high - low > _WIDE)
+    unclear = unclear and len(index.entries) <= _MOST_SAMPLES
     return Shape(
         a=brief(a, 80),
         b=brief(b, 80),
@@ -255,7 +256,7 @@ def _pair(a: str, b: str, verdicts: Mapping[str, bytes], index: RowIndex) -> Sha
         alpha=number(alpha(dict(table.items()), "nominal")),
         only_a=table.get(("P", "F"), 0),
         only_b=table.get(("F", "P"), 0),
-        agree="too few samples to tell" if unclear else "yes" if low is not None and low >= _SAME else "no",
+        agree="too few samples to tell" if unclear else "yes" if same >= _SAME * both else "no",
     )
 
 

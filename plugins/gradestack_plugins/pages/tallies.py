@@ -391,7 +391,8 @@ class FacetTally:
                 ):
                     continue
                 values = self._found.setdefault(short, {})
-                text = value if isinstance(value, str) else compact(value)
+                words = isinstance(value, list) and all(isinstance(each, str) for each in value)
+                text = value if isinstance(value, str) else ", ".join(value) if words else compact(value)
                 values.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(times, passed)
                 if len(values) > MOST_VALUES:
                     self._many.add(short)

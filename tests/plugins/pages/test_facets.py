@@ -23,7 +23,7 @@ def test_samples_are_counted_by_value(fake):
     facets = [{"kind": "ä", "level": 1}, {"kind": "b", "level": 2}, {"kind": "ä", "level": 1}, {"kind": "ä"}, {}]
     made = [
         *rows(fake, facets),
-        {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"kind": "b", "level": [1, None]}},
+        {**fake.ungraded_row(2, 1, "m", "failed"), "facets": {"kind": ["b"], "level": [1, None]}},
     ]
     kinds = {"ä": (3, 2, 1), "b": (2, 0, 1)}
     wanted = {"kind": kinds, "level": {"1": (2, 2, 0), "2": (1, 0, 1), "[1, null]": (1, 0, 0)}}

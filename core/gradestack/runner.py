@@ -15,8 +15,7 @@ from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.interpreter import Interruption, collected_seldom, limited
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import Baselines
-from gradestack.outcome.native import write_native
-from gradestack.outcome.pages import Pages, with_broken_pages, with_trajectories, write_pages
+from gradestack.outcome.pages import Pages, with_broken_pages, with_trajectories, write_native, write_pages
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, SUMMARY, Report
 from gradestack.rundir.header import header

@@ -30,6 +30,7 @@ from gradestack.gates.rules import (
     compared,
     number_at,
     over_total,
+    weights_of,
 )
 from gradestack.grading.metrics import Count, counts_by_model, in_all
 from gradestack.grading.plan import SampleRule, Success
@@ -110,51 +111,42 @@ class Scores:
             return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
         if gate.aggregation not in ("avg_score", *PERCENT):
             return {"reason": "quantile"}
-        keys = list(gate.weights) if isinstance(gate, WeightedGate) else [gate.metric_key or ""]
-        weights = gate.weights if isinstance(gate, WeightedGate) else dict.fromkeys(keys, 1.0)
-        used = [key for key in keys if weights[key]]
-        tasks = self._joint(gate, used)
-        total = math.fsum(weights[key] for key in used)
+        weights = {key: weight for key, weight in weights_of(gate).items() if weight}
+        tasks, total = self._joint(gate, list(weights)), math.fsum(weights.values())
 
         def formula(*sums: float) -> dict[str, float | None]:
-            parts = []
-            for at, key in enumerate(used):
-                counted, found, _ = sums[_WIDTH * at : _WIDTH * (at + 1)]
-                if not counted:
-                    return {"figure": None}
-                parts.append(weights[key] * found / counted)
-            return {"figure": math.fsum(parts) / total}
+            parts = [(weight, *sums[_WIDTH * at :][:2]) for at, weight in enumerate(weights.values())]
+            if not all(counted for _, counted, _ in parts):
+                return {"figure": None}
+            return {"figure": math.fsum(weight * found / counted for weight, counted, found in parts) / total}
 
-        width = _WIDTH * len(used)
+        width = _WIDTH * len(weights)
         counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
         outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
         estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
-        bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in used]
+        bounds = [(self.bounds or {}).get(key, (0.0, 1.0)) for key in weights]
         shares = [low >= 0 and high <= 1 for low, high in bounds]
         if gate.aggregation in PERCENT or (not outside and all(shares)):
             return interval(estimate, n)
         if outside and any(shares):
             bounds = [(-math.inf, math.inf)]
-        of = [*zip(map(weights.__getitem__, used), bounds, strict=False)]
+        of = [*zip(weights.values(), bounds, strict=False)]
         least, most = (math.fsum(weight * bound[at] for weight, bound in of) / total for at in (0, 1))
         return interval(estimate, n, share=False, least=least, most=most, amount=least >= 0 and math.isinf(most))
 
     def _joint(self, gate: AggregateGate, keys: Sequence[str]) -> Counter[Cell]:
-        table = self.table
-        _, tasks = table.tasks()
+        """Return what tasks add for all graders together, and how many tasks add that."""
+        table, (_, tasks) = self.table, self.table.tasks()
         columns = [(table.verdicts[key].codes, [_cell(gate, grade) for grade in table.grades(key)]) for key in keys]
         by_task: dict[int, list[list[Cell]]] = {}
         for row in self.rows:
             for at, (codes, cells) in enumerate(columns):
-                cell = cells[codes[row]]
-                if cell is not None:
+                if (cell := cells[codes[row]]) is not None:
                     by_task.setdefault(tasks[row], [[] for _ in keys])[at].append(cell)
-        found = Counter(
-            [
-                tuple([math.fsum(cell[place] for cell in cells) for cells in each for place in range(_WIDTH)])
-                for each in by_task.values()
-            ]
-        )
+        sums = [
+            [math.fsum(cell[at] for cell in of) for of in each for at in range(_WIDTH)] for each in by_task.values()
+        ]
+        found = Counter(map(tuple, sums))
         if self._unreadable and over_total(gate):
             found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self._unreadable
         return found
@@ -308,18 +300,19 @@ def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     if isinstance(gate, FigureGate):
         return _by_path(gate, scores, profile)
     rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
-    over = "total" if over_total(gate) else "graded"
+    weights, upstream = weights_of(gate), profile == "upstream"
+    known = {key: scores.figure(gate, key, profile) for key in weights}
+    shown = {
+        key: float(each.value) if each.value is not None else 0.0 if upstream else None for key, each in known.items()
+    }
+    actual = _in_order(weights, shown) if upstream else _weighted(weights, known)
+    extent: Any = {key: each.counted for key, each in known.items()}, {key: each.of for key, each in known.items()}
     if isinstance(gate, WeightedGate):
-        known = {key: scores.figure(gate, key, profile) for key in gate.weights}
-        shown = {key: _rounded(each.value, profile) for key, each in known.items()}
         rule |= {"kind": gate.kind, "weights": gate.weights, "figures": shown}
-        extent: JSON = {key: each.counted for key, each in known.items()}, {key: each.of for key, each in known.items()}
-        actual = _in_order(gate.weights, shown) if profile == "upstream" else _weighted(gate.weights, known)
     else:
-        key = gate.metric_key or ""
-        rule |= {"metric_key": key} if isinstance(gate, GateSpec) else {"kind": gate.kind, "metric_key": key}
-        found = scores.figure(gate, key, profile)
-        actual, extent = _rounded(found.value, profile), (found.counted, found.of)
+        rule |= {"metric_key": gate.metric_key} | ({} if isinstance(gate, GateSpec) else {"kind": gate.kind})
+        extent = [each[key] for each in extent for key in weights]
+    over = "total" if over_total(gate) else "graded"
     return {**rule, **_compared(gate, actual, over, extent, profile, scores)}
 
 
@@ -383,12 +376,6 @@ def _compared(
     if len(verdicts) == 1:
         return {**known, "sure": True, **_outcome(passed=verdicts.pop())}
     return {**known, "sure": False, "passed": gate.on_undecided != "fail", "outcome": "undecided"}
-
-
-def _rounded(value: Fraction | float | None, profile: Profile) -> float | None:
-    if value is None:
-        return 0.0 if profile == "upstream" else None
-    return float(value)
 
 
 def _weighted(weights: Mapping[str, float], figures: Mapping[str, Figure]) -> float | None:

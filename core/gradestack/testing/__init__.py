@@ -22,8 +22,10 @@ from gradestack.testing.checks import (
     check_reader,
     check_reporter,
     checks,
+    masked,
+    nasty_samples,
+    random_grades,
 )
-from gradestack.testing.samples import masked, nasty_samples, random_grades
 
 __all__ = [
     "Case",

@@ -120,8 +120,9 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
     data.setdefault("target", {"paths": list(files)})
     if isinstance(data.get("dataset"), list):
         files["dataset.jsonl"], data["dataset"] = data["dataset"], "dataset.jsonl"
-    if single := "grader" in data:
+    if "grader" in data:
         data["graders"] = {"grader": data.pop("grader")}
+        expected |= {what: {"grader": expected[what]} for what in ("grades", "figures")}
     data |= {"name": "case", "reports": []} | ({} if profile is None else {"profile": profile})
     for name, content in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -133,19 +134,16 @@ def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> I
             yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
         if found["count"] != (len(bad) if isinstance(bad, list) else bad):
             yield f"bad_records: expected {bad}, got {found['count']}: {found['listed'][:1]}"
-        for number, (places, each) in enumerate(
-            zip(bad if isinstance(bad, list) else [], found["listed"], strict=False)
-        ):
-            yield from _compared(f"bad_records[{number}]", places, each)
+        for number, places in enumerate(bad[: found["count"]] if isinstance(bad, list) else ()):
+            yield from _compared(f"bad_records[{number}]", places, found["listed"][number])
         columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
         for key in report.states:
             held = [row["grades"][key] for row in rows]
             grades: list[Any] = [each if each["state"] == "graded" else {**each, "score": None} for each in held]
-            wanted = expected["grades"] if single else (expected["grades"] or {}).pop(key, None)
+            wanted, figures = ((expected[what] or {}).pop(key, None) for what in ("grades", "figures"))
             columns[f"grade of {key}"] = (wanted, grades)
-            figures = expected["figures"] if single else (expected["figures"] or {}).pop(key, None)
             yield from _compared(f"figures of {key}", figures or {}, report.aggregates.get(key))
-        unknown = [] if single else [key for each in ("grades", "figures") for key in expected[each] or {}]
+        unknown = [key for what in ("grades", "figures") for key in expected[what] or {}]
         yield from (f"no grader has the key {key!r}" for key in unknown)
         for what, (wanted, actual) in columns.items():
             several = wanted if isinstance(wanted, list) else [wanted or {}] * len(rows)

@@ -341,11 +341,6 @@ Gate = Threshold | LogicalGate
 AnyGate = Gate | BaselineGate
 
 
-def weights_of(gate: AggregateGate) -> Mapping[str, float]:
-    """Return the graders whose figures a gate compares, with their weights."""
-    return gate.weights if isinstance(gate, WeightedGate) else {gate.metric_key or "": 1.0}
-
-
 def over_total(gate: AggregateGate) -> bool:
     """Return whether failed and missing samples count in what a gate compares (documented profile)."""
     return gate.aggregation in PERCENT and gate.over != "graded"

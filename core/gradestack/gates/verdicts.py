@@ -30,7 +30,6 @@ from gradestack.gates.rules import (
     compared,
     number_at,
     over_total,
-    weights_of,
 )
 from gradestack.grading.metrics import Count, counts_by_model, in_all
 from gradestack.grading.plan import SampleRule, Success
@@ -111,7 +110,7 @@ class Scores:
             return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
         if gate.aggregation not in ("avg_score", *PERCENT):
             return {"reason": "quantile"}
-        weights = {key: weight for key, weight in weights_of(gate).items() if weight}
+        weights = {key: weight for key, weight in _weights(gate).items() if weight}
         tasks, total = self._joint(gate, list(weights)), math.fsum(weights.values())
 
         def formula(*sums: float) -> dict[str, float | None]:
@@ -163,6 +162,11 @@ class Scores:
         if per != "model" and all(values[column.codes[row]] is None for row in self.rows):
             return {}
         return {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
+
+
+def _weights(gate: AggregateGate) -> Mapping[str, float]:
+    """Return the graders whose figures a gate compares, with their weights."""
+    return gate.weights if isinstance(gate, WeightedGate) else {gate.metric_key or "": 1.0}
 
 
 def _cell(gate: AggregateGate, grade: Grade) -> Cell | None:
@@ -300,7 +304,7 @@ def _verdict(gate: Gate, scores: Scores, profile: Profile) -> dict[str, JSON]:
     if isinstance(gate, FigureGate):
         return _by_path(gate, scores, profile)
     rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
-    weights, upstream = weights_of(gate), profile == "upstream"
+    weights, upstream = _weights(gate), profile == "upstream"
     known = {key: scores.figure(gate, key, profile) for key in weights}
     shown = {
         key: float(each.value) if each.value is not None else 0.0 if upstream else None for key, each in known.items()

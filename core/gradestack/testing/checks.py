@@ -1,4 +1,4 @@
-"""The laws of components, all of a distribution as a list of checks, and samples and grades that break careless ones."""
+"""The laws of components, all of a distribution as a list of checks, and samples that break careless components."""
 
 from __future__ import annotations
 

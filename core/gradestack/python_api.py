@@ -14,7 +14,7 @@ from typing import Any, cast
 import attrs
 import msgspec
 
-from gradestack.api import Grader, Profile
+from gradestack.api import Inputs, Profile
 from gradestack.copies.addresses import local_path_of
 from gradestack.copies.files import named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
@@ -28,7 +28,7 @@ from gradestack.report import Report
 from gradestack.rundir.recorder import stream_grades
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import RECORDS, Graders, Samples, by_key, key_of
-from gradestack.suites.components import Resolver
+from gradestack.suites.components import Resolver, samples_of, stack_for
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.resolve import resolve as resolve_document
 from gradestack.suites.spec import Rows, RunOptions, Suite
@@ -290,10 +290,8 @@ def files_suite(
             "merge": False if no_merge else None,
         }
         data["reader"] = {key: each for key, each in said.items() if each is not None}
-    by_keys = graders if isinstance(graders, Mapping) else {}
-    made = {key: each for key, each in by_keys.items() if isinstance(each, Grader)}
-    if by_keys:
-        data["graders"] = {key: {} if key in made else each for key, each in by_keys.items()}
+    if graders and isinstance(graders, Mapping):
+        data["graders"] = dict(graders)
     elif graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -315,7 +313,7 @@ def files_suite(
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"
         raise ConfigError(f"{what}, or add a grader to it with --set graders.KEY=NAME")
     options = msgspec.structs.replace(options, allow_remote=True)  # the caller names all files
-    return resolve(Document(data=data, origin="command line"), options, made=made)
+    return resolve(Document(data=data, origin="command line"), options)
 
 
 def _mapping(columns: Columns) -> dict[str, str]:
@@ -391,12 +389,11 @@ def grade(
     reader = python_inputs.MemoryReader(samples=python_inputs.as_samples(samples, registry, columns))
     stack: Mapping[str, Any] = {}
     if graders is None:
-        stack = python_inputs.default_stack(registry, reader)
+        stack = stack_for(registry, "auto", samples=lambda: samples_of(reader, Inputs(data=())))
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
-    suite = python_inputs.resolve_samples(
-        Document(data=data, origin="grade()"), options, reader, python_inputs.graders_by_key(graders, registry)
-    )
+    data["graders"] = python_inputs.graders_by_key(graders, registry)
+    suite = resolve(Document(data=data, origin="grade()"), options, samples=reader)
     said = {key: (*getattr(suite, key), *stack.get(key, ())) for key in ("notes", "warnings")}
     suite = msgspec.structs.replace(suite, **said)
     if output is None and not reports:
@@ -469,9 +466,9 @@ def stream(
     ready = python_inputs.graders_by_key(graders, registry)
     paths = python_inputs.paths_of(data)
     if paths is None:
-        document = Document(data={"name": "samples", "profile": profile}, origin="stream()")
+        document = Document(data={"name": "samples", "profile": profile, "graders": ready}, origin="stream()")
         reading = python_inputs.MemoryReader(samples=python_inputs.as_samples(cast("Samples", data), registry))
-        suite = python_inputs.resolve_samples(document, options, reading, ready)
+        suite = resolve(document, options, samples=reading)
     else:
         given: dict[str, Any] = {"reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
         given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}

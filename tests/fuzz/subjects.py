@@ -63,10 +63,9 @@ def _value(line: bytes) -> Any:
 
 
 def every_line(content: bytes) -> tuple[int, int]:
-    """Each line that is not blank, those of a document over several lines taken together."""
-    lines = _text_lines(content)
-    parts = sum(1 for line in lines if line[:1] in b" \t]}" or not line.strip().strip(b"[{"))
-    return len(lines) - parts, len(lines)
+    """Each line that is not blank."""
+    lines = len(_text_lines(content))
+    return lines, lines
 
 
 def every_result(content: bytes) -> tuple[int, int]:

@@ -1,8 +1,6 @@
 """JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
 from gradestack.jsonio.files import SHARD_BYTES as SHARD_BYTES
-from gradestack.jsonio.files import SPREAD as SPREAD
-from gradestack.jsonio.files import Documents as Documents
 from gradestack.jsonio.files import Line as Line
 from gradestack.jsonio.files import iter_lines as iter_lines
 from gradestack.jsonio.files import line_blocks as line_blocks

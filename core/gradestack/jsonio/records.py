@@ -23,7 +23,7 @@ import msgspec
 
 from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
-from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, iter_lines, line_ranges, require_text
+from gradestack.jsonio.files import SHARD_BYTES, iter_lines, line_ranges, require_text
 from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, decoded_at, exceeds_limit, loads, too_long
 
 _PIECE = 1024 * 1024
@@ -446,8 +446,6 @@ def iter_records(
 ) -> Iterator[Element]:
     """Yield the records of a file, or of one of its ranges; one that cannot be decoded is yielded with its problem.
 
-    A document over several lines among records of one line each is one that cannot be decoded.
-
     Args:
         path: The file.
         part: One of ``record_ranges``.
@@ -461,15 +459,10 @@ def iter_records(
         yield from iter_list(path, part)
         return
     part = part or Range()
-    documents = Documents(within=part.start > 0)
     for each in iter_lines(path, part.start, part.end, part.first_line):
         number, line = each.number, each.data
         del each
-        if documents.inside and documents.go_on(line):
-            continue
         found = _element(number, line, decode)
-        if found.problem is not None and documents.begin(line):
-            found = Element(number - 1, number, problem=SPREAD)
         del line  # which may be long, and is not needed while somebody works on what it holds
         yield found
 

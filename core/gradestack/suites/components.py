@@ -107,23 +107,14 @@ class Resolver:
                 self.add_problem((*place, *below), message)
         return None
 
-    def sections(self, kind: type[T]) -> T:
-        """Return the document as a class, leaving out sections with problems, so that the others are checked too."""
-        data = dict(self.document.data)
-        while True:
-            try:
-                return structure(data, kind, self.base)
-            except Problems as problems:
-                bad = [place for place, _ in problems.found if place]
-                for place, message in problems.found:
-                    self.add_problem(place, message)
-            entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
-            for section, entry in entries:
-                data[str(section)] = {key: each for key, each in data[str(section)].items() if str(key) != entry}
-            whole = {place[0] for place in bad if place[:2] not in entries}
-            if not entries and not whole & set(data):
-                self.finish()
-            data = {key: value for key, value in data.items() if key not in whole}
+    def suite(self) -> SuiteSpec:
+        """Return the document as a suite, without what has problems, so that the rest is checked too."""
+        try:
+            return structure(self.document.data, SuiteSpec, self.base)
+        except Problems as problems:
+            for place, message in problems.found:
+                self.add_problem(place, message)
+            return SuiteSpec(**problems.sound)
 
     def load_plugins(self) -> None:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
@@ -350,19 +341,13 @@ def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage |
     """Return an aggregator's entry; where scores are no shares with ``share: false``, their ``least`` and ``most``."""
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     data = {"kind": entry} if isinstance(entry, str) else entry
-    if (low >= 0 and high <= 1) or "share" in data:
-        return entry
-    free = _options_of(resolver.registry, "aggregator", data.get("kind")) - data.keys()
-    known = {"share": False} | {name: end for name, end in (("least", low), ("most", high)) if math.isfinite(end)}
-    return {**data, **{name: value for name, value in known.items() if name in free}} if free & known.keys() else entry
-
-
-def _options_of(registry: Registry, kind: Kind, name: object) -> set[str]:
-    """Return the options of an installed component; none of one that is unknown or broken, a problem of its stage."""
-    with suppress(PluginError):
-        if isinstance(name, str) and registry.owners(kind, name):
-            return {field.name for field in attrs.fields(registry.load(kind, name))}
-    return set()
+    if (low < 0 or high > 1) and "share" not in data and isinstance(name := data.get("kind"), str):
+        with suppress(GradestackError):  # of one that is unknown or broken, a problem of its stage
+            options = {field.name for field in attrs.fields(resolver.registry.load("aggregator", name))}
+            ends = {option: end for option, end in (("least", low), ("most", high)) if math.isfinite(end)}
+            known: dict[str, Any] = {"share": False, **ends}
+            return {**{option: each for option, each in known.items() if option in options}, **data}
+    return entry
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
@@ -370,14 +355,7 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
     if not isinstance(reference, str) and reference and "kind" not in reference:
         reference = {"kind": "auto", **reference}
     if workers is not None:
-        options = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        names = resolver.registry.names("engine")
-        able = [name for name in names if "workers" in _options_of(resolver.registry, "engine", name)]
-        if options.get("kind") in names and options["kind"] not in able:
-            why = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
-            resolver.problems[f"workers: {why}"] = ("engine", "workers")
-        else:
-            reference = {**options, "workers": workers}
+        reference = {**({"kind": reference} if isinstance(reference, str) else reference), "workers": workers}
     return resolver.stage("engine", "engine", reference, ("engine",))
 
 
@@ -416,11 +394,6 @@ def exporters_of(
 ) -> Exporters:
     """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use."""
     used, registry = {each for stage in graders for each in (stage.name, bare(stage.name))}, resolver.registry
-    owners = {
-        registry.spelled("exporter", qualified(*pair)): pair[1]
-        for pair in registry.components()
-        if pair[0].kind == "exporter"
-    }
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
 
     def misfit(exporter: Any) -> str | None:
@@ -431,29 +404,31 @@ def exporters_of(
         return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
 
     for number, reference in enumerate(named):
-        place: Place = ("exporters", number)
         name = registry.spelled("exporter", str(reference if isinstance(reference, str) else reference.get("kind")))
-        try:
-            if name in owners:
+        if registry.owners("exporter", name):
+            try:
                 registry.load("exporter", name)
-        except GradestackError as error:
-            broken[name_of_broken(name, owners[name].release)] = error.line
-            continue
-        stage = resolver.stage("exporter", name, reference, place)
+            except GradestackError as error:
+                broken[name_of_broken(name, registry.owners("exporter", name)[0][1].release)] = error.line
+                continue
+        stage = resolver.stage("exporter", name, reference, ("exporters", number))
         if stage is not None and (why := misfit(stage.component)):
-            resolver.add_problem(place, f"{stage.name} writes {why}")
+            resolver.add_problem(("exporters", number), f"{stage.name} writes {why}")
         elif stage is not None:
             stages[stage.name] = stage
-    own = registry.find("reader", reader.name)[1] if registry.owners("reader", reader.name) else None
-    for name, plugin in owners.items():
-        shown = name_of_broken(name, plugin.release)
-        if plugin != own or name in stages or shown in broken:
+    plugins = [plugin for _, plugin in registry.owners("reader", reader.name)[:1]]
+    for component, own in ((each, plugin) for plugin in plugins for each in plugin.components):
+        if component.kind != "exporter":
+            continue
+        name = registry.spelled("exporter", qualified(component, own))
+        shown = name_of_broken(name, own.release)
+        if name in stages or shown in broken:
             continue
         try:
             target = registry.load("exporter", name)
             if not misfit(target):
                 stage = made_stage("exporter", name, target(), "documented")
-                stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=plugin.release)
+                stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=own.release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")

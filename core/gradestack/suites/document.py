@@ -41,8 +41,43 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
 
-def parse(text: str) -> tuple[yaml.Node | None, _Loader]:
-    """Return the nodes of a text, None when it is empty, and the loader that makes data of them."""
+class _Survey:
+    """What is known of nodes before data is made of them: lines, repeated keys, and how much aliases stand for."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Place, int] = {}
+        self.problems: list[str] = []
+        self._sizes: dict[int, int] = {}
+
+    def size(self, node: yaml.Node, place: Place) -> int:
+        """Return how many nodes there are at and below one, what an alias stands for as often as it is used."""
+        if (known := self._sizes.get(id(node))) is not None:  # an alias; its lines are known under its anchor
+            if not known:
+                raise _mistake("an alias stands inside of what it stands for", node)
+            return known
+        found, keys = 1, set[Any]()
+        self._sizes[id(node)] = 0
+        mapping = isinstance(node, yaml.MappingNode)
+        for step, entry in enumerate(node.value if isinstance(node, yaml.CollectionNode) else ()):
+            key, value = entry if mapping else (None, entry)
+            if key is not None:
+                found += self.size(key, place)
+                step = key.value  # noqa: PLW2901
+            if isinstance(step, str | int):  # a key that is no scalar is refused when its mapping is made
+                line = (key or value).start_mark.line + 1
+                if step in keys:
+                    self.problems.append(f"line {line}: key {step!r} stands twice in the same mapping")
+                keys.add(step)
+                self.lines[(*place, step)] = line
+                found += self.size(value, (*place, step))
+        self._sizes[id(node)] = found
+        if found - len(self._sizes) > MOST_REPEATED:
+            raise _mistake(f"its aliases stand for more than {MOST_REPEATED:,} values; write out what is meant", node)
+        return found
+
+
+def _parse(text: str) -> tuple[Any, _Survey]:
+    """Return the value of a YAML text, None when it is empty, and where what stands."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -53,31 +88,16 @@ def parse(text: str) -> tuple[yaml.Node | None, _Loader]:
         node = loader.get_single_node()
     except (ValueError, OverflowError) as error:  # digits that are no character, or no version
         raise yaml.MarkedYAMLError(problem=str(error), problem_mark=loader.get_mark()) from error
-    if node is not None:
-        _size(node, {})
-    return node, loader
-
-
-def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Return how many nodes there are at and below one, counting what an alias stands for as often as it is used."""
-    found = known.get(id(node))
-    if found is not None:
-        if not found:
-            raise _mistake("an alias stands inside of what it stands for", node)
-        return found
-    known[id(node)] = 0
-    below: list[Any] = node.value if isinstance(node, yaml.CollectionNode) else []
-    inner = [each for entry in below for each in (entry if isinstance(entry, tuple) else (entry,))]
-    known[id(node)] = found = 1 + sum(_size(each, known) for each in inner)
-    if found - len(known) > MOST_REPEATED:
-        raise _mistake(f"its aliases stand for more than {MOST_REPEATED:,} values; write out what is meant", node)
-    return found
+    survey = _Survey()
+    if node is None:
+        return None, survey
+    survey.size(node, ())  # before data is made, which writes merged keys into the nodes
+    return loader.construct_document(node), survey
 
 
 def yaml_data(text: str) -> Any:
     """Return the value of a YAML text."""
-    node, loader = parse(text)
-    return None if node is None else loader.construct_document(node)
+    return _parse(text)[0]
 
 
 _LONGEST_POSITION = 10
@@ -116,33 +136,10 @@ class Document(msgspec.Struct):
         return any(place[:length] in self.overrides for length in range(1, len(place) + 1))
 
 
-def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], problems: list[str]) -> None:
-    if id(node) in seen:  # an alias; its lines are known under its anchor
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):  # a key that is no scalar is refused when its mapping is made
-        entries = [(key.value, key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
-    else:
-        entries = [(at, each, each) for at, each in enumerate(node.value)] if isinstance(node.value, list) else []
-    keys: set[str | int] = set()
-    for step, written, value in entries:
-        line = written.start_mark.line + 1
-        if step in keys:
-            problems.append(f"line {line}: key {step!r} stands twice in the same mapping")
-        keys.add(step)
-        lines[(*place, step)] = line
-        _walk(value, (*place, step), lines, seen, problems)
-
-
 def parse_yaml(text: str, origin: str) -> Document:
     """Return the document of a YAML text."""
-    lines: dict[Place, int] = {}
-    problems: list[str] = []
     try:
-        node, loader = parse(text)
-        if node is not None:
-            _walk(node, (), lines, set(), problems)  # merged keys are written into the nodes when data is made of them
-        data = None if node is None else loader.construct_document(node)
+        data, survey = _parse(text)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
@@ -154,9 +151,9 @@ def parse_yaml(text: str, origin: str) -> Document:
     if not isinstance(data, dict):
         what = {"list": "a list", "str": "text"}.get(type(data).__name__) or compact(data)[:60]  # text may be a key
         raise ConfigError(f"{origin}: expected a mapping at top level, got {what}")
-    if problems:
-        raise ConfigError(f"{origin}: {len(problems)} problem(s)", *problems)
-    return Document(data=data, origin=origin, lines=lines)
+    if survey.problems:
+        raise ConfigError(f"{origin}: {len(survey.problems)} problem(s)", *survey.problems)
+    return Document(data=data, origin=origin, lines=survey.lines)
 
 
 def read_yaml(path: Path) -> Document:

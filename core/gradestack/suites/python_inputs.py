@@ -13,11 +13,8 @@ from gradestack.api import Grader, Input, Inputs, Reader, Shard, misdeclared
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, flaw
-from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, LocalFiles, by_key, key_of
-from gradestack.suites.components import FIRST, grader_stages, graders_for, made_stage, samples_of, stack_for
-from gradestack.suites.document import Document
-from gradestack.suites.resolve import parts_of, resolver_of
-from gradestack.suites.spec import RunOptions, Suite, SuiteSpec, jsonable
+from gradestack.suites.code import FUNCTIONS, RECORDS, Graders, by_key, key_of
+from gradestack.suites.components import FIRST
 
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -110,45 +107,3 @@ def paths_of(data: Any) -> list[str] | None:
         return [str(data)]
     several = isinstance(data, list | tuple) and data and all(isinstance(each, str | Path) for each in data)
     return [str(each) for each in data] if several else None
-
-
-def default_stack(registry: Registry, samples: MemoryReader) -> Mapping[str, Any]:
-    """Return the stack for what the first 1,000 samples expect."""
-    return stack_for(registry, "auto", samples=lambda: samples_of(samples, Inputs(data=())))
-
-
-def resolve_samples(
-    document: Document,
-    options: RunOptions,
-    samples: MemoryReader,
-    graders: Mapping[str, Grader | str | Mapping[str, Any]],
-) -> Suite:
-    """Return a suite over samples in memory, graded by objects, names, or ``{kind: name, option: value}``, by key."""
-    resolver = resolver_of(document, options, None)
-    made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
-    document.data.setdefault("engine", "serial")
-    document.data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
-    spec = resolver.sections(SuiteSpec)
-    resolver.profile = spec.profile
-    stages = grader_stages(resolver, spec, made)
-    if not graders:
-        resolver.add_problem(("graders",), "at least one grader is needed")
-    parts = parts_of(resolver, spec, stages, options)
-    resolver.finish()
-    stages, _ = graders_for(resolver, stages, samples, Inputs(data=()))
-    reader = made_stage("reader", "reader", samples, spec.profile)
-    config = {key: value for key, value in document.data.items() if key != "engine"}
-    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
-    return Suite(
-        **parts,
-        name=spec.name or "samples",
-        files=LocalFiles.load(resolver.code),
-        registry=resolver.registry,
-        inputs=Inputs(data=()),
-        reader=reader,
-        graders=tuple(stages.values()),
-        rows=spec.rows,
-        duplicates=spec.duplicates or reader.component.duplicates,
-        config=jsonable(config),
-        warnings=tuple(resolver.portable_warnings()),
-    )

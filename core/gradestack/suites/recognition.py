@@ -12,22 +12,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from gradestack.api import Input, Profile, Reader
+from gradestack.api import Input, Reader
 from gradestack.copies.addresses import MAGIC, is_address, local_files, path_of
 from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, reading, suggest
-from gradestack.grading.plan import Stage
-from gradestack.grading.reading import MIXED, Mixed
+from gradestack.errors import ConfigError, DataError, PluginError, reading, suggest
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
 from gradestack.jsonio.records import Element, beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
-from gradestack.suites.components import Resolver, made_stage
-from gradestack.suites.strict import Place
 
 _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
@@ -120,123 +114,29 @@ class Recognised(NamedTuple):
     ignored: list[str]
     remarks: list[tuple[Path, str]]
     """What is odd about a path: that it was given more than once, or something in it, with its line in front."""
-    parts: tuple[Stage, ...] = ()
-    """Readers of several formats, each of as many of the paths as ``shares`` says."""
-    shares: tuple[int, ...] = ()
 
     @property
     def inputs(self) -> tuple[Input, ...]:
         """The paths with their names."""
         return name_inputs(self.paths)
 
-
-def recognised(resolver: Resolver, reference: Any, place: Place) -> tuple[Recognised | None, GradestackError | None]:
-    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
-    data, target = resolver.document.data, resolver.document.data.get("target")
-    named = reference.get("kind") if isinstance(reference, Mapping) else reference
-    if isinstance(target, dict) and isinstance(target.get("paths"), str | dict):
-        target["paths"] = [target["paths"]]
-    given = target.get("paths") if isinstance(target, Mapping) else None
-    several = isinstance(given, list) and any(isinstance(path, dict) for path in given)
-    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) and not several else None
-    if not several and named is not None and not (chosen and resolver.registry.owners("reader", chosen)):
-        return None, None
-    try:
-        if isinstance(given, list) and several:
-            return _mixed(resolver, given, reference), None
-        if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
-            return None, None
-        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
-            return None, None
-        return recognise(expand(given, resolver.base), resolver.registry, chosen), None
-    except GradestackError as error:
-        if not data.get("graders"):
-            raise
-        return None, error
-
-
-def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, str | dict[str, Any] | None] | None:
-    named = given if isinstance(given, dict) else {"path": given}
-    text, own = named.get("path"), named.get("reader")
-    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
-        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
-        return None
-    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
-
-
-def _mixed(resolver: Resolver, entries: list[Any], reference: Any) -> Recognised | None:
-    """Return what paths hold of which one has a reader of its own; they are put into the suite as texts."""
-    paths, ignored, remarks = list[Path](), list[str](), list[tuple[Path, str]]()
-    stages, shares, known = list[Stage](), list[int](), dict[Path, int]()
-    for number, entry in enumerate(entries):
-        place = ("target", "paths", number)
-        given = _named(resolver, entry, place)
-        entries[number] = given[0] if given is not None else ""
-        if given is None:
-            continue
-        own, at = (reference, place) if given[1] is None else (given[1], (*place, "reader"))
-        options: dict[str, Any] = own if isinstance(own, dict) else {} if own is None else {"kind": own}
-        stage = resolver.stage("reader", f"reader {number + 1}", options, at) if "kind" in options else None
-        if "kind" in options and stage is None:
-            continue
-        held = recognise(expand([given[0]], resolver.base), resolver.registry, None if stage is None else stage.name)
-        for path in held.paths:
-            if (first := known.setdefault(path.resolve(), number)) != number:
-                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
-        stage = stage or resolver.stage("reader", f"reader {number + 1}", {**options, "kind": held.reader}, at)
-        if stage is not None:
-            paths, ignored, remarks = paths + held.paths, ignored + held.ignored, remarks + held.remarks
-            stages.append(stage)
-            shares.append(len(held.paths))
-    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    found = Recognised(name, paths, ignored, remarks, tuple(stages), tuple(shares))
-    return found if len(stages) == len(entries) else None
-
-
-def mixed_stage(found: Recognised, profile: Profile) -> Stage:
-    """Return the readers of several formats as the one of a run."""
-    inputs = iter(found.inputs)
-    names = tuple(frozenset(each.name for each in islice(inputs, share)) for share in found.shares)
-    reader = Mixed(tuple(stage.component for stage in found.parts), names)
-    stage = made_stage("reader", "reader", reader, profile)
-    return msgspec.structs.replace(stage, name=found.reader, options={}, parts=found.parts)
-
-
-def dataset_of(resolver: Resolver, given: Any, reader: Stage | None) -> tuple[Input | None, Stage | None]:
-    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    if given is None:
-        return None, None
-    if (named := _named(resolver, given, ("dataset",))) is None:
-        return None, None
-    text, own = named
-    path = expand([text], resolver.base)[0]
-    dataset = name_inputs([path])[0]
-    if reader is None or (reader.component.takes_dataset and own is None):
-        return dataset, None
-    if reader.component.takes_dataset:
-        why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
-        resolver.add_problem(("dataset", "reader"), why)
-        return None, None
-    if own is None or (isinstance(own, dict) and "kind" not in own):
-        try:
-            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
-        except DataError as error:
-            advice = "name it with dataset: {path: FILE, reader: NAME}"
-            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
-    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
+    @classmethod
+    def of_all(cls, reader: str, several: Sequence[Recognised]) -> Recognised:
+        """Return what paths of several formats hold together."""
+        fields = ([each for found in several for each in getattr(found, name)] for name in cls._fields[1:])
+        return cls(reader, *fields)
 
 
 def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
     """Return a warning for each input that is a slim run of ours, was given more than once, or holds something odd."""
-    folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
-    slim = {folder for folder in set(folders.values()) if is_run(folder) and _recorded_rows(folder) == "slim"}
     why = "graders and extractors that read it find none; grade the input of that run instead"
-    shown = {given.path: given.shown for given in folders}
+    slim = cache(lambda folder: is_run(folder) and _recorded_rows(folder) == "slim")
+    shown = {given.path: given.shown for given in inputs}
     return [
         *(
-            f"{given.shown}: a run with slim rows, which hold no conversation: {why}"
-            for given, folder in folders.items()
-            if folder in slim
+            f"{name}: a run with slim rows, which hold no conversation: {why}"
+            for path, name in shown.items()
+            if slim(path if path.is_dir() else path.parent)
         ),
         *(f"{shown[path]}{what}" for path, what in found.remarks),
     ]

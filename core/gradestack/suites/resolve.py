@@ -1,23 +1,24 @@
-"""Suites: from a YAML document to components ready to run, every problem reported at once."""
+"""Suites: from a YAML document, or samples in memory, to components ready to run, every problem reported at once."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from gradestack.api import Grader, Inputs
+from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.copies.addresses import path_of
+from gradestack.errors import DataError, GradestackError
 from gradestack.grading.plan import Stage
+from gradestack.grading.reading import MIXED, Mixed
 from gradestack.grading.subset import Subset
-from gradestack.interpreter import Limits, limited
+from gradestack.interpreter import limited
 from gradestack.model import Sample
-from gradestack.registry import Registry
 from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Exporters,
@@ -26,13 +27,14 @@ from gradestack.suites.components import (
     exporters_of,
     grader_stages,
     graders_for,
+    made_stage,
     metric_stages,
     samples_of,
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
-from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot
+from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
 from gradestack.suites.strict import Place
 
 if TYPE_CHECKING:
@@ -40,104 +42,44 @@ if TYPE_CHECKING:
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
-_LEAST_LIMITS = {"seconds_per_grade": 0.1, "record_bytes": 1024 * 1024, "scheduler_seconds": 1, "seconds_per_step": 1}
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins", "limits")
 """What decides on reader and stack."""
 
 
-def resolve(
-    document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
-) -> Suite:
-    """Return the suite a document describes, which options and stack change; ``made`` are grader objects by key."""
-    resolver = resolver_of(document, options, base)
-    limits = LimitsSpec()
-    with suppress(msgspec.ValidationError):  # said with the other problems
-        limits = msgspec.convert(document.data.get("limits", {}), LimitsSpec)
-    with limited(_limits(limits)):
-        return _resolve(resolver, options, made or {})
+def resolve(document: Document, options: RunOptions, base: Path | None = None, samples: Reader | None = None) -> Suite:
+    """Return the suite a document describes, which options and stack change.
 
-
-def _resolve(resolver: Resolver, options: RunOptions, made: Mapping[str, Grader]) -> Suite:
-    from gradestack.suites import recognition as files  # noqa: PLC0415 - reads them
-
-    document = resolver.document
-    _refuse_live_target(resolver)
-    reference, reader_place = _reader_reference(document.data)
-    named = reference.get("kind") if isinstance(reference, Mapping) else reference
-    if document.data.get("profile") == "upstream":  # readers of single paths are made at once
-        resolver.profile = "upstream"
-    sniffed, late = files.recognised(resolver, reference, reader_place)
-    kind = sniffed.reader if sniffed is not None else named
-    mixed = files.mixed_stage(sniffed, resolver.profile) if sniffed is not None and sniffed.parts else None
-    _lay_stack(resolver, mixed or kind, sniffed, partial(_expecting, resolver, reference, mixed or kind, sniffed))
-    _override(document, options.overrides, early=False)
-    spec = resolver.sections(SuiteSpec)
-    resolver.profile = spec.profile
-    misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
-    if not spec.target.paths and not misspelt and not resolver.has_problem(("target",)):
-        resolver.add_problem(("target",), "paths is missing: name the result files to grade")
-    reader = mixed
-    if named is not None:
-        kind = named
-    if kind is not None and reader is None:
-        written = reference if isinstance(reference, Mapping) else {}
-        reader = resolver.stage("reader", "reader", {**written, "kind": kind}, reader_place)
-    graders = grader_stages(resolver, spec, made)
-    # whatever graders these would have brought
-    unlaid = any(map(resolver.has_problem, (("stack",), reader_place, ("target", "paths"))))
-    if not spec.graders and not document.data.get("graders") and not unlaid:
-        resolver.add_problem(("graders",), "at least one grader is needed, or a stack")
-    parts = parts_of(resolver, spec, graders, options, reader)
-    dataset, dataset_reader = files.dataset_of(resolver, spec.dataset, reader)
-    exporters = Exporters()
-    if reader is not None:
-        _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
-        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], reader, graders.values())
-    resolver.finish()
-    if late is not None:
-        raise late
-    if reader is None or sniffed is None:
-        raise AssertionError  # every way to get here has said its problem
-    inputs = Inputs(data=sniffed.inputs, dataset=dataset)
-    resolver.warnings += [*files.input_remarks(inputs.data, sniffed), *exporters.warnings]
-    graders, remarks = graders_for(resolver, graders, reader.component, inputs)
-    resolver.warnings += remarks
-    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
-    ignored = tuple(f"{path}: not recognised, left out" for path in sniffed.ignored)
-    return Suite(
-        **parts,
-        name=spec.name or Path(document.origin).stem,
-        files=LocalFiles.load(resolver.code),
-        registry=resolver.registry,
-        inputs=inputs,
-        reader=reader,
-        dataset_reader=dataset_reader,
-        graders=tuple(graders.values()),
-        exporters=exporters.stages,
-        broken=exporters.broken,
-        rows=options.rows or spec.rows,
-        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
-        config=config_snapshot(document.data, inputs, reader, graders, parts["metrics"]),
-        warnings=(*ignored, *resolver.portable_warnings()),
-        notes=tuple(resolver.notes),
-    )
-
-
-def resolver_of(document: Document, options: RunOptions, base: Path | None) -> Resolver:
-    """Return the resolver of a document, with the engine, early assignments and plugins asked for."""
-    written = document.data.get("engine")
-    engine = written.get("kind") if isinstance(written, Mapping) else written
-    other = options.engine if options.engine != engine else None
-    if other is not None:  # options of the same one stay
-        document.data["engine"] = {"kind": other}
+    Callers in Python may put objects for graders, and have ``samples``, a reader of what is in memory, for a target.
+    """
+    data, written = document.data, document.data.get("engine")
+    same = options.engine == (written.get("kind") if isinstance(written, Mapping) else written)
+    if not same and options.engine is not None:  # options of the same one stay
+        data["engine"] = {"kind": options.engine}
     _override(document, options.overrides, early=True)
     resolver = Resolver(
         document, options.registry, base, allow_code=options.allow_code, allow_remote=options.allow_remote
     )
     resolver.load_plugins()
-    if other is not None:
-        resolver.registry.find("engine", other)
-    return resolver
+    if not same and options.engine is not None:
+        resolver.registry.find("engine", options.engine)
+    made = dict[str, Grader]()
+    if isinstance(graders := data.get("graders"), Mapping):
+        made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
+        data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
+    if data.get("profile") == "upstream":  # readers are made at once
+        resolver.profile = "upstream"
+    limits = LimitsSpec()
+    with suppress(msgspec.ValidationError):  # said with the other problems
+        limits = msgspec.convert(data.get("limits", {}), LimitsSpec)
+    with limited(limits.known):
+        if samples is None:
+            target = _target(resolver)
+            _lay_stack(resolver, target)
+        else:
+            data.setdefault("engine", "serial")
+            target = Target(Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile))
+        _override(document, options.overrides, early=False)
+        return _resolve(resolver, options, made, target, samples)
 
 
 def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
@@ -147,13 +89,134 @@ def _override(document: Document, assignments: Iterable[str], *, early: bool) ->
             apply_override(document, assignment)
 
 
-def _refuse_live_target(resolver: Resolver) -> None:
-    target = resolver.document.data.get("target")
+def _resolve(
+    resolver: Resolver, options: RunOptions, made: Mapping[str, Grader], target: Target, samples: Reader | None
+) -> Suite:
+    document, reader = resolver.document, target.reader
+    spec = resolver.suite()
+    resolver.profile = spec.profile
+    if samples is None and not spec.target.paths and not resolver.has_problem(("target",)):
+        resolver.add_problem(("target",), "paths is missing: name the result files to grade")
+    graders = grader_stages(resolver, spec, made)
+    if not spec.graders and reader is not None and not any(map(resolver.has_problem, (("stack",), ("graders",)))):
+        resolver.add_problem(("graders",), f"at least one grader is needed{'' if samples else ', or a stack'}")
+    metrics = metric_stages(resolver, spec, graders)
+    verdicts, format_reader = Verdicts(resolver, spec, graders, metrics), None if samples else reader
+    gates, main = verdicts.gates()
+    limit = verdicts.limit()
+    success, headline = verdicts.headline(gates, format_reader)
+    _check_runs(resolver, spec)
+    subset = Subset()
+    with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
+        tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
+        subset = Subset.read(spec.filter, tasks, None)
+    formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
+    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
+    there = {stage.name for stage in reports if stage is not None}
+    reports += [resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there]
+    engine = engine_stage(resolver, spec.engine, options.workers)
+    exporters = Exporters()
+    if format_reader is not None:
+        _check_needs(resolver, format_reader, graders, target)
+        exporters = exporters_of(resolver, [*spec.exporters, *options.exporters], format_reader, graders.values())
+    resolver.finish()
+    if target.late is not None:
+        raise target.late
+    if reader is None or engine is None:
+        raise AssertionError  # every way to get here has said its problem
+    resolver.warnings += [*target.remarks, *exporters.warnings]
+    graders, remarks = graders_for(resolver, graders, reader.component, target.inputs)
+    resolver.warnings += remarks
+    if samples is None:
+        config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
+    else:
+        config = {key: value for key, value in document.data.items() if key != "engine"}
+        config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in graders.items()}
+    needs = [getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()]
+    own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
+    return Suite(
+        name=spec.name or ("samples" if samples else Path(document.origin).stem),
+        description=spec.description,
+        profile=spec.profile,
+        files=LocalFiles.load(resolver.code),
+        registry=resolver.registry,
+        inputs=target.inputs,
+        reader=reader,
+        dataset_reader=target.dataset_reader,
+        graders=tuple(graders.values()),
+        metrics=tuple(metrics),
+        main=main,
+        gates=gates,
+        rule=gates[0] if gates else None,
+        facets=tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
+        success=success,
+        headline=headline,
+        max_failed=limit,
+        allow_all_failed=spec.allow_all_failed,
+        num_runs=spec.num_runs,
+        runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
+        max_samples=spec.max_samples or 0,
+        subset=subset,
+        sample_tags=frozenset(spec.sample_tags),
+        unused=_unused(needs, format_reader),
+        limits=spec.limits.known,
+        duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
+        rows=options.rows or spec.rows,
+        reports=tuple(stage for stage in reports if stage is not None),
+        exporters=exporters.stages,
+        broken=exporters.broken,
+        engine=engine,
+        config=jsonable(config),
+        warnings=(*target.ignored, *resolver.portable_warnings()),
+        notes=tuple(resolver.notes),
+    )
+
+
+class Target(NamedTuple):
+    """What is graded: the inputs and what reads them."""
+
+    inputs: Inputs
+    reader: Stage | None = None
+    """None with a problem, or where ``late`` says why there is none."""
+    dataset_reader: Stage | None = None
+    """Reads the dataset where the reader does not join it itself."""
+    ignored: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    late: GradestackError | None = None
+    """Why an input cannot be used: said after what is wrong with the suite itself."""
+
+
+def _target(resolver: Resolver) -> Target:
+    """Return what the suite grades, each path read by its own reader, else by the suite's, else as it is recognised."""
+    from gradestack.suites.recognition import input_remarks  # noqa: PLC0415 - reads files
+
+    data, target = resolver.document.data, resolver.document.data.get("target")
     kind = target.get("kind") if isinstance(target, Mapping) else None
     if isinstance(kind, str) and kind != "recorded":
         advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
         resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
-        resolver.document.data["target"] = {}
+        data["target"] = target = {}
+    written = target.get("paths") or [] if isinstance(target, Mapping) else []
+    entries = written if isinstance(written, list) else [written]
+    named = [_named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)]
+    reference, place = _reader_reference(data)
+    options = reference if isinstance(reference, Mapping) else {} if reference is None else {"kind": reference}
+    try:
+        if any(isinstance(each, dict) for each in entries):
+            reader, found = _together(resolver, named, options)
+        else:
+            texts = [each[0] for each in named if each is not None]
+            reader, found = _read_with(resolver, texts * (len(texts) == len(named)), options, place, "reader")
+        dataset, dataset_reader = _dataset(resolver, reader)
+    except GradestackError as error:
+        if not data.get("graders"):
+            raise
+        return Target(Inputs(data=()), late=error)
+    if found is None:
+        return Target(Inputs(data=()), reader)
+    inputs = found.inputs
+    ignored = [f"{path}: not recognised, left out" for path in found.ignored]
+    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, input_remarks(inputs, found))
 
 
 def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
@@ -166,45 +229,108 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
-def _expecting(resolver: Resolver, reference: Any, kind: object, files: Recognised | None) -> Iterator[Sample]:
+def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | None:
+    """Return the path and the reader that an entry names; None with its problem."""
+    named = given if isinstance(given, dict) else {"path": given}
+    text, own = named.get("path"), named.get("reader")
+    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
+        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+        return None
+    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
+
+
+def _read_with(
+    resolver: Resolver, texts: Sequence[str], options: Mapping[str, Any], place: Place, key: str
+) -> tuple[Stage | None, Recognised | None]:
+    """Return the reader of paths, recognised where the options name none, and what they hold."""
+    from gradestack.suites.recognition import expand, recognise  # noqa: PLC0415 - reads files
+
+    reader = resolver.stage("reader", key, options, place) if "kind" in options else None
+    if not texts or ("kind" in options and reader is None):
+        return reader, None
+    found = recognise(expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name)
+    return reader or resolver.stage("reader", key, {**options, "kind": found.reader}, place), found
+
+
+def _together(
+    resolver: Resolver, named: Sequence[tuple[str, Any] | None], options: Mapping[str, Any]
+) -> tuple[Stage | None, Recognised | None]:
+    """Return the readers that paths name for themselves as the one of a run, and all that they read."""
+    stages, known = list[Stage](), dict[Path, int]()
+    several: list[Recognised] = []
+    for number, (text, own) in ((number, each) for number, each in enumerate(named) if each is not None):
+        place: Place = ("target", "paths", number)
+        at = place if own is None else (*place, "reader")
+        asked = options if own is None else {"kind": own} if isinstance(own, str) else own
+        stage, found = _read_with(resolver, [text], asked, at, f"reader {number + 1}")
+        for path in found.paths if found is not None else ():
+            if (first := known.setdefault(path.resolve(), number)) != number:
+                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
+        if stage is not None and found is not None:
+            stages.append(stage)
+            several.append(found)
+    if len(stages) < len(named):
+        return None, None
+    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
+    found = several[0].of_all(name, several)
+    inputs = iter(found.inputs)
+    names = tuple(frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several)
+    reader = Mixed(tuple(stage.component for stage in stages), names)
+    stage = made_stage("reader", "reader", reader, resolver.profile)
+    return msgspec.structs.replace(stage, name=name, options={}, parts=tuple(stages)), found
+
+
+def _dataset(resolver: Resolver, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+    from gradestack.suites.recognition import expand, name_inputs, recognise  # noqa: PLC0415 - reads files
+
+    given = resolver.document.data.get("dataset")
+    named = _named(resolver, given, ("dataset",)) if reader is not None and isinstance(given, str | dict) else None
+    if reader is None or named is None:
+        return None, None
+    text, own = named
+    path = expand([text], resolver.base)[0]
+    dataset = name_inputs([path])[0]
+    if reader.component.takes_dataset:
+        if own is not None:
+            why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
+            resolver.add_problem(("dataset", "reader"), why)
+        return dataset, None
+    if own is None or (isinstance(own, dict) and "kind" not in own):
+        try:
+            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
+        except DataError as error:
+            advice = "name it with dataset: {path: FILE, reader: NAME}"
+            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
+    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
+
+
+def _expecting(target: Target) -> Iterator[Sample]:
     """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
-    from gradestack.suites.recognition import dataset_of  # noqa: PLC0415 - reads files
-
-    named = {**(reference if isinstance(reference, Mapping) else {}), "kind": kind}
-    place = _reader_reference(resolver.document.data)[1]
-    reader = kind if isinstance(kind, Stage) else resolver.stage("reader", "reader", named, place)
-    dataset, its_reader = dataset_of(resolver, resolver.document.data.get("dataset"), reader)
-    if reader is None or files is None or resolver.problems:
+    if target.reader is None or not target.inputs.data:
         return
-    if dataset is not None and its_reader is not None:
-        yield from samples_of(its_reader.component, Inputs(data=(dataset,)), None)
-    yield from samples_of(reader.component, Inputs(data=files.inputs, dataset=dataset))
+    if target.inputs.dataset is not None and target.dataset_reader is not None:
+        yield from samples_of(target.dataset_reader.component, Inputs(data=(target.inputs.dataset,)), None)
+    yield from samples_of(target.reader.component, target.inputs)
 
 
-def _lay_stack(
-    resolver: Resolver, reader: object, files: Recognised | None, samples: Callable[[], Iterable[Sample]]
-) -> None:
+def _lay_stack(resolver: Resolver, target: Target) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
-    data, registry = resolver.document.data, resolver.registry
-    named = reader.name if isinstance(reader, Stage) else reader
-    of: Any = reader.component if isinstance(reader, Stage) else None
-    if isinstance(reader, str) and registry.owners("reader", reader):
-        of = registry.load("reader", reader)
+    data, reader = resolver.document.data, target.reader
     if isinstance(data.get("stack"), str):
         resolver.asked = f" --stack {data['stack']}"
     elif isinstance(graders := data.get("graders"), Mapping):
         kinds = [each.get("kind") if isinstance(each, Mapping) else each for each in graders.values()]
         resolver.asked = "".join(f" --grader {each}" for each in kinds)
-    if data.get("stack") is None and not data.get("graders") and isinstance(named, str):
-        if of is None:
-            return  # said where the reader is resolved
-        data["stack"] = of.stack
+    if data.get("stack") is None and not data.get("graders") and reader is not None:
+        data["stack"] = reader.component.stack
         if data["stack"] is None:
-            resolver.add_problem(("stack",), _without_stack(named, of.provides, registry, files))
+            resolver.add_problem(("stack",), _without_stack(resolver, reader, target.inputs.data))
     if isinstance(data.get("stack"), str):
-        inputs = Inputs(data=files.inputs if files is not None else ())
+        provides = None if reader is None else reader.component.provides
         with resolver.refusals(("stack",)):
-            stack = stack_for(registry, data["stack"], inputs, of and of.provides, samples)
+            inputs = Inputs(data=target.inputs.data)
+            stack = stack_for(resolver.registry, data["stack"], inputs, provides, lambda: _expecting(target))
             data["stack"] = stack.get("stack", data["stack"])
             resolver.stacks[data["stack"]] = stack
             _merge_stack(data, stack)
@@ -212,13 +338,13 @@ def _lay_stack(
             resolver.notes += stack.get("notes", ())
 
 
-def _without_stack(reader: str, provides: frozenset[str], registry: Registry, files: Recognised | None) -> str:
-    whose = f"{files.paths[0]}: " if files is not None else ""
+def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -> str:
+    whose, provides = f"{inputs[0].path}: " if inputs else "", reader.component.provides
     if provides and not _DONE & provides:
-        lacks = f"no column for the agent's answer (read as {reader})"
+        lacks = f"no column for the agent's answer (read as {reader.name})"
         return f"{whose}{lacks}: map one (--map text=COLUMN), or grade the file of its runs with this one as --dataset"
-    known = ", ".join(registry.names("stack")) or "none"
-    return f"{whose}the format {reader!r} has no default stack; name graders or a stack ({known})"
+    known = ", ".join(resolver.registry.names("stack")) or "none"
+    return f"{whose}the format {reader.name!r} has no default stack; name graders or a stack ({known})"
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -240,47 +366,6 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             data[name] = copy.deepcopy(stack[name])
 
 
-def parts_of(
-    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], options: RunOptions, reader: Stage | None = None
-) -> dict[str, Any]:
-    """Return the arguments of a suite that do not depend on where its samples come from."""
-    metrics = metric_stages(resolver, spec, graders)
-    verdicts = Verdicts(resolver, spec, graders, metrics)
-    gates, main = verdicts.gates()
-    limit = verdicts.limit()
-    success, headline = verdicts.headline(gates, reader)
-    _check_numbers(resolver, spec)
-    subset = Subset()
-    with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
-        tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
-        subset = Subset.read(spec.filter, tasks, None)
-    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
-    formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
-    there = {stage.name for stage in reports if stage is not None}
-    reports += [resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there]
-    return {
-        **{name: getattr(spec, name) for name in ("description", "profile", "allow_all_failed", "num_runs")},
-        "metrics": tuple(metrics),
-        "gates": gates,
-        "rule": gates[0] if gates else None,
-        "facets": tuple(dict.fromkeys(gate.per for gate in gates if gate.per not in (None, "model"))),
-        "max_failed": limit,
-        "main": main,
-        "unused": _unused(
-            [getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()], reader
-        ),
-        "success": success,
-        "headline": headline,
-        "runs_must_pass": spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
-        "max_samples": spec.max_samples or 0,
-        "subset": subset,
-        "sample_tags": frozenset(spec.sample_tags),
-        "limits": _limits(spec.limits),
-        "reports": tuple(stage for stage in reports if stage is not None),
-        "engine": engine_stage(resolver, spec.engine, options.workers),
-    }
-
-
 _GRADERS = {"calls": "tool_calls", "text": "exact_match", "label": "label"}  # by kind of expectation
 
 
@@ -296,35 +381,22 @@ def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, 
     return {} if known else {kind: each for kind, each in _GRADERS.items() if kind not in compared}
 
 
-def _limits(spec: LimitsSpec) -> Limits:
-    return Limits(**{name: None if (value := getattr(spec, name)) == "none" else value for name in _LEAST_LIMITS})
-
-
-def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
-    for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
-        value = getattr(spec, name)
-        if isinstance(value, int) and value < least:
-            resolver.add_problem((name,), f"expected at least {least}, got {value}")
+def _check_runs(resolver: Resolver, spec: SuiteSpec) -> None:
     if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
         why = f"{spec.runs_must_pass} of {spec.num_runs or 1} run(s) can never pass; see num_runs"
         resolver.add_problem(("runs_must_pass",), why)
-    for name, lowest in _LEAST_LIMITS.items():
-        given = getattr(spec.limits, name)
-        if isinstance(given, int | float) and given < lowest:
-            resolver.add_problem(("limits", name), f"expected at least {lowest}, or none for no limit; got {given:g}")
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warn((name,), "has no effect on recorded results")
 
 
-def _check_needs(
-    resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], dataset: Stage | None, *, joined: bool
-) -> None:
+def _check_needs(resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], target: Target) -> None:
     provides = set(reader.component.provides)
-    if dataset is not None:
-        provides |= {"expected", "tools", "input"} & set(dataset.component.provides)
+    if target.dataset_reader is not None:
+        provides |= {"expected", "tools", "input"} & set(target.dataset_reader.component.provides)
     for key, stage in graders.items():
         if lacking := sorted(stage.component.requires - provides):
+            joined = target.inputs.dataset is not None
             advice = "" if joined or "expected" not in lacking else "; a --dataset that has it may help"
             why = f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
             resolver.add_problem(("graders", key), f"{why}{', '.join(sorted(provides)) or 'only ids'}{advice}")

@@ -6,7 +6,7 @@ import types
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import attrs
 
@@ -47,6 +47,8 @@ def type_schema(kind: Any) -> dict[str, Any]:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):
         return {"anyOf": [type_schema(each) for each in arguments]}
+    if origin is Annotated:
+        return type_schema(arguments[0])
     if origin is tuple:
         return {"type": "array", "items": type_schema(arguments[0])}
     if origin in (dict, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
 from gradestack.grading.plan import Duplicates, Metric, Plan, Stage, Success
 from gradestack.grading.reading import parts_of
+from gradestack.interpreter import Limits
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.registry import Registry
@@ -74,7 +75,7 @@ class TargetSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What is graded: recorded result files."""
 
     kind: Literal["recorded"] = "recorded"
-    paths: tuple[str, ...] = ()
+    paths: Any = ()
     """Files, directories or glob patterns, relative to the suite file."""
     reader: str | dict[str, Any] | None = None
     """Format of the files, with its options; sniffed when absent."""
@@ -125,14 +126,19 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a run may take of the machine."""
 
-    seconds_per_grade: float | Literal["none"] | None = 60.0
+    seconds_per_grade: Annotated[float, msgspec.Meta(ge=0.1)] | Literal["none"] | None = 60.0
     """How long a grader may take for a sample, at least 0.1; after that the grade is failed. ``none``: any time."""
-    record_bytes: int | Literal["none"] | None = 64 * 1024 * 1024
+    record_bytes: Annotated[int, msgspec.Meta(ge=1024 * 1024)] | Literal["none"] | None = 64 * 1024 * 1024
     """Largest size of a line, or of an element of a JSON list, at least 1048576; a larger one is a bad record."""
-    scheduler_seconds: float | Literal["none"] | None = 30.0
+    scheduler_seconds: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = 30.0
     """How long the scheduler of a dask cluster may not answer, at least 1; after that the run ends."""
-    seconds_per_step: float | Literal["none"] | None = None
+    seconds_per_step: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = None
     """How long reading a block, a metric's figures, a native file, a reporter or a panel may take, at least 1."""
+
+    @property
+    def known(self) -> Limits:
+        """The limits there are."""
+        return Limits(*(None if each == "none" else each for each in msgspec.structs.astuple(self)))
 
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,15 +172,15 @@ class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str | None = None
     """Key of the grader whose verdict says whether a sample is a success; ``none``: no grader's does."""
     headline: HeadlineSpec = msgspec.field(default_factory=HeadlineSpec)
-    num_runs: int | None = None
+    num_runs: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
-    runs_must_pass: Literal["any", "all", "majority"] | int | None = None
+    runs_must_pass: Literal["any", "all", "majority"] | Annotated[int, msgspec.Meta(ge=1)] | None = None
     """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
     filter: str | None = None
     """Only samples this is true of: ``facet.category == "refund" and model in ["a", "b"]``."""
     tasks: str | None = None
     """Only tasks whose ids this file lists, one a line."""
-    max_samples: int | None = None
+    max_samples: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """Only the first n tasks of these; 0 means no limit."""
     sample_tags: tuple[str, ...] = ()
     """Only samples with one of these tags (facet ``tags``)."""

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
@@ -29,10 +29,10 @@ _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class Problems(Exception):
-    """All problems found in one value, each with its place below that value."""
+    """All problems found in one value, each with its place below that value, and its entries that have none."""
 
-    def __init__(self, found: list[tuple[Place, str]]) -> None:
-        self.found = found
+    def __init__(self, found: list[tuple[Place, str]], sound: dict[Any, Any] | None = None) -> None:
+        self.found, self.sound = found, sound or {}
         super().__init__("; ".join(message for _, message in found))
 
 
@@ -109,6 +109,7 @@ class _Converter(cattrs.Converter):
         self._hook(self._sequence, tuple, list, set, frozenset)
         self._hook(self._mapping, dict, Mapping)
         self._hook(self._union, Union, types.UnionType)
+        self._hook(self._at_least, Annotated)
         self.register_structure_hook_factory(is_class, self._class)
 
     def _hook(self, hook: Callable[[Any, Any], Any], *origins: Any) -> None:
@@ -123,8 +124,10 @@ class _Converter(cattrs.Converter):
                 values[step] = self.structure(value, kind)
             except Exception as error:  # noqa: BLE001 - all problems are collected
                 problems += [((step, *place), message) for place, message in _problems_of(error)]
+                if isinstance(error, Problems) and get_origin(kind) is dict:
+                    values[step] = error.sound
         if problems:
-            raise Problems(problems)
+            raise Problems(problems, values)
         return values
 
     def _sequence(self, value: Any, kind: Any) -> Any:
@@ -152,6 +155,14 @@ class _Converter(cattrs.Converter):
                 refusals += [text for _, text in _problems_of(error)]
         raise ValueError(", or ".join(dict.fromkeys(refusals)))
 
+    def _at_least(self, value: Any, kind: Any) -> Any:
+        """Return a number with a lower bound, written as ``Annotated[int, msgspec.Meta(ge=1)]``."""
+        inner, bound, *_ = get_args(kind)
+        number = self.structure(value, inner)
+        if bound.ge is not None and number < bound.ge:
+            raise ValueError(f"expected at least {bound.ge}, got {number:g}")
+        return number
+
     def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
         fields = fields_of(kind)
 
@@ -161,7 +172,7 @@ class _Converter(cattrs.Converter):
             try:
                 values = self._each((name, given[name], each.kind) for name, each in fields.items() if name in given)
             except Problems as found:
-                problems = found.found
+                problems, values = found.found, found.sound
             lacking = [name for name, each in fields.items() if each.default is attrs.NOTHING and name not in given]
             problems += [((name,), "missing") for name in lacking]
             known = ", ".join(fields) or "none"
@@ -169,7 +180,7 @@ class _Converter(cattrs.Converter):
                 hint = suggest(key, fields) if number < _HINTS else ""  # which takes its time
                 problems.append(((str(key),), f"unknown key{hint or f'; known: {known}'}"))
             if problems:
-                raise Problems(problems)
+                raise Problems(problems, values)
             return kind(**values)
 
         return structured
@@ -191,7 +202,7 @@ def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
     try:
         return _converter(base).structure(data, kind)
     except Exception as error:
-        raise Problems(_problems_of(error)) from error
+        raise Problems(_problems_of(error), getattr(error, "sound", None)) from error
 
 
 def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | None:

@@ -25,7 +25,7 @@ from gradestack import (
     replace,
     suggest,
 )
-from gradestack.jsonio import SPREAD, Documents, JsonProblem, check_utf8, iter_lines, line_blocks, loads
+from gradestack.jsonio import JsonProblem, check_utf8, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
 from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
@@ -210,15 +210,12 @@ class JsonLines(RecordReader):
     @override
     def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
         shown, sample_of = shard.input.shown, jsonl_lines.sample_of
-        documents = Documents(within=shard.start > 0)
         for first, lines in line_blocks(shard.input.path, shard.start, shard.end, shard.first_line):
             block: list[Sample | BadRecord] = []
             plain = all(map(bytes.isascii, lines))
             lines.reverse()
             for number in range(first, first + len(lines)):
                 data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
-                if documents.inside and documents.go_on(data):
-                    continue
                 try:
                     if not plain:
                         check_utf8(data)  # what is kept raw, or overridden by a later key, is not looked at otherwise
@@ -226,7 +223,7 @@ class JsonLines(RecordReader):
                 except (ValueError, RecursionError, jsonl_lines.Unusual):
                     if not data or data.isspace():
                         continue
-                    record = self._thorough(data, Source(file=shown, ordinal=number - 1, line=number), documents)
+                    record = self._thorough(data, Source(file=shown, ordinal=number - 1, line=number))
                 if self.ids is not None and isinstance(record, Sample):
                     (record,) = self.identified((record,), loads(data))
                 block.append(record)
@@ -234,12 +231,12 @@ class JsonLines(RecordReader):
             if block:
                 yield block
 
-    def _thorough(self, data: bytes, source: Source, documents: Documents) -> Sample | BadRecord:
+    def _thorough(self, data: bytes, source: Source) -> Sample | BadRecord:
         data = data.removesuffix(b"\n")  # of which messages count the characters
         try:
             record = loads(data)
         except JsonProblem as problem:
-            return BadRecord(source=source, reason=SPREAD if documents.begin(data) else str(problem))
+            return BadRecord(source=source, reason=str(problem))
         return self.sample(record, source)
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:

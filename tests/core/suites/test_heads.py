@@ -112,15 +112,6 @@ def test_records_of_another_format_are_said_once(file, tmp_path):
     assert said == ["x.jsonl:3: looks like tau_bench; read as jsonl, as the file is"]
 
 
-def test_a_document_among_records_is_one_bad_record(file, tmp_path):
-    document = b'[\n  {\n    "task_id": 1,\n    "traj": [\n    ]\n  },\n  {"reward": 1}\n]\n'
-    report = gradestack.grade_files(file(GOOD + document + GOOD + document), output=tmp_path / "out")
-    assert report.metrics["total"] == 2
-    listed = [(each["line"], each["reason"]) for each in report.summary["bad_records"]["listed"]]
-    reason = "a JSON document over several lines begins here; JSON Lines has one record per line"
-    assert listed == [(2, reason), (11, reason)]
-
-
 @pytest.mark.parametrize("first", [GOOD, b'{"uuid": "a", "predicted_label": "direct", "correct_answer": "direct"}\n'])
 def test_another_document_behind_records_does_not_make_the_format(file, first):
     """JSON Lines followed by an orchestration result, which is one object, stay what they are."""

@@ -111,11 +111,8 @@ def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record,
     assert engine({"kind": "processes", "workers": 5}, engine="serial").name == "serial"
     with pytest.raises(ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"):
         engine(None, engine="proceses")
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=r"engine\.workers: unknown key; known: none"):
         engine("serial", workers=2)
-    told = "workers: the engine 'serial' has no workers to set; engines that have: "
-    assert caught.value.problems[0].startswith(told)
-    assert "processes" in caught.value.problems[0]
     with pytest.raises(ConfigError, match="workers must be at least 1"):
         engine("processes", workers=0)
 

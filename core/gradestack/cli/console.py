@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
+from datetime import timedelta
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
@@ -293,53 +294,28 @@ _PLAIN_EVERY = 10.0
 _LIVE_EVERY = 0.1
 
 
-def _duration(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    hours, minutes = divmod(whole // 60, 60)
-    if hours:
-        return f"{hours} h {minutes:02} min"
-    return f"{minutes} min {whole % 60:02} s" if minutes else f"{whole} s"
-
-
 class Meter:
     """Progress of a run as a line of text."""
 
     def __init__(self) -> None:
-        self._begun = self._counted = time.monotonic()
-        self._share: float | None = None
-        self._before = 0.0  # share that earlier attempts had graded
-
-    def note(self, progress: Progress) -> None:
-        """Take note of the time at which a range was finished."""
-        if progress.share != self._share:
-            self._share, self._counted = progress.share, time.monotonic()
-            if progress.resumed == progress.samples:
-                self._before = progress.share or 0.0
-                self._begun = self._counted
-
-    def _remaining(self) -> str | None:
-        done = (self._share or 0.0) - self._before
-        if done <= 0 or self._share is None or self._share >= 1:
-            return None
-        left = (self._counted - self._begun) * (1 - self._share) / done - (time.monotonic() - self._counted)
-        return f"about {_duration(left)} left"
+        self._begun, self._before = time.monotonic(), 0.0  # the share that earlier attempts had graded
 
     def line(self, progress: Progress) -> str:
-        """Return how far the run is: ``12,800 samples graded, 6,400/s, about 20 s left; 3 failed; 1 bad record``."""
+        """Return how far the run is: ``12,800 samples graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``."""
+        text, fresh = f"{progress.samples:,} samples graded", progress.samples - progress.resumed
         if progress.phase != "grading":
-            return f"{progress.samples:,} samples graded; writing {progress.phase}"
+            return f"{text}; writing {progress.phase}"
+        share = progress.share or 0.0
+        if progress.resumed and not fresh:
+            self._begun, self._before = time.monotonic(), share
         seconds = time.monotonic() - self._begun
-        fresh = progress.samples - progress.resumed
-        parts = [f"{progress.samples:,} samples graded"]
         if fresh and seconds >= 1:
-            parts.append(f"{fresh / seconds:,.0f}/s")
-        if left := self._remaining():
-            parts.append(left)
+            text += f", {fresh / seconds:,.0f}/s"
+        if self._before < share < 1:
+            text += f", about {timedelta(seconds=round(seconds * (1 - share) / (share - self._before)))} left"
         others = [f"{number:,} {state}" for state, number in progress.states.items() if number and state != "graded"]
-        found = [", ".join(parts)] + ([", ".join(others)] if others else [])
-        if progress.bad:
-            found.append(f"{progress.bad:,} bad record{'s' if progress.bad > 1 else ''}")
-        return "; ".join(found)
+        bad = [f"{progress.bad:,} bad record{'s' if progress.bad > 1 else ''}"] if progress.bad else []
+        return "; ".join([text, *([", ".join(others)] if others else []), *bad])
 
 
 @contextmanager
@@ -349,10 +325,10 @@ def shown() -> Iterator[ProgressCallback]:
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
 
         def plain(progress: Progress) -> None:
-            meter.note(progress)
+            line = meter.line(progress)
             if sys.stderr is not None and time.monotonic() - state["said"] > _PLAIN_EVERY:
                 state["said"] = time.monotonic()
-                print(f"  {meter.line(progress)}", file=sys.stderr, flush=True)  # noqa: T201 - this is what is shown
+                print(f"  {line}", file=sys.stderr, flush=True)  # noqa: T201 - this is what is shown
 
         yield plain
         return
@@ -365,7 +341,6 @@ def shown() -> Iterator[ProgressCallback]:
         task = bar.add_task("", total=None)
 
         def live(progress: Progress) -> None:
-            meter.note(progress)
             if progress.phase != "grading" or time.monotonic() - state["said"] > _LIVE_EVERY:
                 state["said"] = time.monotonic()
                 share = progress.share

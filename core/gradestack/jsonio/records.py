@@ -8,7 +8,6 @@ where a value ends without building anything, in what it refuses the brackets ar
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import sys
@@ -24,7 +23,7 @@ import msgspec
 from gradestack.errors import DataError
 from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.files import SHARD_BYTES, iter_lines, line_ranges, require_text
-from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, decoded_at, exceeds_limit, loads, too_long
+from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, exceeds_limit, loads, too_long
 
 _PIECE = 1024 * 1024
 """Bytes read at once, at least."""
@@ -35,7 +34,6 @@ _signs = re.compile(rb'["\[\]{}]')
 _inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 _number = re.compile(rb"[-+.\deE]+")
 _space = re.compile(rb"[ \t\n\r]*")
-_escaped_byte = re.compile("[\udc80-\udcff]")
 _BRACKETS = {b"[", b"{"}
 _skim = msgspec.json.Decoder(msgspec.Raw).decode
 _TRAILING = "JSON is malformed: trailing characters (byte "
@@ -213,38 +211,17 @@ class Walk:
         if end == _TOO_LONG or (end is not None and end - self.at > self._most):
             begin, passed = self.place, self._pass_over()
             return None, too_long(max(self.place - begin, self._most)), passed
-        if end is not None:
-            text = self.text[self.at : end]
-            try:
-                value = loads(text if text.isascii() else text.decode())
-            except (JsonProblem, UnicodeDecodeError):
-                pass
-            else:
-                self.at = end
-                return value, None, True
-        brackets = self.text[self.at : self.at + 1] in _BRACKETS
-        cut = ""
-        while True:
-            decoded = self.text[self.at : end].decode(errors="surrogateescape")
-            try:
-                value, length = decoded_at(decoded)
-            except json.JSONDecodeError as error:
-                if end is None and not brackets and error.msg.startswith("Unterminated string") and self.more():
-                    continue
-                problem = f"not JSON: {error.msg}"
-            except RecursionError:
-                problem = "nested too deeply"
-            except ValueError as error:  # more digits than the interpreter converts; how many, the message says
-                problem = str(error)
-            else:
-                self.at += len(decoded[:length].encode(errors="surrogateescape"))
-                suspect = _escaped_byte.search(decoded, 0, length)
-                return (None, "holds bytes that are not UTF-8", True) if suspect else (value, None, True)
-            if brackets and end is not None:
-                self.at = end
-                return None, problem, True
-            cut = " (the list is cut off here)" if brackets else ""
-            return None, problem + cut, False
+        text = self.text[self.at : end]
+        try:
+            value, problem = loads(text if text.isascii() else text.decode()), None
+        except UnicodeDecodeError:
+            value, problem = None, "holds bytes that are not UTF-8"
+        except JsonProblem as error:
+            value, problem = None, str(error)
+        if end is None and problem is not None:
+            return None, problem + " (the list is cut off here)" * (text[:1] in _BRACKETS), False
+        self.at += len(text)
+        return value, problem, True
 
 
 def opened(walk: Walk, path: Path, bracket: bytes = b"[") -> Walk:

@@ -32,7 +32,6 @@ _COUNTED = sys.version_info < (3, 12)
 _ALWAYS = 500
 """Levels that fit wherever records are read."""
 _space = re.compile(r"[ \t\n\r]*")
-_raw_decode = json.JSONDecoder().raw_decode
 _texts = re.compile(TEXT, re.DOTALL)
 _texts_in_bytes = re.compile(TEXT.encode(), re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -82,17 +81,6 @@ def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
     behind = _space.match(error.doc, error.pos + 1)
     msg = "Expecting property name enclosed in double quotes" if error.msg.endswith("object") else "Expecting value"
     return json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
-
-
-def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
-    """Return the value that begins at a place of a text, and where it ends."""
-    try:
-        value, end = _raw_decode(text, at)
-    except json.JSONDecodeError as error:
-        check_depth(text, at, error.pos)
-        raise _in_old_words(error) from None
-    check_depth(text, at, end)
-    return value, end
 
 
 def standard_loads(text: str | bytes) -> Any:

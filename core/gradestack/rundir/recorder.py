@@ -14,7 +14,6 @@ from typing import IO, Any, Self, TextIO
 import msgspec
 
 from gradestack.api import Shard
-from gradestack.errors import ConfigError
 from gradestack.grading.loop import Loop, ProgressCount
 from gradestack.grading.merging import Grades, ShardResult, WrittenBlock
 from gradestack.grading.plan import Plan
@@ -110,10 +109,6 @@ class FilePiece(RowLines):
         return Parts(rows, {artefact: path for artefact, (path, _) in self._native.items()})
 
 
-_SHARE = 0.8
-"""Of the memory that is free, what metrics may take: the rest is for pages, workers and their shards."""
-_UNPACKED = 3
-"""Times the bytes of columns that they take when they are joined."""
 _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
@@ -149,38 +144,6 @@ def give_back_memory() -> None:
 
     with suppress(OSError, AttributeError, TypeError):  # no such function, or no library to ask
         ctypes.CDLL(None).malloc_trim(0)
-
-
-class MemoryGuard:
-    """Looks at the columns of finished shards, which the table of grades holds to the end, and extrapolates."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._all = sum(shard.size() for shard in shards) if len(shards) > 1 else 0
-        self._done = self._samples = self._due = self._bytes = 0
-
-    def look(self, result: ShardResult, shard: Shard) -> None:
-        """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards."""
-        if not self._all or not result.samples:
-            return
-        self._done += shard.size()
-        self._samples += result.samples
-        self._bytes += _UNPACKED * len(result.table)
-        if self._done < self._due:
-            return
-        self._due = 2 * self._done
-        room, rest = free_memory(), max(0, self._all - self._done) / self._done
-        if room is not None and rest * self._bytes > _SHARE * room:
-            samples, need = (1 + rest) * self._samples, rest * self._bytes
-            raise ConfigError(
-                f"the grades of about {samples:,.0f} samples need {_shown(need)} more memory for their figures, and "
-                f"{_shown(room)} are free",
-                "do without the metrics that look at items, reasons or metadata (gradestack plugins describe METRIC)",
-                "or split the input into several runs, or take the first tasks only: --set max_samples=N",
-            )
-
-
-def _shown(size: float) -> str:
-    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
 
 
 def _nothing(*_: Any, **__: Any) -> Any:
@@ -325,31 +288,25 @@ class DirectoryRecorder:
         self._journal: Journal | None = None
         """Where finished shards are recorded; None where there is nothing to be continued."""
         self._rows: RowsFile | None = None
-        self._memory: MemoryGuard | None = None
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
         """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold."""
         known = self._resume and self._staging.journal.is_file()
-        done = 0
         if len(shards) > 1 or known:
             mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
             self._journal = Journal(self._staging, mark, self.started)
             if self._resume:
                 for result, offset in self._journal.take_up(shards):
                     self._keep_native(result)
-                    done += 1
                     yield result, offset
                 self.started, self.damaged = self._journal.started, known and self._journal.damaged
         if self._keep_rows:
             self._rows = RowsFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
         if self._journal is not None:
             self._journal.begin(self._rows)
-        self._memory = MemoryGuard(shards[done:])
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Add a result's rows to results.jsonl and have it recorded; return where its rows start."""
-        if self._memory is not None and shard is not None:
-            self._memory.look(result, shard)
         offset = self._rows.size if self._rows is not None else 0
         rows = result.parts.rows
         size = self._rows.append(rows) if self._rows is not None and rows is not None else 0

@@ -3,7 +3,6 @@
 import errno
 import json
 import platform
-import re
 import resource
 from datetime import UTC, datetime
 from pathlib import Path
@@ -236,33 +235,6 @@ def run(tmp_path, write_lines, record, registry, monkeypatch):
         return gradestack.run(suite | more, output=tmp_path / "out", registry=registry, engine="serial")
 
     return call
-
-
-def test_what_fits_is_graded(run, monkeypatch):
-    monkeypatch.setattr(recorder, "free_memory", lambda: 10**9)
-    assert run().metrics["total"] == 500
-    monkeypatch.setattr(recorder, "free_memory", lambda: None)
-    assert run().metrics["total"] == 500
-
-
-def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
-    monkeypatch.setattr(recorder, "free_memory", lambda: 20_000)
-    with pytest.raises(ConfigError) as caught:
-        run()
-    message, *advice = str(caught.value).splitlines()
-    said = r"the grades of about 5\d\d samples need 0\.\d\d MiB more memory for their figures, and 0\.02 MiB are free"
-    assert re.fullmatch(said, message)
-    assert "metrics that look at items, reasons or metadata" in advice[0]
-    assert "--set max_samples=N" in advice[1]
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
-
-
-def test_the_advice_helps(run, monkeypatch):
-    """Another metric in its place, which looks at scores alone, takes less."""
-    monkeypatch.setattr(recorder, "free_memory", lambda: 115_000)
-    with pytest.raises(ConfigError):
-        run()
-    assert run(metrics={"toy_count": {"kind": "mean", "of": "q"}}).aggregates["q"]["toy_count"]["mean"] == 1.0
 
 
 @pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -433,6 +433,20 @@ def exporters_of(
             text = error.line if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")
     return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
+
+
+class Target(NamedTuple):
+    """What is graded: the inputs and what reads them."""
+
+    inputs: Inputs
+    reader: Stage | None = None
+    """None with a problem, or where ``late`` says why there is none."""
+    dataset_reader: Stage | None = None
+    """Reads the dataset where the reader does not join it itself."""
+    ignored: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    late: GradestackError | None = None
+    """Why an input cannot be used: said after what is wrong with the suite itself."""
 
 
 FIRST = 1000

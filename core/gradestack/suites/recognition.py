@@ -12,16 +12,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Input, Reader
+import msgspec
+
+from gradestack.api import Input, Inputs, Reader
 from gradestack.copies.addresses import MAGIC, is_address, local_files, path_of
 from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
-from gradestack.errors import ConfigError, DataError, PluginError, reading, suggest
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, reading, suggest
+from gradestack.grading.plan import Stage
+from gradestack.grading.reading import MIXED, Mixed
 from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
 from gradestack.jsonio.records import Element, beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
+from gradestack.suites.components import Resolver, Target, made_stage
+from gradestack.suites.strict import Place
 
 _NEIGHBOURS = 1000
 """Names of a directory that are compared with one that is not there."""
@@ -125,6 +131,130 @@ class Recognised(NamedTuple):
         """Return what paths of several formats hold together."""
         fields = ([each for found in several for each in getattr(found, name)] for name in cls._fields[1:])
         return cls(reader, *fields)
+
+
+def target_of(resolver: Resolver) -> Target:
+    """Return what the suite grades, each path read by its own reader, else by the suite's, else as it is recognised."""
+    data, target = resolver.document.data, resolver.document.data.get("target")
+    kind = target.get("kind") if isinstance(target, Mapping) else None
+    if isinstance(kind, str) and kind != "recorded":
+        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
+        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
+        data["target"] = target = {}
+    written = target.get("paths") or [] if isinstance(target, Mapping) else []
+    entries = written if isinstance(written, list) else [written]
+    named = [_named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)]
+    reference, place = _reader_reference(data)
+    options = reference if isinstance(reference, Mapping) else {} if reference is None else {"kind": reference}
+    several = any(isinstance(each, dict) for each in entries)
+    reader = None if several else _named_reader(resolver, options, place, "reader")
+    try:
+        if several:
+            reader, found = _together(resolver, named, options, place)
+        else:
+            texts = [each[0] for each in named if each is not None]
+            reader, found = _read_with(resolver, reader, texts * (len(texts) == len(named)), options, place, "reader")
+        dataset, dataset_reader = _dataset(resolver, reader)
+    except GradestackError as error:
+        if not data.get("graders"):
+            raise
+        return Target(Inputs(data=()), reader, late=error)
+    if found is None:
+        return Target(Inputs(data=()), reader)
+    inputs = found.inputs
+    ignored = [f"{path}: not recognised, left out" for path in found.ignored]
+    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, input_remarks(inputs, found))
+
+
+def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
+    target, outer = data.get("target"), data.get("reader")
+    inner = target.get("reader") if isinstance(target, Mapping) else None
+    if inner is None:
+        return outer, ("reader",)
+    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
+        inner = {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}
+    return inner, ("target", "reader")
+
+
+def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | None:
+    """Return the path and the reader that an entry names; None with its problem."""
+    named = given if isinstance(given, dict) else {"path": given}
+    text, own = named.get("path"), named.get("reader")
+    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
+        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+        return None
+    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
+
+
+def _named_reader(resolver: Resolver, options: Mapping[str, Any], place: Place, key: str) -> Stage | None:
+    return resolver.stage("reader", key, options, place) if "kind" in options else None
+
+
+def _read_with(
+    resolver: Resolver,
+    reader: Stage | None,
+    texts: Sequence[str],
+    options: Mapping[str, Any],
+    place: Place,
+    key: str,
+) -> tuple[Stage | None, Recognised | None]:
+    """Return the reader of paths, recognised where the options name none, and what they hold."""
+    if not texts or ("kind" in options and reader is None):
+        return reader, None
+    found = recognise(expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name)
+    return reader or resolver.stage("reader", key, {**options, "kind": found.reader}, place), found
+
+
+def _together(
+    resolver: Resolver, named: Sequence[tuple[str, Any] | None], options: Mapping[str, Any], default: Place
+) -> tuple[Stage | None, Recognised | None]:
+    """Return the readers that paths name for themselves as the one of a run, and all that they read."""
+    stages, known = list[Stage](), dict[Path, int]()
+    several: list[Recognised] = []
+    for number, (text, own) in ((number, each) for number, each in enumerate(named) if each is not None):
+        place: Place = ("target", "paths", number)
+        at = default if own is None else (*place, "reader")
+        asked = options if own is None else {"kind": own} if isinstance(own, str) else own
+        stage = _named_reader(resolver, asked, at, key := f"reader {number + 1}")
+        stage, found = _read_with(resolver, stage, [text], asked, at, key)
+        for path in found.paths if found is not None else ():
+            if (first := known.setdefault(path.resolve(), number)) != number:
+                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
+        if stage is not None and found is not None:
+            stages.append(stage)
+            several.append(found)
+    if len(stages) < len(named):
+        return None, None
+    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
+    found = several[0].of_all(name, several)
+    inputs = iter(found.inputs)
+    names = tuple(frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several)
+    reader = Mixed(tuple(stage.component for stage in stages), names)
+    stage = made_stage("reader", "reader", reader, resolver.profile)
+    return msgspec.structs.replace(stage, name=name, options={}, parts=tuple(stages)), found
+
+
+def _dataset(resolver: Resolver, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+    given = resolver.document.data.get("dataset")
+    named = _named(resolver, given, ("dataset",)) if reader is not None and isinstance(given, str | dict) else None
+    if reader is None or named is None:
+        return None, None
+    text, own = named
+    path = expand([text], resolver.base)[0]
+    dataset = name_inputs([path])[0]
+    if reader.component.takes_dataset:
+        if own is not None:
+            why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
+            resolver.add_problem(("dataset", "reader"), why)
+        return dataset, None
+    if own is None or (isinstance(own, dict) and "kind" not in own):
+        try:
+            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
+        except DataError as error:
+            advice = "name it with dataset: {path: FILE, reader: NAME}"
+            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
+    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
 def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:

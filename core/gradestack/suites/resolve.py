@@ -5,17 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.copies.addresses import path_of
-from gradestack.errors import DataError, GradestackError
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import MIXED, Mixed
 from gradestack.grading.subset import Subset
 from gradestack.interpreter import limited
 from gradestack.model import Sample
@@ -23,6 +20,7 @@ from gradestack.suites.code import LocalFiles
 from gradestack.suites.components import (
     Exporters,
     Resolver,
+    Target,
     engine_stage,
     exporters_of,
     grader_stages,
@@ -35,10 +33,6 @@ from gradestack.suites.components import (
 from gradestack.suites.document import Document, apply_override
 from gradestack.suites.gates import Verdicts
 from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
-from gradestack.suites.strict import Place
-
-if TYPE_CHECKING:
-    from gradestack.suites.recognition import Recognised
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
@@ -73,7 +67,9 @@ def resolve(document: Document, options: RunOptions, base: Path | None = None, s
         limits = msgspec.convert(data.get("limits", {}), LimitsSpec)
     with limited(limits.known):
         if samples is None:
-            target = _target(resolver)
+            from gradestack.suites.recognition import target_of  # noqa: PLC0415 - reads files
+
+            target = target_of(resolver)
             _lay_stack(resolver, target)
         else:
             data.setdefault("engine", "serial")
@@ -170,139 +166,6 @@ def _resolve(
         warnings=(*target.ignored, *resolver.portable_warnings()),
         notes=tuple(resolver.notes),
     )
-
-
-class Target(NamedTuple):
-    """What is graded: the inputs and what reads them."""
-
-    inputs: Inputs
-    reader: Stage | None = None
-    """None with a problem, or where ``late`` says why there is none."""
-    dataset_reader: Stage | None = None
-    """Reads the dataset where the reader does not join it itself."""
-    ignored: Sequence[str] = ()
-    remarks: Sequence[str] = ()
-    late: GradestackError | None = None
-    """Why an input cannot be used: said after what is wrong with the suite itself."""
-
-
-def _target(resolver: Resolver) -> Target:
-    """Return what the suite grades, each path read by its own reader, else by the suite's, else as it is recognised."""
-    from gradestack.suites.recognition import input_remarks  # noqa: PLC0415 - reads files
-
-    data, target = resolver.document.data, resolver.document.data.get("target")
-    kind = target.get("kind") if isinstance(target, Mapping) else None
-    if isinstance(kind, str) and kind != "recorded":
-        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
-        resolver.add_problem(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
-        data["target"] = target = {}
-    written = target.get("paths") or [] if isinstance(target, Mapping) else []
-    entries = written if isinstance(written, list) else [written]
-    named = [_named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)]
-    reference, place = _reader_reference(data)
-    options = reference if isinstance(reference, Mapping) else {} if reference is None else {"kind": reference}
-    try:
-        if any(isinstance(each, dict) for each in entries):
-            reader, found = _together(resolver, named, options)
-        else:
-            texts = [each[0] for each in named if each is not None]
-            reader, found = _read_with(resolver, texts * (len(texts) == len(named)), options, place, "reader")
-        dataset, dataset_reader = _dataset(resolver, reader)
-    except GradestackError as error:
-        if not data.get("graders"):
-            raise
-        return Target(Inputs(data=()), late=error)
-    if found is None:
-        return Target(Inputs(data=()), reader)
-    inputs = found.inputs
-    ignored = [f"{path}: not recognised, left out" for path in found.ignored]
-    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, input_remarks(inputs, found))
-
-
-def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
-    target, outer = data.get("target"), data.get("reader")
-    inner = target.get("reader") if isinstance(target, Mapping) else None
-    if inner is None:
-        return outer, ("reader",)
-    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
-        inner = {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}
-    return inner, ("target", "reader")
-
-
-def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | None:
-    """Return the path and the reader that an entry names; None with its problem."""
-    named = given if isinstance(given, dict) else {"path": given}
-    text, own = named.get("path"), named.get("reader")
-    if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
-        resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
-        return None
-    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
-
-
-def _read_with(
-    resolver: Resolver, texts: Sequence[str], options: Mapping[str, Any], place: Place, key: str
-) -> tuple[Stage | None, Recognised | None]:
-    """Return the reader of paths, recognised where the options name none, and what they hold."""
-    from gradestack.suites.recognition import expand, recognise  # noqa: PLC0415 - reads files
-
-    reader = resolver.stage("reader", key, options, place) if "kind" in options else None
-    if not texts or ("kind" in options and reader is None):
-        return reader, None
-    found = recognise(expand(texts, resolver.base), resolver.registry, None if reader is None else reader.name)
-    return reader or resolver.stage("reader", key, {**options, "kind": found.reader}, place), found
-
-
-def _together(
-    resolver: Resolver, named: Sequence[tuple[str, Any] | None], options: Mapping[str, Any]
-) -> tuple[Stage | None, Recognised | None]:
-    """Return the readers that paths name for themselves as the one of a run, and all that they read."""
-    stages, known = list[Stage](), dict[Path, int]()
-    several: list[Recognised] = []
-    for number, (text, own) in ((number, each) for number, each in enumerate(named) if each is not None):
-        place: Place = ("target", "paths", number)
-        at = place if own is None else (*place, "reader")
-        asked = options if own is None else {"kind": own} if isinstance(own, str) else own
-        stage, found = _read_with(resolver, [text], asked, at, f"reader {number + 1}")
-        for path in found.paths if found is not None else ():
-            if (first := known.setdefault(path.resolve(), number)) != number:
-                resolver.add_problem(place, f"{path.name} is one of target.paths[{first}], too; name each file once")
-        if stage is not None and found is not None:
-            stages.append(stage)
-            several.append(found)
-    if len(stages) < len(named):
-        return None, None
-    name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    found = several[0].of_all(name, several)
-    inputs = iter(found.inputs)
-    names = tuple(frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several)
-    reader = Mixed(tuple(stage.component for stage in stages), names)
-    stage = made_stage("reader", "reader", reader, resolver.profile)
-    return msgspec.structs.replace(stage, name=name, options={}, parts=tuple(stages)), found
-
-
-def _dataset(resolver: Resolver, reader: Stage | None) -> tuple[Input | None, Stage | None]:
-    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    from gradestack.suites.recognition import expand, name_inputs, recognise  # noqa: PLC0415 - reads files
-
-    given = resolver.document.data.get("dataset")
-    named = _named(resolver, given, ("dataset",)) if reader is not None and isinstance(given, str | dict) else None
-    if reader is None or named is None:
-        return None, None
-    text, own = named
-    path = expand([text], resolver.base)[0]
-    dataset = name_inputs([path])[0]
-    if reader.component.takes_dataset:
-        if own is not None:
-            why = f"the format {reader.name!r} reads its dataset itself; leave the reader out"
-            resolver.add_problem(("dataset", "reader"), why)
-        return dataset, None
-    if own is None or (isinstance(own, dict) and "kind" not in own):
-        try:
-            own = {**(own or {}), "kind": recognise([path], resolver.registry, None).reader}
-        except DataError as error:
-            advice = "name it with dataset: {path: FILE, reader: NAME}"
-            raise DataError(str(error.args[0]).partition("; name it")[0], *error.problems[:1], advice) from error
-    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
 def _expecting(target: Target) -> Iterator[Sample]:

@@ -1,0 +1,53 @@
+"""Figures as data: grades in short, and what metrics make of them, worked out by hand."""
+
+from pathlib import Path
+
+import pytest
+
+from gradestack import ConfigError, Fault, Grade, Item, Outcome, figures
+from tests.core.outcomes import at, data
+
+PLACE = Path(__file__).parent / "figures"
+CASES = {
+    f"{path.stem}: {name}": case for path in sorted(PLACE.iterdir()) for name, case in data(path, path.name).items()
+}
+
+
+def grade_of(given):
+    """Make a grade of a score, of the name of an outcome, or of fields; parts of an item stand for it."""
+    fields = given if isinstance(given, dict) else {"outcome" if isinstance(given, str) else "score": given}
+    fields = fields | {"items": tuple(Item(id=str(n), parts=each) for n, each in enumerate(fields.get("items", ())))}
+    outcome = Outcome(fields.get("outcome", "graded"))
+    fault = Fault(category="data", code="x") if outcome is Outcome.FAILED else None
+    return Grade(**fields | {"outcome": outcome, "fault": fault})
+
+
+def rows_of(given):
+    """Yield task, run, model and grade: of tasks with a mark for each run, or of rows that leave out run or model."""
+    if isinstance(given, dict):
+        for task, marks in given.items():
+            for run, mark in enumerate(marks):
+                if mark != ".":
+                    yield task, run, None, Grade(score=float(mark), passed=mark == "1")
+    else:
+        for task, *place, grade in given:
+            yield (str(task), *[*place, None, None][:2], grade_of(grade))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_figures(name):
+    case = CASES[name]
+    found = figures(case["metrics"], list(rows_of(case["rows"])), profile=case.get("profile", "documented"))
+    assert {path: at(found, path) for path in case["is"]} == case["is"]
+    for path, names in case.get("keys", {}).items():
+        assert list(at(found, path)) == names
+
+
+REFUSED = data(__file__, "figures_refused.yaml")
+
+
+@pytest.mark.parametrize(("metric", "said"), REFUSED)
+def test_options_that_mean_nothing_are_refused(metric, said):
+    with pytest.raises(ConfigError) as caught:
+        figures({"m": metric}, [])
+    assert said in str(caught.value)

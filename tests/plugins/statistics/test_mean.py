@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from gradestack import Fault, Grade, failed, figures, skipped, t_quantile, testing
+from gradestack import Grade, figures, t_quantile, testing
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.outcomes import data
 
@@ -82,34 +82,6 @@ def test_unequal_clusters_by_independent_code():
         assert each["stderr"] == pytest.approx(math.sqrt(count / (count - 1) * squares) / len(scored), rel=1e-12)
 
 
-def test_only_graded_samples_have_a_score():
-    fault = Fault(category="data", code="x")
-    found = finished(*scores(1.0, 0.0), ("s", skipped("x", "y")), ("f", failed(fault)))
-    assert (found["n"], found["total"], found["mean"]) == (2, 4, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "mean"),
-    [
-        ([], None),
-        ([("a", skipped("x", "y"))], None),
-        (scores(0.25), 0.25),
-        ([("a", Grade(score=0.0)), ("a", Grade(score=1.0))], 0.5),
-    ],
-)
-def test_fewer_than_two_tasks_have_no_error_bar(pairs, mean):
-    found = finished(*pairs)
-    assert (found["mean"], found["stderr"]) == (mean, None)
-    assert found["mean_interval"] == {"reason": "undefined" if mean is None else "one task"}
-
-
-def test_equal_scores_have_no_spread():
-    """Exactly none, whatever the number's binary form; the interval is Wilson's, with as many draws as tasks."""
-    found = finished(*scores(0.1, 0.1, 0.1))
-    assert (found["mean"], found["stderr"]) == (0.1, 0.0)
-    assert found["mean_interval"]["method"] == "wilson"
-
-
 def test_the_confidence_can_be_chosen():
     found = finished(*scores(0.0, 1.0), confidence=0.5)
     assert found["mean_interval"]["confidence"] == 0.5
@@ -132,14 +104,6 @@ def test_a_score_beyond_the_unit_interval_is_no_share():
     assert found["mean_interval"]["method"] == "t"
     half = 4.30265272991 * found["stderr"]
     assert ends(found) == pytest.approx([found["mean"] - half, found["mean"] + half])
-
-
-def test_names_that_look_like_others_stay_apart():
-    found = finished(
-        (("c", "a\tb"), Grade(score=1.0)), (("b\tc", "a"), Grade(score=0.0)), (("c", None), Grade(score=0.0))
-    )
-    assert found["clusters"] == 2
-    assert {model: each["clusters"] for model, each in found["models"].items()} == {"a\tb": 1, "a": 1, "": 1}
 
 
 def test_the_contract_holds():

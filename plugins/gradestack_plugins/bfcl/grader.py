@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from gradestack import Grade, Grader, Reason, Sample, Status, failed, native_of, skipped
-from gradestack.jsonio import compact
+from gradestack.jsonio import as_map, as_text, compact
 from gradestack_plugins.bfcl.records import BfclRun
 
 _SHOWN = 500
@@ -43,13 +43,11 @@ class BfclValid(Grader):
 
 
 def _reason(failure: Any) -> Reason:
-    about = failure if isinstance(failure, dict) else {}
+    about = as_map(failure)
     error, code = about.get("error"), about.get("error_type")
     if isinstance(error, dict):
         code = code or error.get("error_type")
         error = error.get("error_message", error)
     lines = error if isinstance(error, list) else [error]
     said = "; ".join(each if isinstance(each, str) else compact(each) for each in lines if each is not None)
-    return Reason(
-        code=code if isinstance(code, str) and code else "invalid", message=said[:_SHOWN] or "listed as a failure"
-    )
+    return Reason(code=as_text(code) or "invalid", message=said[:_SHOWN] or "listed as a failure")

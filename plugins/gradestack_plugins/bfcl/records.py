@@ -101,9 +101,11 @@ def sample_of(
     expected, known = expected_of(side, identifier, category)
     reply.remarks["ground_truth_unusable"] += not known
     reply.remarks["question_missing"] += bool(side.questions) and question is None
-    remarks = {kind: number for kind, number in reply.remarks.items() if number}
     failure, recorded = _verdict(side, scored, identifier)
-    sample = Sample(
+    status, error = Status.OK, None
+    if broken is not None:
+        status, error = Status.FAILED, Fault(category="target", code="inference_error", message=broken)
+    return Sample(
         id=identifier,
         model=model,
         input=asked(question),
@@ -113,16 +115,14 @@ def sample_of(
         tools=question.tools if question else None,
         expected=expected,
         recorded=recorded,
+        status=status,
+        error=error,
         usage=_usage(record),
         facets={"category": category},
+        remarks={kind: number for kind, number in reply.remarks.items() if number},
         source=source,
         native=BfclRun(failure),
     )
-    rare: dict[str, Any] = {"remarks": remarks} if remarks else {}
-    if broken is not None:
-        fault = Fault(category="target", code="inference_error", message=broken)
-        rare |= {"status": Status.FAILED, "error": fault}
-    return replace(sample, **rare) if rare else sample
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
@@ -189,10 +189,8 @@ def _logged(log: Any) -> list[list[list[Any]]]:
     found = []
     for turn in as_list(log):
         if isinstance(turn, dict) and "begin_of_turn_query" in turn:
-            steps = [as_list(each) for key, each in turn.items() if key.startswith("step_")]
-            found.append(
-                [[as_map(each).get("content") for each in step if as_map(each).get("role") == "tool"] for step in steps]
-            )
+            steps = [map(as_map, as_list(each)) for key, each in turn.items() if key.startswith("step_")]
+            found.append([[each.get("content") for each in step if each.get("role") == "tool"] for step in steps])
     return found
 
 

@@ -16,11 +16,8 @@ from gradestack import JSON, Expectation, ExpectedCall, Input, Rule, ToolSpec, r
 from gradestack.jsonio import Element, as_list, as_map, as_text, compact, first_records
 from gradestack_plugins.readers.chat import schema_of
 
-TYPES = {
-    "dict": "object",
-    "float": "number",
-    "tuple": "array",
-} | {word: word for word in ("string", "integer", "number", "boolean", "array", "object", "null")}
+TYPES = {word: word for word in ("string", "integer", "number", "boolean", "array", "object", "null")}
+TYPES |= {"dict": "object", "float": "number", "tuple": "array"}
 """BFCL's word -> that of JSON Schema; a word that is not here (``any``) says nothing about the value."""
 _DEEPEST = 64
 
@@ -117,13 +114,9 @@ def _stripped(text: str) -> str:
 
 
 def _call(node: ast.expr, text: str, parameters: Mapping[str, Sequence[str]]) -> WrittenCall | None:
-    if not isinstance(node, ast.Call):
+    if not isinstance(node, ast.Call) or (name := _dotted(node.func)) is None:
         return None
-    name = _dotted(node.func)
-    if name is None:
-        return None
-    written = ast.get_source_segment(text, node) or name
-    return WrittenCall(name, _arguments(node, parameters.get(name, ())), written)
+    return WrittenCall(name, _arguments(node, parameters.get(name, ())), ast.get_source_segment(text, node) or name)
 
 
 def _dotted(node: ast.expr) -> str | None:
@@ -284,15 +277,10 @@ def _schema(allowed: Any) -> dict[str, Any]:
                 if not _is_left_out(each):
                     schemas.append(_schema(each))  # noqa: PERF401 - likewise
             properties[key] = {"anyOf": schemas or [{"const": _LEFT_OUT}]}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": [key for key, values in lists.items() if not any(map(_is_left_out, values))],
-            "additionalProperties": False,
-        }
+        required = [key for key, values in lists.items() if not any(map(_is_left_out, values))]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     if isinstance(allowed, list) and any(isinstance(each, dict) for each in allowed):
-        number = len(allowed)
-        items = []
+        number, items = len(allowed), []
         for each in allowed:
             items.append(_schema(each))  # noqa: PERF401 - likewise
         return {"type": "array", "prefixItems": items, "minItems": number, "maxItems": number}
@@ -384,13 +372,10 @@ _CLASSES = {
     "VehicleControlAPI": "vehicle_control",
     "WebSearchAPI": "web_search",
 }
-_BASES = (
-    ("memory_kv_", "memory_"),
-    ("memory_vector_", "memory_"),
-    ("memory_rec_sum_", "memory_"),
-    ("web_search_base_", "web_search_"),
-    ("web_search_no_snippet_", "web_search_"),
-)
+_BASES = {
+    **dict.fromkeys(("memory_kv_", "memory_vector_", "memory_rec_sum_"), "memory_"),
+    **dict.fromkeys(("web_search_base_", "web_search_no_snippet_"), "web_search_"),
+}
 """Categories that are several runs of one set of questions."""
 
 
@@ -435,7 +420,7 @@ def category_of(path: Path) -> str | None:
 
 def base_id(identifier: str) -> str:
     """Return the id a question has of which a category makes several runs."""
-    for prefix, base in _BASES:
+    for prefix, base in _BASES.items():
         if identifier.startswith(prefix):
             return base + identifier.removeprefix(prefix)
     return identifier
@@ -476,10 +461,8 @@ def counterpart(path: Path, side: str) -> Path | None:
     """Return the score file of a result file, or the other way round; None where there is none."""
     root, below = _root(path)
     name = below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
-    candidates = (
-        [path.parent / name] if len(below) == 1 else [root.joinpath(side, *below[:-1], name), path.parent / name]
-    )
-    return next((each for each in candidates if each != path and each.is_file()), None)
+    places = [path.parent / name] if len(below) == 1 else [root.joinpath(side, *below[:-1], name), path.parent / name]
+    return next((each for each in places if each != path and each.is_file()), None)
 
 
 def beside(path: Path, data: Path | None) -> list[Path]:
@@ -490,11 +473,9 @@ def beside(path: Path, data: Path | None) -> list[Path]:
     base = base_id(f"{category}_").rstrip("_")
     root, _ = _root(path)
     folders = [data] if data is not None else [root / each for each in _DATA]
-    found: list[Path] = []
-    for folder in folders:
-        for place in (folder, folder / "possible_answer"):
-            for name in dict.fromkeys((category, base)):
-                found += sorted(place.glob(f"BFCL_v*_{name}.json"))
+    places = [place for folder in folders for place in (folder, folder / "possible_answer")]
+    names = dict.fromkeys((category, base))
+    found = [each for place in places for name in names for each in sorted(place.glob(f"BFCL_v*_{name}.json"))]
     return [each for each in dict.fromkeys(found) if each != path]
 
 
@@ -505,7 +486,7 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
     unusable: list[str] = []
     for path in files:
         classes = _Classes(path.parent / _DOCS)
-        others = _Others(path, "neither question nor possible answer")
+        others = _Others()
         for each in _elements(path):
             record, form = each.value, form_of(each.value)
             if form == "question":
@@ -516,7 +497,7 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
                 others.add(each)
                 if isinstance(name := as_map(record).get("id"), str) and "ground_truth" in record:
                     truths.setdefault(name, record["ground_truth"])
-        unusable += others.told()
+        unusable += others.told(path, "neither question nor possible answer")
     answers = {name: _expected(name, truth, find(questions, name)) for name, truth in truths.items()}
     scores = {result: _scores(path, len(ids_of(Path(result))), unusable) for result, path in results.items()}
     return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
@@ -525,20 +506,17 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
 class _Others:
     """Records of a side file that nothing can be joined with."""
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._path, self._what = path, what
-        self.count = 0
-        self._first = ""
+    def __init__(self) -> None:
+        self.count, self._first = 0, ""
 
     def add(self, found: Element) -> None:
-        if not self.count:
-            line = found.line or found.ordinal + 1
-            self._first = f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
+        line = found.line or found.ordinal + 1
+        self._first = self._first or f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
         self.count += 1
 
-    def told(self) -> list[str]:
-        shown = "/".join(self._path.parts[-2:])
-        text = f"{shown}: {self.count} record(s) are {self._what}, the first on {self._first}"
+    def told(self, path: Path, what: str) -> list[str]:
+        shown = "/".join(path.parts[-2:])
+        text = f"{shown}: {self.count} record(s) are {what}, the first on {self._first}"
         return [text] if self.count else []
 
 
@@ -546,19 +524,18 @@ class _Classes:
     """The tools of the classes that questions of several turns name, each file read once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._known: dict[str, list[dict[str, Any]]] = {}
+        self._folder, self._known = folder, dict[Path, list[dict[str, Any]]]()
 
     def functions(self, names: Any, excluded: Any) -> list[dict[str, Any]] | None:
         """Return the functions of classes without those excluded; None where one of the classes is not described."""
         found: list[dict[str, Any]] = []
         for name in as_list(names):
-            file = self._folder / f"{_CLASSES.get(name, '') if isinstance(name, str) else ''}.json"
-            if not file.is_file():
-                return None
-            if file.name not in self._known:
-                self._known[file.name] = list(_records(file))
-            found += self._known[file.name]
+            file = self._folder / f"{_CLASSES.get(as_text(name), '')}.json"
+            if file not in self._known:
+                if not file.is_file():
+                    return None
+                self._known[file] = list(_records(file))
+            found += self._known[file]
         return [each for each in found if each.get("name") not in as_list(excluded)] or None
 
 
@@ -583,7 +560,7 @@ def _expected(name: str, truth: Any, question: Question | None) -> Expectation |
 def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
     failures: dict[str, Mapping[str, Any]] = {}
     total = None
-    others = _Others(path, "no scores")
+    others = _Others()
     for each in _elements(path):
         record = as_map(each.value)
         if "total_count" in record and "id" not in record:
@@ -593,7 +570,7 @@ def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
             failures[record["id"]] = {key: record[key] for key in ("error", "error_type") if key in record}
         elif not isinstance(record.get("id"), str):
             others.add(each)
-    unusable += others.told()
+    unusable += others.told(path, "no scores")
     return Scores(failures=failures, total=None if others.count else total, entries=entries)
 
 

@@ -184,11 +184,9 @@ class Constraint:
             return addition_similarity(rows, old, self.target, self.columns)
         if self.kind == "removal":
             return addition_similarity(old, rows, self.target, self.columns)
-        return (
-            update_similarity(rows, old, self.target, self.columns)
-            if self.kind == "update"
-            else float(list(rows) == list(old))
-        )
+        if self.kind == "update":
+            return update_similarity(rows, old, self.target, self.columns)
+        return float(list(rows) == list(old))
 
 
 def snapshots_of(state: Any) -> Snapshots:
@@ -404,21 +402,15 @@ def _mapped(reference: Any, key: str, edges: str, snapshots: Snapshots) -> list[
 def _milestone_grade(reached: list[tuple[int, float]], stepped: list[tuple[int, float]]) -> Grade:
     similarity = sum(each for _, each in reached) / len(reached) if reached else 1.0
     danger = sum(each for _, each in stepped) / len(stepped) if stepped else 0.0
-    items = [
-        Item(id=f"{name} {number}", score=each, metadata={"snapshot": snapshot})
-        for name, mapped in (("milestone", reached), ("minefield", stepped))
-        for number, (snapshot, each) in enumerate(mapped)
-    ]
-    reasons = [
-        Reason(code="milestone_missed", pointer=f"/milestones/{number}", actual=each, message=f"similarity {each:.3g}")
-        for number, (_, each) in enumerate(reached)
-        if each < 1.0
-    ]
-    reasons += [
-        Reason(code="minefield", pointer=f"/minefields/{number}", actual=each, message=f"at snapshot {snapshot}")
-        for number, (snapshot, each) in enumerate(stepped)
-        if each
-    ]
+    items, reasons = list[Item](), list[Reason]()
+    for name, mapped in (("milestone", reached), ("minefield", stepped)):
+        for number, (snapshot, each) in enumerate(mapped):
+            items.append(Item(id=f"{name} {number}", score=each, metadata={"snapshot": snapshot}))
+            code, said = "milestone_missed", f"similarity {each:.3g}"
+            if name == "minefield":
+                code, said = "minefield", f"at snapshot {snapshot}"
+            if each if name == "minefield" else each < 1.0:
+                reasons.append(Reason(code=code, pointer=f"/{name}s/{number}", actual=each, message=said))
     return Grade(
         score=similarity if danger == 0.0 else 0.0,
         counts={"milestones": len(reached), "minefields": len(stepped), "reached": sum(x == 1.0 for _, x in reached)},

@@ -157,7 +157,7 @@ def difference_of(state: Any, key: str) -> Difference:
         recorded = {"inserts", "updates", "deletes"} & state.keys()
         if recorded:
             changed = {
-                name: [Change(_row(each.get("before")), _row(each.get("after"))) for each in rows]
+                name: [Change(as_map(each.get("before")), as_map(each.get("after"))) for each in rows]
                 for name, rows in _by_table(state.get("updates")).items()
             }
             return Difference(_by_table(state.get("inserts")), _by_table(state.get("deletes")), changed)
@@ -186,10 +186,6 @@ def _by_table(rows: Any) -> dict[str, list[Row]]:
             raise Unusable(f"a change names no {TABLE}: {compact(row)[:60]}")
         found.setdefault(row[TABLE], []).append(row)
     return found
-
-
-def _row(value: Any) -> Row:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _rows_compared(before: Mapping[str, list[Row]], after: Mapping[str, list[Row]], key: str) -> Difference:

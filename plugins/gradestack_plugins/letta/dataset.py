@@ -156,9 +156,6 @@ class LettaDataset(RecordReader):
     JSON list of texts is a list of turns, and then ``ground_truth`` may be one too; cells of the other columns hold
     JSON objects; an empty cell is no value. Quotes that do not match end the file in ``documented``; ``upstream``
     guesses, as letta-evals does. A file without any row is refused.
-
-    Attributes:
-        profile: ``documented`` or ``upstream``.
     """
 
     version: ClassVar[str] = "2"
@@ -239,12 +236,10 @@ def _certainty(line: bytes) -> float:
     if not isinstance(record, Mapping) or RESULT_KEYS & set(record):
         return 0.0
     given = next((record[name] for name in _INPUTS if name in record), None)
-    asked = isinstance(given, str) or (isinstance(given, list) and all(isinstance(turn, str) for turn in given))
-    if not asked:
+    if not isinstance(given, str) and not _texts(given):
         return 0.0
-    if set(record) <= KEYS:
-        return 0.6 if "ground_truth" in record else 0.4
-    return 0.5 if "ground_truth" in record else 0.0
+    with_truth, without = (0.6, 0.4) if set(record) <= KEYS else (0.5, 0.0)
+    return with_truth if "ground_truth" in record else without
 
 
 def _names(line: bytes) -> frozenset[str]:
@@ -294,21 +289,21 @@ def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=strict)
         names = next(reader, [])
-        while True:
-            line = reader.line_num + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                yield line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
-                return
-            if not cells:
-                continue
-            row: dict[str | None, Any] = dict(zip(names, cells, strict=False))
-            if len(cells) > len(names):
-                row[None] = cells[len(names) :]
-            try:
-                yield line, csv_record(row)
-            except ValueError as problem:
-                yield line, problem
+        line = reader.line_num + 1
+        try:
+            for cells in reader:
+                row: dict[str | None, Any] = dict(zip(names, cells, strict=False))
+                if len(cells) > len(names):
+                    row[None] = cells[len(names) :]
+                if cells:
+                    yield line, _read(row)
+                line = reader.line_num + 1
+        except csv.Error as error:
+            yield line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
+
+
+def _read(row: Mapping[Any, Any]) -> dict[str, Any] | ValueError:
+    try:
+        return csv_record(row)
+    except ValueError as problem:
+        return problem

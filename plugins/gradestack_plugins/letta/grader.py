@@ -29,7 +29,7 @@ from gradestack import (
     replace,
     skipped,
 )
-from gradestack.jsonio import compact
+from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.letta.reader import REWARD, Letta, metrics_of, names_graders, recorded_scores
 from gradestack_plugins.letta.records import error_fault, grade_fault
 
@@ -60,7 +60,6 @@ class Recorded(Grader):
 
     Attributes:
         metric: Key of a grader of the recorded suite; default the grader's own key, else the only one.
-        profile: ``documented`` or ``upstream``.
     """
 
     version: ClassVar[str] = "2"
@@ -91,12 +90,9 @@ class Recorded(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        recorded = sample.recorded
-        grades = recorded.get("grades")
-        grades = grades if isinstance(grades, Mapping) else {}
-        if self.metric is None:
-            found = _gate_grade(recorded, grades)
-        else:
+        recorded, grades = sample.recorded, as_map(sample.recorded.get("grades"))
+        found = _gate_grade(recorded, grades)
+        if self.metric is not None:
             found = grades.get(self.metric, recorded.get(self.metric))
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
@@ -128,21 +124,16 @@ class Recorded(Grader):
         score = found.get("score")
         if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
-        return Grade(
-            score=float(score),
-            rationale=rationale,
-            items=_turns(found.get("per_turn_grades")),
-            metadata=metadata,
-        )
+        items = _turns(found.get("per_turn_grades"))
+        return Grade(score=float(score), rationale=rationale, items=items, metadata=metadata)
 
 
 def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
-    rationale, metadata = found.get("rationale"), found.get("metadata")
-    return rationale if isinstance(rationale, str) else "", dict(metadata) if isinstance(metadata, Mapping) else {}
+    return as_text(found.get("rationale")), dict(as_map(found.get("metadata")))
 
 
 def _failed(fault: Fault, found: JSON) -> Grade:
-    rationale, metadata = _words(found) if isinstance(found, Mapping) else ("", {})
+    rationale, metadata = _words(as_map(found))
     grade = replace(failed(fault), metadata=metadata)
     return replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
 
@@ -180,7 +171,7 @@ def _own(found: Mapping[str, Any]) -> Grade:
 
 def _turns(raw: JSON) -> tuple[Item, ...]:
     items = []
-    for number, entry in enumerate(raw if isinstance(raw, list) else [], 1):
+    for number, entry in enumerate(as_list(raw), 1):
         if isinstance(entry, Mapping):
             about = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
             score = entry.get("score")

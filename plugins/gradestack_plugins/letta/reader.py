@@ -33,7 +33,7 @@ from gradestack import (
     load_report,
     read_records,
 )
-from gradestack.jsonio import JsonProblem, Layout, check_depth, loads, open_regular, read_regular
+from gradestack.jsonio import JsonProblem, Layout, as_list, as_map, check_depth, loads, open_regular, read_regular
 from gradestack_plugins.letta.records import KEPT, Context, identity, is_own, model_of, run_of, sample_of
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
@@ -74,16 +74,15 @@ def result_files(path: Path) -> list[ResultFile]:
         return [ResultFile(path=path, run=run_number(path), model=None if model == "default" else model)]
     if (path / SUITE).is_file():
         return _by_model(path)
-    single = [ResultFile(path=path / RESULTS, relative=RESULTS, run=run_number(path / RESULTS))]
-    if (path / RESULTS).is_file() and is_run(path):
-        return single
-    several = [each for each in path.glob(f"run_*/{RESULTS}") if _RUN.fullmatch(each.parent.name)]
-    if several:
-        found = [
-            ResultFile(path=each, relative=f"{each.parent.name}/{RESULTS}", run=run_number(each)) for each in several
-        ]
-        return sorted(found, key=_by_run)
-    return single if (path / RESULTS).is_file() else []
+    there = (path / RESULTS).is_file()
+    several = path.glob(f"run_*/{RESULTS}") if not (there and is_run(path)) else ()
+    found = [
+        ResultFile(path=each, relative=f"{each.parent.name}/{RESULTS}", run=run_number(each))
+        for each in several
+        if _RUN.fullmatch(each.parent.name)
+    ]
+    single = ResultFile(path=path / RESULTS, relative=RESULTS, run=run_number(path / RESULTS))
+    return sorted(found, key=_by_run) or ([single] if there else [])
 
 
 def check_rows(path: Path) -> None:
@@ -108,10 +107,10 @@ def _by_run(file: ResultFile) -> tuple[int, str]:
 def _by_model(path: Path) -> list[ResultFile]:
     named = [ResultFile(path=each, relative=each.name, model=each.stem) for each in sorted(path.glob("*.jsonl"))]
     for folder in sorted(each for each in path.iterdir() if each.is_dir()):
-        files = [each for each in folder.glob("run_*.jsonl") if _RUN.fullmatch(each.stem)]
         runs = [
             ResultFile(path=each, relative=f"{folder.name}/{each.name}", run=run_number(each), model=folder.name)
-            for each in files
+            for each in folder.glob("run_*.jsonl")
+            if _RUN.fullmatch(each.stem)
         ]
         named += sorted(runs, key=_by_run)
     return [msgspec.structs.replace(each, model=None) if each.model == "default" else each for each in named]
@@ -130,11 +129,11 @@ def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
         if not path.is_dir():  # it need not belong to the file at all
             return {}
         raise DataError(f"{file}: cannot be read: {error}") from error
-    samples = content.get("samples") if isinstance(content, Mapping) else None
+    samples = as_map(content).get("samples")
     if isinstance(samples, Mapping):
         return {str(key): each for key, each in samples.items() if isinstance(each, Mapping)}
-    entries = samples if isinstance(samples, list) else []
-    return {str(each.get("id", each.get("sample_id"))): each for each in entries if isinstance(each, Mapping)}
+    entries = (each for each in as_list(samples) if isinstance(each, Mapping))
+    return {str(each.get("id", each.get("sample_id"))): each for each in entries}
 
 
 def unwrapped(record: Any) -> Any:
@@ -156,16 +155,14 @@ _OPERATORS = ("gt", "gte", "lt", "lte", "eq")
 def _content(file: Path) -> Mapping[str, Any]:
     """Return a JSON object's content; {} where the file holds none: results can be read without it."""
     try:
-        found = loads(read_regular(file))
+        return as_map(loads(read_regular(file)))
     except (OSError, JsonProblem):
         return {}
-    return found if isinstance(found, Mapping) else {}
 
 
 def _map(content: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     for key in path:
-        below = content.get(key)
-        content = below if isinstance(below, Mapping) else {}
+        content = as_map(content.get(key))
     return content
 
 
@@ -192,8 +189,7 @@ def _metrics_of(given: Input) -> Iterable[str]:
 
 def _order(folder: Path) -> list[str]:
     header = _content(folder / "header.json")
-    listed = header.get("components")
-    own = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
+    own = [each for each in as_list(header.get("components")) if isinstance(each, Mapping)]
     if own:  # gradestack's, whose objects are sorted by key
         return [str(each.get("key")) for each in own if each.get("kind") == "grader"]
     return list(_map(_content(folder / "summary.json"), "config", "graders") or _map(header, "config", "graders"))
@@ -441,19 +437,11 @@ def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | 
         best = max(best, found or 0.0)
         if best > _BEHIND_OTHERS:
             return best
-    if files and _has_samples(path / SUITE):
+    if files and isinstance(_content(path / SUITE).get("samples"), list | Mapping):
         return 0.9
     if files and undecided and ((path / "header.json").is_file() or (path / SUITE).is_file()):
         return 0.5
     return best or (_PERHAPS if undecided and named else 0.0)
-
-
-def _has_samples(suite: Path) -> bool:
-    try:
-        content = loads(read_regular(suite))
-    except (OSError, JsonProblem):
-        return False
-    return isinstance(content, Mapping) and isinstance(content.get("samples"), list | Mapping)
 
 
 def looks_like(record: Any) -> float | None:
@@ -526,7 +514,6 @@ class Letta(RecordReader):
     states. Tools come back by name only. A row that was changed into another form is a bad record.
 
     Attributes:
-        profile: ``documented`` or ``upstream``.
         model: Model of results that name none.
     """
 

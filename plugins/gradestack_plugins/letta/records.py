@@ -20,7 +20,8 @@ from gradestack import (
     ToolCall,
     replace,
 )
-from gradestack.jsonio import as_map, compact
+from gradestack.jsonio import as_list, as_map, compact
+from gradestack.jsonio import as_text as text_or_empty
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.chat import text_of
 
@@ -100,8 +101,7 @@ def _read(raw: Any) -> Iterator[tuple[Message, bool]]:
         role = kind.removesuffix("_message")
         role = f"unknown_{role}" if role in _TAKEN else role
         yield Message(role=role, content=raw.get("content", rest or None)), False
-        approvals = raw.get("approvals")
-        for entry in approvals if isinstance(approvals, list) else []:
+        for entry in as_list(raw.get("approvals")):
             if isinstance(entry, dict) and "tool_return" in entry:
                 yield _returned(entry)
 
@@ -164,8 +164,7 @@ def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
 
     ``rubric_vars``, texts that a model judge's prompt takes, is kept beside them.
     """
-    metadata = record.get("metadata")
-    found = dict(metadata) if isinstance(metadata, dict) else {}
+    found = dict(as_map(record.get("metadata")))
     variables = record.get("rubric_vars") or found.get("rubric_vars")
     for name in VARIABLES:
         found.pop(name, None)
@@ -180,15 +179,11 @@ _RUN, _GRADING = "Error: ", "Error during grading: "
 """How the rationale begins of a grade that stands for a run, or for a judge, that broke down."""
 
 
-def _text_or_empty(value: JSON) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def error_fault(error: JSON) -> Fault:
     """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
     if not isinstance(error, Mapping):
         return Fault(category="target", code="recorded_error", message=as_text(error))
-    category, kind, message = (_text_or_empty(error.get(name)) for name in ("category", "exception_type", "message"))
+    category, kind, message = (text_or_empty(error.get(name)) for name in ("category", "exception_type", "message"))
     return Fault(category=category or "target", code="recorded_error", message=message, type=kind)
 
 
@@ -200,7 +195,7 @@ def grade_fault(grade: JSON) -> Fault | None:
     """
     if not isinstance(grade, Mapping):
         return None
-    rationale, metadata = _text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
+    rationale, metadata = text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
     error = as_text(metadata["error"]) if metadata.get("error") else ""
     prefix = next((each for each in (_RUN, _GRADING) if rationale.startswith(each)), "")
     message = (rationale.removeprefix(prefix) if prefix else "") or error
@@ -209,19 +204,12 @@ def grade_fault(grade: JSON) -> Fault | None:
     if error not in message:
         message = f"{message} ({error})"
     category, code = ("target", "target_error") if prefix == _RUN else ("grading", "recorded_error")
-    return Fault(category=category, code=code, message=message, type=_text_or_empty(metadata.get("error_type")))
+    return Fault(category=category, code=code, message=message, type=text_or_empty(metadata.get("error_type")))
 
 
 KEPT = (
-    "cost",
-    "prompt_tokens",
-    "completion_tokens",
-    "total_time",
-    "target_time",
-    "extraction_time",
-    "per_grader_time",
-    "timing",
-    "timing_metrics",
+    *("cost", "prompt_tokens", "completion_tokens", "total_time", "target_time", "extraction_time"),
+    *("per_grader_time", "timing", "timing_metrics"),
 )
 """Figures later versions record with a result, kept as they stand."""
 _SELF = ("extraction", "grading", "reward")
@@ -326,8 +314,7 @@ def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
 
 
 def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
-    earlier = result.get("recorded")
-    found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
+    found: dict[str, JSON] = dict(as_map(result.get("recorded")))
     names = ("grade", "grades", "submission", "submissions", *KEPT)
     found |= {name: result[name] for name in names if result.get(name) is not None}
     if not is_own(result) and result.get("error") is not None:

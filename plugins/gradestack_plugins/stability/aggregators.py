@@ -45,13 +45,8 @@ RATES: dict[str, str] = {
 """Metric -> measure of one task it is the mean of, in output order."""
 
 PER_GOLD = (
-    "stability_at_k",
-    "mean_consistency_at_k",
-    "mean_entropy",
-    "mean_normalized_entropy",
-    "mean_flip_rate",
-    "mean_accuracy_across_runs",
-    "mode_correct_rate",
+    *("stability_at_k", "mean_consistency_at_k", "mean_entropy", "mean_normalized_entropy", "mean_flip_rate"),
+    *("mean_accuracy_across_runs", "mode_correct_rate"),
 )
 """Metrics repeated for each gold label, in output order."""
 
@@ -73,9 +68,9 @@ _FIGURES = tuple(
     Figure(
         name,
         label,
-        better="lower" if metric in _LOWER else "higher",
-        unit="bits" if metric == _IN_BITS else "share",
-        about=about,
+        "lower" if metric in _LOWER else "higher",
+        "bits" if metric == _IN_BITS else "share",
+        about,
         least=0.0,
         optional=True,
     )
@@ -177,14 +172,12 @@ class Task(msgspec.Struct):
 
 
 class _Share(NamedTuple):
-    """What one task of one group adds to a mean."""
+    """What one task of one group adds to a mean: recorded runs, its value, and what it adds to the divisor."""
 
     task: str
     runs: int = 0
-    """Recorded runs."""
     value: float = 0.0
     weight: float = 1.0
-    """What it adds to the divisor."""
 
 
 Measured = Sequence[tuple[Task, Measures]]
@@ -313,8 +306,7 @@ class Stability(Aggregator):
             return {}, counts
         divisor, absent = None, list[_Share]()
         if (self.divisor or ("items" if upstream else "processed")) == "items":
-            # what dataset rows add to the divisor beyond the one of every task that was processed
-            divisor = total
+            divisor = total  # to which dataset rows add more than the one of every task that was processed
             absent = [_Share(task.id, weight=float(1 if task.rows is None else task.rows)) for task in inside]
             absent += [_Share(task.id, weight=-1.0) for task, _ in processed]
         elif upstream:
@@ -335,7 +327,7 @@ class Stability(Aggregator):
                 figures[f"n_items_gold_{label}"] = len(some)
             figures |= self._means(some, PER_GOLD, f"_gold_{label}", bits, None, [], undefined)
         if not upstream:
-            figures["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
+            figures["stderr"] = {name: _stderr(processed, name) for name in RATES}
             figures["undefined"] = undefined
         return figures, counts
 
@@ -352,30 +344,29 @@ class Stability(Aggregator):
         """Return means and their intervals; ``absent`` adds to the divisor alone, ``bits`` is the greatest entropy."""
         means, intervals = dict[str, JSON](), dict[str, JSON]()
         for metric in metrics:
-            name, values = metric + suffix, _values(processed, metric)
-            by = len(values) if divisor is None else divisor
-            means[name] = math.fsum(values) / by if by else None if self.profile == "documented" else 0.0
+            name, shares = metric + suffix, _shares(processed, metric)
+            by = len(shares) if divisor is None else divisor
+            total = math.fsum(each.value for each in shares)
+            means[name] = total / by if by else None if self.profile == "documented" else 0.0
             if means[name] is None:
                 why = "no task has two runs" if processed and metric == "mean_flip_rate" else "no task"
                 undefined[name], intervals[f"{name}_interval"] = why, {"reason": why}
-                continue
-            shares = [*_shares(processed, metric), *absent]
-            intervals[f"{name}_interval"] = {**self._interval(shares, bits if metric == _IN_BITS else None)}
+            else:
+                most = bits if metric == _IN_BITS else None
+                intervals[f"{name}_interval"] = {**self._interval([*shares, *absent], most)}
         return means | intervals
 
     def _interval(self, shares: Iterable[_Share], most: float | None) -> Mapping[str, JSON]:
         by_task: defaultdict[str, list[_Share]] = defaultdict(list)
         for each in shares:
             by_task[each.task].append(each)
-        cells: Counter[tuple[float, ...]] = Counter()
-        n = 0
+        cells, n = Counter[tuple[float, ...]](), 0
         for parts in by_task.values():
             weight = math.fsum(each.weight for each in parts)
             cells[weight, math.fsum(each.value for each in parts)] += 1
             n += sum(each.runs for each in parts) if weight else 0
-        if most is None:
-            return ratio_interval(cells, n=n, confidence=self.confidence)
-        return ratio_interval(cells, n=n, confidence=self.confidence, share=False, least=0.0, most=most)
+        bound: dict[str, Any] = {} if most is None else {"share": False, "least": 0.0, "most": most}
+        return ratio_interval(cells, n=n, confidence=self.confidence, **bound)
 
     def _asked(self, task: Task) -> int:
         """Return k of ``documented``: the runs asked for, at least those recorded or lost."""
@@ -417,11 +408,8 @@ class Stability(Aggregator):
 
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
         asked = Counter(self._asked(task) for task in tasks if task.runs)
-        expected = sum(k * number for k, number in asked.items())
-        recorded = sum(len(task.runs) for task in tasks)
-        lost: Counter[str] = Counter()
-        for task in tasks:
-            lost.update(task.lost if task.runs else {})
+        expected, recorded = sum(k * number for k, number in asked.items()), sum(len(task.runs) for task in tasks)
+        lost = sum((task.lost for task in tasks if task.runs), Counter[str]())
         return {
             "tasks_by_k": {str(k): asked[k] for k in sorted(asked)},
             "n_runs_expected": expected,
@@ -443,11 +431,8 @@ def _shares(processed: Measured, metric: str) -> list[_Share]:
     return [_Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None]
 
 
-def _values(processed: Measured, metric: str) -> list[float]:
-    return [each.value for each in _shares(processed, metric)]
-
-
-def _stderr(values: Sequence[float]) -> float | None:
+def _stderr(processed: Measured, metric: str) -> float | None:
+    values = [each.value for each in _shares(processed, metric)]
     n = len(values)
     if n < 2:
         return None
@@ -457,13 +442,8 @@ def _stderr(values: Sequence[float]) -> float | None:
 
 _COUNTS = ("n_items_total", "n_items_processed", "coverage")
 _ADDED = (
-    "n_items_without_runs",
-    "n_items_without_gold",
-    "n_items_unknown_gold",
-    "n_items_outside_dataset",
-    "n_runs_expected",
-    "n_runs_recorded",
-    "n_runs_missing",
+    *("n_items_without_runs", "n_items_without_gold", "n_items_unknown_gold", "n_items_outside_dataset"),
+    *("n_runs_expected", "n_runs_recorded", "n_runs_missing"),
 )
 
 
@@ -481,10 +461,8 @@ def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
     found: dict[str, Any] = {"exp_name": sweep_name(record, stem), "n_runs": record.get("n_runs")}
     if kind == "llm_judge":
         return {**found, "target_temperature": temperature, "judge_temperature": record.get("judge_temperature", 0.0)}
-    found["temperature"] = temperature
-    if kind == "mcq_logprob":
-        found["forced_delimiter"] = record.get("forced_delimiter")
-    return found
+    delimiter = {"forced_delimiter": record.get("forced_delimiter")} if kind == "mcq_logprob" else {}
+    return {**found, "temperature": temperature, **delimiter}
 
 
 @attrs.frozen(kw_only=True)

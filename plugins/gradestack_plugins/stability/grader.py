@@ -58,17 +58,12 @@ class StabilityLabel(Grader):
         grade = self._grade(sample, native)
         if native is None:
             return grade
-        metadata: dict[str, Any] = {}
-        counts: dict[str, int] = {}
+        about: dict[str, Any] = {"label_json": native.label.json}
         if native.first:
-            metadata = {"label_set": _LABEL_SET, "n_runs": native.n_runs}
-            if native.derived is not None:
-                metadata["derived"] = native.derived
-            if native.dataset_rows is not None:
-                counts = {"dataset_rows": native.dataset_rows}
-        if native.label.json is not None:
-            metadata["label_json"] = native.label.json
-        return replace(grade, metadata={**metadata, **grade.metadata}, counts=counts)
+            about = {"label_set": _LABEL_SET, "n_runs": native.n_runs, "derived": native.derived, **about}
+        rows = native.dataset_rows if native.first else None
+        metadata = {name: value for name, value in about.items() if value is not None} | {**grade.metadata}
+        return replace(grade, metadata=metadata, counts={} if rows is None else {"dataset_rows": rows})
 
     def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
         gold = sample.expected.label
@@ -86,12 +81,7 @@ class StabilityLabel(Grader):
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
             fault = Fault(category="data", code="unknown_gold", message=message)
             return replace(failed(fault), label=label, gold=gold)
+        if label == gold:
+            return Grade(score=1.0, label=label, gold=gold)
         reason = Reason(code="wrong_label", expected=gold, actual=label)
-        right = label == gold
-        return Grade(
-            score=float(right),
-            label=label,
-            gold=gold,
-            reasons=() if right else (reason,),
-            rationale="" if right else reason.code,
-        )
+        return Grade(score=0.0, label=label, gold=gold, reasons=(reason,), rationale=reason.code)

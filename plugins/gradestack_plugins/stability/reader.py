@@ -26,7 +26,7 @@ from gradestack import (
     read_records,
     replace,
 )
-from gradestack.jsonio import Element, Range, compact, is_number
+from gradestack.jsonio import Element, Range, as_list, as_text, compact, is_number
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Label set of the sweeps, in canonical order."""
@@ -86,31 +86,28 @@ def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
     ``documented``: a null label is a missing run, any other value that is not text is ``invalid``. ``upstream``: every
     value is a label, ``run_labels`` that are no list are no runs, and the derived fields are kept.
     """
-    trusting = profile == "upstream"
-    model, experiment = record.get("target_model"), record.get("ckpt_name")
+    trusting, labels = profile == "upstream", record.get("run_labels")
     texts = record.get("run_target_texts") or record.get("run_aux")
-    labels = record.get("run_labels")
-    if not trusting and labels is not None and not isinstance(labels, list):
-        raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
     if trusting:
         n_runs = _whole(record, "n_runs")
         _computable(record, "n_runs", n_runs, _LARGEST_UPSTREAM)
-        n_runs = min(max(0, n_runs), _LARGEST_UPSTREAM)
+        n_runs, derived = min(max(0, n_runs), _LARGEST_UPSTREAM), _derived(record)
+        if _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
+            raise ValueError("run_labels holds a list or an object, which cannot be counted")
     else:
+        if labels is not None and not isinstance(labels, list):
+            raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
         given: Any = record.get("n_runs")
-        n_runs = int(given) if is_number(given) and 0 < given <= _LARGEST else 0
-    derived = _derived(record) if trusting else None
-    if trusting and _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
-        raise ValueError("run_labels holds a list or an object, which cannot be counted")
+        n_runs, derived = int(given) if is_number(given) and 0 < given <= _LARGEST else 0, None
     return Sweep(
         uuid=uuid,
         gold=_gold(record, trusting=trusting),
         runs=tuple(_label(value, trusting=trusting) for value in labels) if isinstance(labels, list) else (),
-        texts=tuple(text if isinstance(text, str) else None for text in texts) if isinstance(texts, list) else (),
-        model=model if isinstance(model, str) and model else None,
+        texts=tuple(text if isinstance(text, str) else None for text in as_list(texts)),
+        model=as_text(record.get("target_model")) or None,
         n_runs=n_runs,
         derived=derived,
-        experiment=experiment if isinstance(experiment, str) and experiment else None,
+        experiment=as_text(record.get("ckpt_name")) or None,
     )
 
 
@@ -125,10 +122,8 @@ def _measured(record: Mapping[str, Any]) -> bool:
 
 
 def _gold(record: Mapping[str, Any], *, trusting: bool) -> str | None:
-    if "gold_label" not in record:
-        return None
-    gold = record["gold_label"]
-    if isinstance(gold, str):
+    gold = record.get("gold_label")
+    if isinstance(gold, str) or "gold_label" not in record:
         return gold
     return compact(gold) if trusting or gold is not None else None
 
@@ -188,8 +183,7 @@ def sweep_name(record: Mapping[str, Any], stem: str) -> str:
 
     Its ``ckpt_name``, else ``mcq_stability_k=5_T=0.7`` and the like, else ``stem``.
     """
-    name = record.get("ckpt_name")
-    if isinstance(name, str) and name:
+    if name := as_text(record.get("ckpt_name")):
         return name
     kind, k, temperature = kind_of(record), record.get("n_runs"), record.get("temperature")
     mark = "Ttarget" if kind == "llm_judge" else "T"
@@ -384,16 +378,13 @@ def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
     which no record can have.
     """
     record = raw.value
-    if raw.problem is not None:
-        raise ValueError(raw.problem)
-    if not isinstance(record, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(record)[:60]}")  # noqa: TRY004
-    uuid = uuid_of(record)
+    if raw.problem is not None or not isinstance(record, dict):
+        raise ValueError(raw.problem or f"expected a dataset row (an object), found {compact(record)[:60]}")
+    uuid, gold, question = uuid_of(record), record.get("correct_answer"), record.get("question")
     if uuid is None and profile == "upstream" and not isinstance(record.get("uuid", []), list | dict):
         uuid = compact(record["uuid"])
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    gold, question = record.get("correct_answer"), record.get("question")
     if gold is not None and gold not in LABELS:
         raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
     return uuid, gold, question if isinstance(question, str) else None
@@ -404,11 +395,8 @@ def _file(source: Input, profile: Profile | None) -> _File:
 
     With a profile (there is a dataset), those that cannot be used under it as well.
     """
-    first: dict[str, int] = {}
-    replaced: dict[int, Element] = {}
-    dropped: set[int] = set()
-    unusable: set[str] = set()
-    name = source.name
+    first, replaced, name = dict[str, int](), dict[int, Element](), source.name
+    dropped, unusable = set[int](), set[str]()
     marks: dict[str, set[str]] = {"target_model": set(), "ckpt_name": set()}
     for raw in read_records(source):
         uuid = uuid_of(raw.value)
@@ -417,8 +405,7 @@ def _file(source: Input, profile: Profile | None) -> _File:
         if not first:
             name = sweep_name(raw.value, source.name)
         for mark, values in marks.items():
-            if isinstance(value := raw.value.get(mark), str) and value:
-                values.add(value)
+            values.update({as_text(raw.value.get(mark))} - {""})
         if uuid in first:
             replaced[first[uuid]] = raw
             dropped.add(raw.ordinal)
@@ -430,12 +417,12 @@ def _file(source: Input, profile: Profile | None) -> _File:
                 read_sweep(raw.value, uuid, profile)
             except ValueError:
                 unusable.add(uuid)
-    only = {mark: values.pop() if len(values) == 1 else None for mark, values in marks.items()}
+    model, experiment = (values.pop() if len(values) == 1 else None for values in marks.values())
     return _File(
         replaced=replaced,
         dropped=frozenset(dropped),
         uuids=frozenset(first) - unusable,
-        model=only["target_model"],
-        experiment=only["ckpt_name"],
+        model=model,
+        experiment=experiment,
         name=name,
     )

@@ -347,7 +347,7 @@ class Packing:
         """Return what is added at each of so many places, in packed form; what is falsy where nothing is."""
         found = [0] * size
         for place, each in zip(places, packed, strict=True):
-            found[place] += each
+            found[place] = found[place] + each if found[place] else each  # shared by all to whom nothing else is added
         return found
 
     def total(self, counted: Mapping[Any, int]) -> Any:
@@ -392,7 +392,7 @@ class Sparse(Packing):
                 units[name] = max(units[name] or 1, value.as_integer_ratio()[1])
         self._units, self._places = units, {name: at for at, name in enumerate(["", *self.names])}
         self.packed = [
-            ((0, 1), *((self._places[name], self._in_units(name, value)) for name, value in each.items()))
+            ((0, 1), *sorted((self._places[name], self._in_units(name, value)) for name, value in each.items()))
             for each in numbers
         ]
 
@@ -402,12 +402,16 @@ class Sparse(Packing):
 
     @override
     def added(self, places: Iterable[int], packed: Iterable[Any], size: int) -> list[Any]:
-        found: list[dict[int, int]] = [{} for _ in range(size)]
+        found: list[Any] = [()] * size
         for place, pairs in zip(places, packed, strict=True):
-            into = found[place]
+            if not (into := found[place]):
+                found[place] = tuple(pairs or ())  # shared by all to whom nothing else is added
+                continue
+            if type(into) is not dict:
+                found[place] = into = dict(into)
             for at, value in pairs or ():
                 into[at] = into.get(at, 0) + value
-        return [tuple(sorted(each.items())) for each in found]
+        return [tuple(sorted(each.items())) if type(each) is dict else each for each in found]
 
     @override
     def total(self, counted: Mapping[Any, int]) -> Any:

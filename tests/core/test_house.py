@@ -58,7 +58,7 @@ LAYERS = [
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 BUDGETS = {
-    "core/gradestack": 5_029,
+    "core/gradestack": 5_033,
     "core/gradestack/cli": 846,
     "core/gradestack/comparison": 1_407,
     "core/gradestack/copies": 460,
@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_444,
     "plugins/gradestack_plugins/trajectory": 1_775,
     "plugins/gradestack_plugins/when2call": 1_194,
-    "core": 20_502,
+    "core": 20_506,
     "plugins": 40_626,
     "tests": 45_736,
 }
@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 80, "plugins": 177}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_533, "suites.resolve": 5_557, "runner": 13_437}
+CLOSURES = {"grading.loop": 5_537, "suites.resolve": 5_557, "runner": 13_441}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_506,
     "plugins": 40_626,
-    "tests": 45_736,
+    "tests": 45_287,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -292,34 +292,18 @@ def lines_of(report: Report) -> list[Shape]:
     return found
 
 
-class Gate(msgspec.Struct, frozen=True):
-    """One gate line: rule, verdict, and the figure compared beside its threshold."""
+def gate_of(gate: Mapping[str, Any]) -> Shape:
+    """Return one gate of a summary: rule, verdict, and what it compares with its interval in percent of the scale.
 
-    text: str
-    outcome: str
-    """``passed``, ``failed`` or ``no_data``."""
-    passed: bool
-    actual: str
-    note: str
-    """Whether the verdict is not sure, what the actual value leaves out, or why there is none."""
-    at: float | None
-    """Actual value in percent of the scale, None off the scale."""
-    threshold: float | None
-    low: float | None = None
-    """Ends of the interval of what it compares, in percent of the scale."""
-    high: float | None = None
-    interval: str = ""
-
-
-def gate_of(gate: Mapping[str, Any]) -> Gate:
-    """Return one gate of a summary."""
+    Its note says whether the verdict is not sure, what the actual value leaves out, or why there is none.
+    """
     scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
     passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
     (low, high), unit = ends_of(gate.get("interval")), "%" if scale > 1 else ""
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     uncalibrated = brief(f"uncalibrated: {gate['uncalibrated']}", 200) if "uncalibrated" in gate else ""
-    return Gate(
+    return Shape(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,

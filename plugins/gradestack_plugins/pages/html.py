@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import attrs
 import jinja2
-import msgspec
 from markupsafe import Markup
 from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
 from gradestack_plugins.pages.comparison import compared_models, ends, p_value, shown_of, signed
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import (
     asset,
     check_folder,
@@ -134,7 +134,7 @@ class HtmlReporter(Reporter):
         """Return what panels add to the context, and the warnings of those that are left out."""
         shown, told = sheets.rendered(found)
         told = (*told, *sheets.left_out_of_samples())
-        view = msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *told))
+        view = Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *told)})
         return {
             "view": view,
             "problems": context["problems"] or bool(told),

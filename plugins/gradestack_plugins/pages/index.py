@@ -58,7 +58,7 @@ class RowEntry(Struct, frozen=True, gc=False):
 
 
 class ScoreBins(Struct):
-    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1]."""
+    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1]; how many, and their sum."""
 
     edges: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     """Lower edges: five bins of width 0.2, and exactly 1."""
@@ -66,25 +66,6 @@ class ScoreBins(Struct):
     below: int = 0
     above: int = 0
     fractional: int = 0
-
-    def add(self, score: float, times: int = 1) -> None:
-        """Count a score that was given so often."""
-        if score == 1:
-            self.counts[-1] += times
-            return
-        self.fractional += times if score != 0 else 0
-        if score < 0:
-            self.below += times
-        elif score > 1:
-            self.above += times
-        else:
-            self.counts[bisect_right(self.edges, score) - 1] += times
-
-
-class Spread(Struct):
-    """Scores of one grader where the outcome is one and the same."""
-
-    bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
     count: int = 0
     total: float = 0.0
 
@@ -92,6 +73,19 @@ class Spread(Struct):
     def mean(self) -> float | None:
         """Their mean; None over nothing."""
         return self.total / self.count if self.count else None
+
+    def add(self, scores: Sequence[float]) -> None:
+        """Count scores: many at a time, which takes a fraction of the time."""
+        self.count += len(scores)
+        self.total = reduce(float.__add__, scores, self.total)
+        for score, times in Counter(scores).items():
+            self.fractional += times if score not in {0, 1} else 0
+            if score < 0:
+                self.below += times
+            elif score > 1:
+                self.above += times
+            else:
+                self.counts[bisect_right(self.edges, score) - 1] += times
 
 
 _NO_CALLS = Raw(b"[]")
@@ -122,8 +116,8 @@ class RowIndex:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.tasks = array("q")
-        self.scores: dict[str, ScoreBins] = {}
-        self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
+        self.scores: defaultdict[str, ScoreBins] = defaultdict(ScoreBins)
+        self.by_outcome: defaultdict[tuple[str, bool], ScoreBins] = defaultdict(ScoreBins)
         self.calls = CallTally()
         self.quiet = array("q")
         self.given = ReasonTally()
@@ -243,23 +237,14 @@ class RowIndex:
             given.add(tuple(kinds))
 
     def _fold(self) -> None:
-        """Count the scores held back: many at a time, which takes a fraction of the time."""
-        for key, (lost, passed, unknown) in self._held.items():
-            bins = self.scores.get(key)
-            if bins is None:
-                bins = self.scores[key] = ScoreBins()
-            for scores, success in ((lost, False), (passed, True), (unknown, None)):
-                if not scores:
-                    continue
-                spread = None if success is None else self.by_outcome[key, success]
-                for score, times in Counter(scores).items():
-                    bins.add(score, times)
-                    if spread is not None:
-                        spread.bins.add(score, times)
-                if spread is not None:
-                    spread.count += len(scores)
-                    spread.total = reduce(float.__add__, scores, spread.total)
-                del scores[:]
+        """Count the scores held back."""
+        for key, sides in self._held.items():
+            for scores, success in zip(sides, (False, True, None), strict=True):
+                if scores:
+                    self.scores[key].add(scores)
+                    if success is not None:
+                        self.by_outcome[key, success].add(scores)
+                    del scores[:]
 
 
 def _converted(row: dict[str, Any]) -> IndexedRow:

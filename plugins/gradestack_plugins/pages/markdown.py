@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import msgspec
 from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter
@@ -19,7 +18,7 @@ from gradestack_plugins.pages.environment import check_folder, check_limits, env
 from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
 from gradestack_plugins.pages.losses import Cause
-from gradestack_plugins.pages.overview import GraderView, page_of
+from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
 from gradestack_plugins.pages.rows import rows_at
@@ -76,7 +75,7 @@ class MarkdownReporter(Reporter):
         page = page_of(report)
         left_out = page.panels.left_out
         report.told.extend(left_out)
-        index, view = page.index, msgspec.structs.replace(page.view, warnings=(*page.view.warnings, *left_out))
+        index, view = page.index, Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *left_out)})
         lost = [entry for entry in index.entries if _lost(entry)]
         tasks, tasks_left_out = tasks_of(index, self.max_tasks)
         context = {
@@ -180,7 +179,7 @@ def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
     return [macro(thing).strip() for thing in things]
 
 
-def _pieces(parts: Any, grader: GraderView, lines: Sequence[Shape]) -> Iterator[str]:
+def _pieces(parts: Any, grader: Shape, lines: Sequence[Shape]) -> Iterator[str]:
     """Yield the parts of a grader's figures that can be left out one by one."""
     yield parts.grader_part(grader).strip()
     if lines:

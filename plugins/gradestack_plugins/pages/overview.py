@@ -16,7 +16,6 @@ from gradestack_plugins.pages import draw
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.figures import (
     FigureRow,
-    Gate,
     Success,
     axes_of,
     confidence_of,
@@ -64,67 +63,17 @@ class Finding(msgspec.Struct, frozen=True):
     """Failed and missing samples it is about."""
 
 
-class GraderView(msgspec.Struct, frozen=True):
-    """All figures of one grader."""
+def overview(report: Report, index: RowIndex) -> Shape:
+    """Return everything before the samples of a report.
 
-    key: str
-    attempted: str
-    """Average score over graded samples."""
-    total: str
-    """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
-    counts: Mapping[str, int]
-    """How many samples are in each state."""
-    scores: Shape | None
-    """Histogram of its scores; None for scores of 0 and 1 only."""
-
-
-class Overview(msgspec.Struct, frozen=True):
-    """Everything before the samples."""
-
-    name: str
-    verdict: str
-    """``passed``, ``failed``, ``none`` without a gate, ``no_result`` without one where nothing was graded."""
-    notes: tuple[str, ...]
-    """What was decided by the data, with the option that changes it."""
-    version: str
-    total: int
-    gates: tuple[Gate, ...]
-    success: Success | None
-    """How many samples are a success; None where the run has no outcome."""
-    words: Mapping[str, str]
-    """What may become of a sample -> the word for it."""
-    stack: str
-    """Name of the stack, "" without one."""
-    profile: str
-    lead: Shape
-    """The first screen: what the run comes to, and what to know before using it."""
-    graders: tuple[GraderView, ...]
-    bad_count: int
-    bad: Sequence[Shape]
-    warnings: tuple[str, ...]
-    duplicates: int
-    duplicate_rule: str
-    duplicate_places: tuple[str, ...]
-    broken: Sequence[Shape]
-    """What ended the run early or broke on the way."""
-    components: tuple[tuple[str, ...], ...]
-    """Kind, key, name, version, distribution and options."""
-    inputs: tuple[tuple[str, ...], ...]
-    """File name, size and checksum."""
-    config: str
-
-    @property
-    def head(self) -> GraderView | None:
-        """The main grader, whose grades stand as the rows' own."""
-        return self.graders[0] if self.graders else None
-
-
-def overview(report: Report, index: RowIndex) -> Overview:
-    """Return the overview of a report."""
+    ``verdict`` is ``passed``, ``failed``, ``none`` without a gate, or ``no_result`` without one where nothing was
+    graded; ``success`` None where the run has no outcome; ``broken`` what ended the run early or broke on the way.
+    """
     summary, header, declared = as_map(report.summary), as_map(report.header), Declarations(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
     duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
-    return Overview(
+    graders = _graders(summary, head, index)
+    return Shape(
         name=brief(report.name, 200),
         verdict=_verdict(report),
         notes=tuple(_note(as_text(each), header) for each in as_list(header.get("notes"))),
@@ -136,7 +85,8 @@ def overview(report: Report, index: RowIndex) -> Overview:
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
         profile=brief(as_text(header.get("profile")), 60),
         lead=_lead(summary, declared, index, head or ""),
-        graders=_graders(summary, head, index),
+        graders=graders,
+        head=graders[0] if graders else None,
         bad_count=as_count(bad.get("count")),
         bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
         warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
@@ -176,14 +126,15 @@ def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | Non
     return next((key for key in (gate, *graders, *keys) if key in keys), None)
 
 
-def _graders(summary: Mapping[str, Any], head: str | None, index: RowIndex) -> tuple[GraderView, ...]:
+def _graders(summary: Mapping[str, Any], head: str | None, index: RowIndex) -> tuple[Shape, ...]:
+    """Return the figures of graders: averages over graded samples and over all, states, and scores beside 0 and 1."""
     metrics = as_map(summary.get("metrics"))
     by_metric, aggregates, states = (as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states"))
     found = []
     for key in sorted({*by_metric, *aggregates, *states}, key=lambda key: (key != head, natural(key))):
         averages, scores = as_map(by_metric.get(key)), index.scores.get(key)
         found.append(
-            GraderView(
+            Shape(
                 key=brief(key, 80),
                 attempted=number(averages.get("avg_score_attempted")),
                 total=number(averages.get("avg_score_total")),
@@ -280,7 +231,7 @@ def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> S
     sides = [index.by_outcome.get((key, passed)) for passed in (True, False)]
     if scores is None or not scores.fractional or None in sides:
         return None
-    left, right = (each.bins for each in sides if each is not None)
+    left, right = (each for each in sides if each is not None)
     labels = [*(f"{low:g}–{high:g}" for low, high in itertools.pairwise(scores.edges)), "1"]
     bins = list(zip(labels, left.counts, right.counts, strict=True))[::-1]
     if left.above or right.above:
@@ -389,7 +340,7 @@ class Page(msgspec.Struct, frozen=True):
     """What pages show of a run beside single samples."""
 
     index: RowIndex
-    view: Overview
+    view: Shape
     panels: Asked
     agreement: Sequence[Shape]
     losses: Losses
@@ -407,7 +358,7 @@ def page_of(report: Report) -> Page:
     header, summary = report.header, report.summary
     others, pairs = _compared(header, summary, index), agreement_of(header, summary, index)
     view = overview(report, index)
-    view = msgspec.structs.replace(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
+    view.warnings = tuple(each for each in view.warnings if not says_left_out(each))
     shown = asked(panels(report), ("overview", "figures", "page"), report)
     page = Page(index, view, shown, pairs, losses_of(index, others))
     _known[index] = (report, page)

@@ -195,6 +195,5 @@ def test_a_run_read_back_has_the_same_index(run_lines, record):
 
 def test_bins_of_scores():
     bins = ScoreBins()
-    for score in (0, -0.0, 0.2, 1, 1.0, 1.1, -0.1):
-        bins.add(score)
+    bins.add([0.0, -0.0, 0.2, 1.0, 1.0, 1.1, -0.1])
     assert (bins.counts, bins.below, bins.above, bins.fractional) == ([2, 1, 0, 0, 0, 2], 1, 1, 3)

@@ -49,7 +49,7 @@ def test_scores_are_told_apart_by_outcome():
     index = index_of(row(passed=True, score=0.5), row(passed=True, score=1.0), row(passed=False, score=0.25), row())
     means = {key: (each.count, each.mean) for key, each in index.by_outcome.items()}
     assert means == {("calls", True): (2, 0.75), ("calls", False): (1, 0.25)}
-    assert index.by_outcome["calls", True].bins.counts == [0, 0, 1, 0, 0, 1]
+    assert index.by_outcome["calls", True].counts == [0, 0, 1, 0, 0, 1]
 
 
 def test_samples_that_expect_no_call_are_known():

@@ -315,10 +315,10 @@ class SearchTally:
             if place is None:
                 place = known[names] = self._set_of(names)
             self.rows.append(place)
-            values = [bytes(row.sample.input), bytes(row.submission), *[bytes(call.arguments) for call in calls]]
-            text = b" ".join([each[:end] for each in values])
+            values = [row.sample.input, row.submission, *[call.arguments for call in calls]]
+            text = b" ".join([bytes(each)[:end] for each in values])
             if not text.isascii():
-                text = " ".join([each[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
+                text = " ".join([bytes(each)[: 4 * end].decode(errors="ignore")[:end] for each in values]).encode()
             text += b" " + bytes(row.facets)[:_LONGEST_FACETS].replace(b'":', b'"\3')
             if row.grade.gold and row.grade.label:
                 label = f"\1{row.grade.gold}\2{row.grade.label}\1"

@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_315,
-    "plugins/gradestack_plugins/pages": 6_736,
+    "plugins/gradestack_plugins/pages": 6_655,
     "plugins/gradestack_plugins/readers": 4_402,
     "plugins/gradestack_plugins/records": 827,
     "plugins/gradestack_plugins/reporters": 587,
@@ -98,8 +98,8 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_775,
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_506,
-    "plugins": 40_626,
-    "tests": 45_287,
+    "plugins": 40_545,
+    "tests": 45_286,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

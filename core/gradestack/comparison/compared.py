@@ -28,7 +28,7 @@ from gradestack.declared import with_unit
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.verdicts import CALIBRATED
 from gradestack.grading.plan import TO_COMPARE
-from gradestack.jsonio.values import as_map, as_text, is_number
+from gradestack.jsonio.values import as_count, as_list, as_map, as_text, is_number
 from gradestack.model import JSON
 from gradestack.output import counted
 
@@ -141,10 +141,10 @@ def _refuse(problems: Sequence[str], asked: Mapping[str, bool]) -> None:
 
 def _limits_of(side: Side) -> Iterator[str]:
     """Yield what one has to know of a run before its figures are compared: a subset, expectations nobody reads."""
-    yield from as_map(side.report.header.get("subset")).get("said", ())
+    yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
     for kind, each in as_map(side.report.summary.get("remarks")).items():
         if TO_COMPARE in kind:
-            yield f"not used: {kind} ({counted(as_map(each).get('count', 0), 'time')})"
+            yield f"not used: {kind} ({counted(as_count(as_map(each).get('count')), 'time')})"
 
 
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:

@@ -109,12 +109,7 @@ def _stage(kind: Any, key: str, component: Any) -> Stage:
 
 
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
-    """Check a grader over ``samples`` and the nasty ones: by what a strict run refuses, and that it is frugal.
-
-    Args:
-        grader: The grader, with its options.
-        samples: Samples typical of it, in addition to ``nasty_samples``.
-    """
+    """Check a grader over samples typical of it and nasty ones: by what a strict run refuses, and whether it is frugal."""
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
     assert grader.requires <= grader.needs, "requires must be part of needs"
@@ -196,12 +191,9 @@ def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> Non
 
 
 def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
-    """Check that what a component gives does not depend on the order of sets: processes with other hash seeds agree.
+    """Check that processes with other hash seeds agree on what a grader, an aggregator, or a reader of ``path`` gives.
 
-    Args:
-        component: A grader, an aggregator, or a reader, with its options.
-        path: What a reader reads.
-        code: The Python file of the component's class, where it is none of a module that can be imported.
+    ``code`` is the Python file of the component's class, where that is in no module that can be imported.
     """
     name, told = type(component).__name__, set()
     for seed in ("1", "2"):
@@ -239,10 +231,7 @@ def check_aggregator(
 ) -> None:
     """Check that figures are declared, and the same for equal grades and for any order and cut of samples.
 
-    Args:
-        aggregator: The aggregator, with its options.
-        graded: Keys and grades typical of it; default ``random_grades``.
-        seed: Seed of the random orders and cuts.
+    ``graded`` are keys and grades typical of it, default ``random_grades(seed)``.
     """
     graded = list(graded) if graded is not None else random_grades(seed)
     problem = misdeclared(aggregator)
@@ -299,12 +288,9 @@ def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
 
 
 def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
-    """Check a reader on a sound file: recognised, same samples twice, lazy, and sound on the file cut off or garbled.
+    """Check a reader on a sound file of two records or more: recognised, lazy, the same twice, sound on broken copies.
 
-    Args:
-        reader: The reader, with its options.
-        path: A sound file of its format with at least two records.
-        scratch: An empty directory for broken copies.
+    These are the file cut off or garbled, written into ``scratch``, an empty directory.
     """
     whole = path.read_bytes()
     assert type(reader).sniff(path, whole[: 64 * 1024]) > 0, "its own file is not recognised"
@@ -324,13 +310,7 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
 
 
 def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
-    """Check that the same report gives the same bytes, written where asked, and nothing else.
-
-    Args:
-        reporter: The reporter, with its options.
-        report: Report of a finished run.
-        scratch: An empty directory.
-    """
+    """Check that the same report gives the same bytes, in the empty directory ``scratch`` and nowhere else."""
     written = []
     for name in ("one", "two"):
         (out := scratch / name).mkdir()
@@ -404,10 +384,6 @@ def checks(
     known: Mapping[str, str] | None = None,
 ) -> list[Check]:
     """Return the checks of everything a distribution or a Python file offers, for one parametrised test.
-
-        @pytest.mark.parametrize("check", testing.checks("gradestack-acme", reads={"acme": FILE}), ids=str)
-        def test_it_keeps_the_contract(check):
-            check()
 
     Args:
         package: Name of an installed distribution, or a Python file.

@@ -109,7 +109,7 @@ def _stage(kind: Any, key: str, component: Any) -> Stage:
 
 
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
-    """Check a grader over samples typical of it and nasty ones: by what a strict run refuses, and whether it is frugal."""
+    """Check a grader over typical samples and nasty ones: by what a strict run refuses, and that it is frugal."""
     if isinstance(grader, Judged):
         _check_judged(grader, samples := [*samples])
     assert grader.requires <= grader.needs, "requires must be part of needs"

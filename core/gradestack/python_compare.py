@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-import msgspec
+from typing import Any
 
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
@@ -102,23 +101,19 @@ def compare(
                 model = None if isinstance(given, Report) else _place(given)[1]
                 groups.append(sides_of(report, names[place], model, match, metrics, by, reasons=True))
     sides = _ordered(groups, baseline)
-    rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
-    found = compared(sides, _with_figures(rules, figures, sides, aggregators), _by_model(groups))
+    comparable, left_out = [], {}
+    for path in dict.fromkeys(headline_figures(sides[0].report) if figures is None else figures):
+        try:
+            comparable.append(figure_of(path, sides, aggregators))
+        except (ConfigError, DataError) as error:
+            if figures is not None:
+                raise
+            left_out[path] = str(error)
+    asked: Any = {"headline": headline, "failed": failed, "confidence": confidence, "force": force, "by": by}
+    found = compared(sides, Rules(**asked, figures=comparable, left_out=left_out), _by_model(groups))
     if output is not None:
         write_comparison(found, Path(output), registry)
     return found
-
-
-def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], aggregators: Aggregators) -> Rules:
-    found, left_out = [], {}
-    for path in dict.fromkeys(headline_figures(sides[0].report) if asked is None else asked):
-        try:
-            found.append(figure_of(path, sides, aggregators))
-        except (ConfigError, DataError) as error:
-            if asked is not None:
-                raise
-            left_out[path] = str(error)
-    return msgspec.structs.replace(rules, figures=found, left_out=left_out)
 
 
 def _check_output(out: Path) -> None:

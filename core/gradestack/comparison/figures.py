@@ -111,13 +111,12 @@ class Aggregators(msgspec.Struct, frozen=True):
         from gradestack.suites.document import Document  # noqa: PLC0415 - imports yaml, which printing does without
 
         grader, key, _ = split_path(path, report.aggregates)
-        entry = _entry(report, grader, key) if key else None
         if not key:
             known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
             raise ConfigError(
                 f"{name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
             )
-        if entry is None:
+        if (entry := _entry(report, grader, key)) is None:
             raise ConfigError(f"{path}: {name} has no such aggregator")
         registry, kind = self.registry, str(entry["name"])
         if entry.get("code"):
@@ -170,16 +169,14 @@ def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Fig
     """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
     grader, metric, below = split_path(path, first.report.aggregates)
-    used = first.metrics.get((grader, metric)) or aggregators.metric(first.report, first.name, path)
+    metrics = [side.metrics.get((grader, metric)) or aggregators.metric(side.report, side.name, path) for side in sides]
     entry = _entry(first.report, grader, metric) or {}
     for side in sides:
         if (other := _entry(side.report, grader, metric)) is None:
             raise ConfigError(f"{path}: {side.name} has no such aggregator")
         if parts := differing_parts(other, entry):
             raise DataError(f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}")
-        if (grader, metric) not in side.metrics:
-            aggregators.metric(side.report, side.name, path)
-    found = Figure(path, grader, metric, below, used.stage.component, as_text(entry.get("name")))
+    found = Figure(path, grader, metric, below, metrics[0].stage.component, as_text(entry.get("name")))
     try:
         found.of(first.report.aggregates[grader][metric])
     except NoFigure as error:

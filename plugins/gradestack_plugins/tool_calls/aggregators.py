@@ -17,11 +17,8 @@ from gradestack.jsonio import as_count, as_list, as_map, loads
 from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
 
 _F1 = "2 x precision x recall / (precision + recall)"
-_MEAN, _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS = (
-    "mean over samples",
-    "mean over samples with arguments",
-    "no sample has arguments",
-)
+_MEAN, _MEAN_OF_ARGUMENTS = "mean over samples", "mean over samples with arguments"
+_NO_ARGUMENTS = "no sample has arguments"
 _FIGURES = (  # name, label, formula, and why it is undefined
     ("verdict_rate", "Verdict rate", "passed / samples with a verdict", "the grader has no verdict of its own"),
     ("precision", "Precision over calls", "sum of credit / calls made", "no call was made"),
@@ -146,9 +143,7 @@ class CallFigures(Aggregator):
                 counts.update({name: number * times for name, number in grade.counts.items()})
         totals = grades.totals
         whole = self.estimate(**{name: float(totals.get(name, 0)) for name in _SUMS})
-        reasons = {
-            name.removeprefix(_REASON): int(number) for name, number in totals.items() if name.startswith(_REASON)
-        }
+        reasons = {name.removeprefix(_REASON): int(n) for name, n in totals.items() if name.startswith(_REASON)}
         calls = {name: loads(name.removeprefix(_CALL)) for name in totals if name.startswith(_CALL)}
         tools = _tools((calls[name], int(totals[name])) for name in calls)
         cells: dict[str, Counter[tuple[int, int, int]]] = {name: Counter() for name in tools}
@@ -166,14 +161,12 @@ class CallFigures(Aggregator):
 
     def _intervals(self, cells: Mapping[tuple[int, int, int], int]) -> dict[str, JSON]:
         """Return the intervals of a tool's figures, from how many tasks have so many made, expected and exact calls."""
-        found: dict[str, Counter[tuple[float, ...]]] = {name: Counter() for name in ("precision", "recall", "f1")}
+        found = {name: Counter[tuple[float, ...]]() for name in ("precision", "recall", "f1")}
         for (made, expected, exact), times in cells.items():
             found["precision"][made, exact] += times
             found["recall"][expected, exact] += times
             found["f1"][made + expected, 2 * exact] += times
-        return {
-            f"{name}_interval": {**ratio_interval(each, confidence=self.confidence)} for name, each in found.items()
-        }
+        return {f"{name}_interval": {**ratio_interval(x, confidence=self.confidence)} for name, x in found.items()}
 
 
 def _sums(grade: Grade) -> dict[str, float]:
@@ -224,17 +217,12 @@ class _Tool:
 
     def figures(self) -> dict[str, JSON]:
         """Return its figures; calls are right or not, shares left out."""
-        calls = {call: self.calls[call] for call in CALLS}
-        precision, recall = ratio(calls["exact"], calls["made"]), ratio(calls["exact"], calls["expected"])
-        return {
-            **calls,
-            "precision": precision,
-            "recall": recall,
-            "f1": _f1(precision, recall),
-            "arguments": {
-                path: {fate: fares[fate] for fate in ARGUMENTS} for path, fares in sorted(self.arguments.items())
-            },
-        }
+        calls: dict[str, JSON] = {call: self.calls[call] for call in CALLS}
+        exact = self.calls["exact"]
+        precision, recall = ratio(exact, self.calls["made"]), ratio(exact, self.calls["expected"])
+        arguments = {path: {fate: fares[fate] for fate in ARGUMENTS} for path, fares in sorted(self.arguments.items())}
+        rates = {"precision": precision, "recall": recall, "f1": _f1(precision, recall)}
+        return {**calls, **rates, "arguments": {**arguments}}
 
 
 def _tools(calls: Iterable[tuple[Sequence[Any], int]]) -> dict[str, _Tool]:

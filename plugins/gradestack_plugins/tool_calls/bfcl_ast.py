@@ -9,6 +9,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
+from gradestack.jsonio import as_text
 from gradestack_plugins.tool_calls.diff import Made
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl
@@ -41,9 +42,6 @@ class BfclAst(Grader):
     ground truth of no valid form, the grade is failed. Skipped: ``no_reference``, ``calls_not_recorded``, and
     ``not_expressible`` for a sample without tools, for categories of Java and JavaScript, and for calls by turn, which
     must be executed; of those only a turn in which nothing was called can be told.
-
-    Attributes:
-        profile: ``documented`` or ``upstream``, see above.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
@@ -62,8 +60,7 @@ class BfclAst(Grader):
     def grade(self, sample: Sample) -> Grade:
         if sample.calls is None:
             return skipped("calls_not_recorded", "no answer recorded, so the calls made are unknown")
-        named = sample.facets.get("category")
-        category = named if isinstance(named, str) else ""
+        category = as_text(sample.facets.get("category"))
         if sample.expected.calls is None:
             if category.removeprefix("live_") == "relevance":
                 return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")

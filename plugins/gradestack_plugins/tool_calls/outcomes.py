@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from math import lcm
 from typing import Any, NamedTuple, cast
 
@@ -254,38 +255,31 @@ def _reasons(outcome: Outcome, tools: frozenset[str] | None, options: Options, m
         return [Reason(code=code, expected=expected, subject=call.name if call else "", message=message)]
     if call is None:
         return _reasons_of_extra(made, code, tools, options, message)
-    name = made.name
+    say = partial(Reason, subject=made.name, message=message)
     if code:
-        actual = made.raw if code == "undecodable_arguments" else ABSENT
-        return [Reason(code=code, actual=actual, subject=name, message=message)]
+        return [say(code=code, actual=made.raw if code == "undecodable_arguments" else ABSENT)]
     if share[0] == share[1]:
         return []
     left, right = diff.values()
     reasons = []
     for at in diff.wrong:
         code = "wrong_value" if _kind(left[at]) == _kind(right[at]) else "wrong_type"
-        reason = Reason(code=code, pointer=at, expected=left[at], actual=right[at], subject=name, message=message)
-        reasons.append(reason)
-    for at in diff.missing:
-        reason = Reason(code="missing_argument", pointer=at, expected=left[at], subject=name, message=message)
-        reasons.append(reason)
-    for at in diff.unknown:
-        reason = Reason(code="unknown_argument", pointer=at, actual=right[at], subject=name, message=message)
-        reasons.append(reason)
-    return reasons or [Reason(code="missing_call", subject=call.name, message=message)]
+        reasons.append(say(code=code, pointer=at, expected=left[at], actual=right[at]))
+    reasons += [say(code="missing_argument", pointer=at, expected=left[at]) for at in diff.missing]
+    reasons += [say(code="unknown_argument", pointer=at, actual=right[at]) for at in diff.unknown]
+    return reasons or [say(code="missing_call", subject=call.name)]
 
 
 def _reasons_of_extra(
     made: Made, code: str, tools: frozenset[str] | None, options: Options, message: str
 ) -> list[Reason]:
-    reasons = []
+    reasons, say = [], partial(Reason, subject=made.name, message=message)
     if tools is not None and made.name not in tools:
-        reasons.append(Reason(code="unknown_tool", subject=made.name, message=message))
+        reasons.append(say(code="unknown_tool"))
     if code and options.extra != "allow":
         if made.raw is not None:
-            undecodable = "undecodable_arguments"
-            reasons.append(Reason(code=undecodable, actual=made.raw, subject=made.name, message=message))
-        reasons.append(Reason(code=code, actual=made.arguments, subject=made.name, message=message))
+            reasons.append(say(code="undecodable_arguments", actual=made.raw))
+        reasons.append(say(code=code, actual=made.arguments))
     return reasons
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
 from gradestack import ExpectedCall, Sample, ToolSpec
 from gradestack import Rule as ArgumentRule
+from gradestack.jsonio import as_map
 from gradestack_plugins.tool_calls.diff import Expected, Made, arguments_of, is_json, name_of
 from gradestack_plugins.tool_calls.matching import heaviest
 from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Rule, Verdict, by_turn
@@ -146,28 +147,16 @@ def _problem(wanted: Wanted, call: Made) -> Problem:
 Answers = dict[str, list[Any]]
 """Parameter -> values of which one must be met; ``""`` among them: it may be left out."""
 LEFT_OUT = ""
-TYPES: Mapping[str, type] = {
-    "string": str,
-    "integer": int,
-    "float": float,
-    "boolean": bool,
-    "array": list,
-    "tuple": list,
-    "dict": dict,
-    "any": str,
-    "number": float,
-    "object": dict,
-}
+TYPES: dict[str, type] = {"string": str, "integer": int, "float": float, "number": float, "boolean": bool}
+TYPES |= {"array": list, "tuple": list, "dict": dict, "object": dict, "any": str}
 """BFCL's words, and the two of JSON Schema that mean the same."""
 
 
-@attrs.frozen
-class Parameter:
-    """What a tool's schema says of a parameter."""
+class Parameter(NamedTuple):
+    """What a tool's schema says of a parameter: its kind, that of the items of a list, whether it takes integers."""
 
     kind: type
     items: type | None
-    """Of a list: the kind of its items."""
     takes_integers: bool
 
 
@@ -182,10 +171,9 @@ class Described:
     def parameter(self, name: str) -> Parameter:
         """Return what is said of a parameter."""
         about = self.parameters[name]
-        word = _word(about)
-        kind = _kind(word)
+        kind = _kind(_word(about))
         items = _kind(_word(about.get("items"))) if kind is list else None
-        return Parameter(kind, items, word in {"float", "number"})
+        return Parameter(kind, items, kind is float)
 
 
 def _word(schema: Any) -> Any:
@@ -203,9 +191,7 @@ def _kind(word: Any) -> type:
 
 def described(tool: ToolSpec) -> Described:
     """Return a tool as the rules look at it."""
-    schema = tool.parameters
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    required = schema.get("required") if isinstance(schema, Mapping) else None
+    properties, required = (as_map(tool.parameters).get(key) for key in ("properties", "required"))
     if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
         message = f"the schema of {tool.name} lacks properties or required, which the original program reads"
         raise Raised("schema_incomplete", message)
@@ -214,14 +200,9 @@ def described(tool: ToolSpec) -> Described:
 
 def answers_of(call: ExpectedCall) -> Answers:
     """Return a call's possible answers: a plain value is the only one, the values of an object are lists in turn."""
-    found: Answers = {}
-    rules = call.rules or {}
-    for key, value in arguments_of(call.arguments).items():
-        if key not in rules:
-            found[key] = [_listed(value)]
-    for key, rule in rules.items():
-        found[key] = _ruled(rule)
-    return found
+    rules, arguments = call.rules or {}, arguments_of(call.arguments)
+    plain = {key: [_listed(value)] for key, value in arguments.items() if key not in rules}
+    return plain | {key: _ruled(rule) for key, rule in rules.items()}
 
 
 def _ruled(rule: ArgumentRule) -> list[Any]:
@@ -242,8 +223,7 @@ def _listed(value: Any) -> Any:
 
 def _from_schema(schema: Any) -> Any:
     """Return the answer a schema stands for, in the form the reader of BFCL's answers writes it."""
-    if not isinstance(schema, Mapping):
-        raise NotExpressible("an argument has a schema that is no list of values")
+    schema = as_map(schema)
     if "const" in schema:
         return schema["const"]
     if isinstance(schema.get("prefixItems"), list):
@@ -254,7 +234,7 @@ def _from_schema(schema: Any) -> Any:
     required = schema.get("required") or ()
     found = {}
     for key, each in properties.items():
-        values = [_from_schema(value) for value in (each.get("anyOf") if isinstance(each, Mapping) else None) or ()]
+        values = [_from_schema(value) for value in as_map(each).get("anyOf") or ()]
         found[key] = values if key in required else [*values, LEFT_OUT]
     return found
 

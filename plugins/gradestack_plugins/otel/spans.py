@@ -116,18 +116,18 @@ def records_of(record: Any) -> Iterator[Record]:
     if not isinstance(record, dict):
         return
     for key in KEYS:
-        for each in as_list(record.get(key)):
+        for each in as_list(record[key]) if key in record else ():
             yield from records_of(each)
-    if isinstance(record.get("spans"), list) and "traceID" in record:
+    if "traceID" in record and isinstance(record.get("spans"), list):
         processes = as_map(record.get("processes"))
         for raw in (each for each in record["spans"] if isinstance(each, dict)):
             process = as_map(processes.get(as_text(raw.get("processID"))))
             yield Record(hex_id(raw.get("traceID", record["traceID"])), raw, process.get("serviceName"), _jaeger_span)
-    service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
     for name, key, form in _SCOPED:
-        for scoped in as_list(record.get(name)):
-            for raw in as_list(as_map(scoped).get(key)):
-                if isinstance(raw, dict):
+        if scopes := as_list(record[name]) if name in record else ():
+            service = attributes_of(as_map(record.get("resource")).get("attributes")).get("service.name")
+            for raw in (each for scoped in scopes for each in as_list(as_map(scoped).get(key))):
+                if type(raw) is dict:
                     yield Record(hex_id(raw.get("traceId")), raw, service, form)
 
 

@@ -29,58 +29,6 @@ def test_a_failure_says_why(failure, code, message):
     assert [(reason.code, reason.message) for reason in grade.reasons] == [(code, message)]
 
 
-def test_scored_results_give_their_verdicts(bfcl, tmp_path):
-    """The default stack of a tree with scores is the recorded verdict."""
-    bfcl.questions(*(bfcl.question(f"parallel_{n}") for n in range(4)))
-    bfcl.results(*(bfcl.result("x", f"parallel_{n}") for n in range(4)))
-    bfcl.scores(bfcl.header(3, 4), {"id": "parallel_1", "model_name": "m", "valid": False, "error": ["no"]})
-    report = gradestack.grade_files([bfcl.root], output=tmp_path / "out")
-    assert list(report.aggregates) == ["valid"]
-    assert report.summary["metrics"]["avg_score_attempted"] == 0.75
-    assert (tmp_path / "out" / "report.html").exists()
-
-
-def test_results_without_scores_get_the_rules(bfcl, tmp_path):
-    """Without BFCL's own verdict its rules are applied, several allowed values and all; without questions only F1."""
-    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X", "Y"], "price": [1.5, ""]}}]))
-    path = bfcl.results(bfcl.result([{"find.trains": '{"to": "y"}'}]))
-    report = gradestack.grade_files([path], output=tmp_path / "bare")
-    assert list(report.aggregates) == ["calls"]
-    bfcl.questions(bfcl.question())
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert list(report.aggregates) == ["ast", "calls"]
-    assert report.summary["metrics"]["avg_score_attempted"] == 1.0
-
-
-def test_results_of_turns_have_no_rules(bfcl, tmp_path):
-    """What would have to be executed has F1 over calls alone."""
-    bfcl.questions(bfcl.question("multi_turn_base_0", "a", "b"), category="multi_turn_base")
-    bfcl.answers({"id": "multi_turn_base_0", "ground_truth": [["f(a=1)"], ["g()"]]}, category="multi_turn_base")
-    path = bfcl.results(bfcl.result([["f(a=1)"], ["g()"]], "multi_turn_base_0"), category="multi_turn_base")
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert list(report.aggregates) == ["calls"]
-    assert report.summary["metrics"]["avg_score_attempted"] == 1.0
-
-
-def test_the_headline_is_of_what_could_be_graded(bfcl, tmp_path):
-    """Verdicts where there are scores, else BFCL's rules and F1, else what needs no reference."""
-    bfcl.questions(bfcl.question(), bfcl.question("parallel_1"))
-    bfcl.results(bfcl.result([{"find.trains": "{}"}]), bfcl.result("x", "parallel_1"))
-
-    def said(name):
-        report = gradestack.grade_files([bfcl.root], output=tmp_path / name)
-        labels = [each["label"] for each in report.summary["headline"]["figures"]]
-        return report.summary["outcome"]["words"]["passed"], list(report.aggregates), labels
-
-    free = ["Schema-valid calls", "Successful calls", "Runs in a loop"]
-    assert said("free") == ("without invalid calls", ["repeats", "tool_schema", "tool_success", "usage"], free)
-    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
-    figures = ["Valid by BFCL's rules", "F1 over calls", "F1 over arguments"]
-    assert said("ruled") == ("valid", ["ast", "calls"], figures)
-    bfcl.scores(bfcl.header(2, 2))
-    assert said("scored") == ("valid", ["valid"], ["Accuracy"])
-
-
 @pytest.mark.parametrize("truth", [7, ["find.trains(to='X')"], [{"find.trains": {"to": "X"}}], [["f()"]], []])
 def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tmp_path, truth):
     """Neither wrong nor skipped; calls that cannot be decoded are wrong before it is looked at."""
@@ -97,12 +45,3 @@ def test_ground_truth_of_no_valid_form_fails_as_the_checker_stops_at_it(bfcl, tm
     assert (failed["state"], failed["fault"]["code"]) == ("failed", "ground_truth_unusable")
     assert (wrong["score"], wrong["metadata"]["error_type"]) == (0.0, "ast_decoder:decoder_failed")
     assert valid["score"] == 1.0
-
-
-def test_results_of_irrelevance_have_a_reference(bfcl, tmp_path):
-    """Calling nothing is right, without any possible answers; of relevance calling anything is."""
-    call = [{"f": "{}"}]
-    for category, scores in (("irrelevance", [1.0, 0.0]), ("live_relevance", [0.0, 1.0])):
-        path = bfcl.results(bfcl.result("no", f"{category}_0"), bfcl.result(call, f"{category}_1"), category=category)
-        report = gradestack.grade_files([path], output=tmp_path / category)
-        assert [row["grades"]["ast"]["score"] for row in report.rows()] == scores

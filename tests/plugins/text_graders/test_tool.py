@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -23,13 +21,6 @@ REGISTRY = discover(limit="")
 
 def sample(text, truth=None, **fields):
     return Sample(id="t", text=text, expected=Expectation(text=truth), **fields)
-
-
-def run(suite, tmp_path, *options):
-    path = tmp_path / "suite.yaml"
-    path.write_text(suite, encoding="utf-8")
-    command = [sys.executable, "-m", "gradestack.cli", "run", str(path), "-o", str(tmp_path / "out"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("function", BUILT_IN)
@@ -176,33 +167,3 @@ def test_code_that_cannot_be_imported(tmp_path):
         PythonFunction(name="f")
     with pytest.raises(ValueError, match="either a file or a module"):
         PythonFunction(name="f", file=broken, module="operator")
-
-
-SUITE = """
-name: code
-target: {paths: [runs.jsonl]}
-graders: {own: {kind: tool, function: "graders.py:FUNCTION"}}
-reports: []
-"""
-RUNS = '{"id": "a", "expected": "x", "predicted": "x"}\n{"id": "b", "expected": "x", "predicted": "y"}\n'
-
-
-def test_code_needs_the_flag(tmp_path, functions):
-    """A suite's Python code is imported only with --allow-code; without, the run is refused with exit code 2."""
-    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
-    suite = SUITE.replace("FUNCTION", "truth")
-    refused = run(suite, tmp_path)
-    assert refused.returncode == 2
-    assert "--allow-code" in refused.stderr
-    done = run(suite, tmp_path, "--allow-code")
-    assert done.returncode == 0, done.stderr
-    assert "Avg score: 0.50" in done.stdout
-
-
-def test_a_raising_function_is_a_failed_grade(tmp_path, functions):
-    """An exception in the user's function fails that grade, with type, text and line; all of them fail the run."""
-    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
-    done = run(SUITE.replace("FUNCTION", "broken"), tmp_path, "--allow-code")
-    assert done.returncode == 3, done.stderr
-    rows = (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
-    assert '"message":"no idea (graders.py:23)","type":"RuntimeError"' in rows

@@ -53,19 +53,15 @@ class Tau2Reward(Grader):
             return skipped("left_out", f"the simulation ended by {run.termination} and counts nowhere")
         if "reward" not in sample.recorded:
             if run is not None:
-                return failed(
-                    Fault(category="data", code="no_reward", message="the simulation was not evaluated: no reward")
-                )
+                return _unusable("no_reward", "the simulation was not evaluated: no reward")
             return failed(sample.error) if sample.error else skipped("no_reward", "the sample has no recorded reward")
         reward = as_number(sample.recorded["reward"])
         if reward is None or abs(reward) > LARGEST_SCORE:
             shown = compact(sample.recorded["reward"])[:80]
-            return failed(
-                Fault(category="data", code="unusable_reward", message=f"the reward is no usable number: {shown}")
-            )
+            return _unusable("unusable_reward", f"the reward is no usable number: {shown}")
         passed = 1.0 - self.tolerance <= reward <= 1.0 + self.tolerance
-        about = (run.reward_info if run is not None else None) or {}
-        reasons = () if passed else tuple(_reasons(about, run.termination if run is not None else None))
+        about, ended = (run.reward_info or {}, run.termination) if run is not None else ({}, None)
+        reasons = () if passed else tuple(_reasons(about, ended))
         return Grade(
             score=reward,
             passed=passed,
@@ -74,6 +70,10 @@ class Tau2Reward(Grader):
             reasons=reasons,
             rationale="; ".join(reason.message for reason in reasons),
         )
+
+
+def _unusable(code: str, message: str) -> Grade:
+    return failed(Fault(category="data", code=code, message=message))
 
 
 def _counts(reward_info: Mapping[str, Any]) -> dict[str, int]:
@@ -93,15 +93,9 @@ def _reasons(reward_info: Mapping[str, Any], termination: str | None) -> Iterato
     for place, check in enumerate(as_list(reward_info.get("action_checks"))):
         if as_map(check).get("action_match") is False:
             action = as_map(as_map(check).get("action"))
-            name = str(action.get("name", ""))
-            expected = action.get("arguments")
-            yield Reason(
-                code="action_missing",
-                pointer=f"/{place}",
-                subject=name,
-                expected=expected,
-                message=f"no call matches action {place}, {name}",
-            )
+            name, expected = str(action.get("name", "")), action.get("arguments")
+            said = f"no call matches action {place}, {name}"
+            yield Reason(code="action_missing", pointer=f"/{place}", subject=name, expected=expected, message=said)
     for key, about, what in (
         ("env_assertions", "env_assertion", "environment"),
         ("communicate_checks", "info", "communicated"),

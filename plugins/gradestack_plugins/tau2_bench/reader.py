@@ -195,7 +195,7 @@ def _checked(record: Any, source: Source, setting: Setting) -> Sample:
 
 
 def _recording(given: Input, inputs: set[Path]) -> Recording:
-    results = given.path / RESULTS if given.path.is_dir() else given.path
+    results = _results(given).path
     if not results.is_file():
         what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
         raise DataError(f"{given.path}: {what}; results of tau2-bench are expected")

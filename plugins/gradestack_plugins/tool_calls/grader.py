@@ -129,20 +129,8 @@ class ToolCalls(Grader):
             raise ValueError(
                 f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
             )
-        own = {**OWN, **stated}
-        options = Options(
-            order=own["order"],
-            mode=own["arguments"],
-            equality=own["equality"],
-            first_fit=own["assignment"] == "first_fit",
-            partial=own["credit"] == "path",
-            max_pairs=self.max_pairs,
-            per_tool=self.per_tool or {},
-            extra=own["extra"],
-            missing=own["missing"],
-            verdict_only=own["credit"] == "none",
-            figure=own["score"],
-        )
+        own = {**OWN, "per_tool": {}, **stated, "max_pairs": self.max_pairs}
+        options = Options(**{each.name: own[each.name] for each in attrs.fields(Options) if each.init})
         object.__setattr__(self, "_preset", preset)
         object.__setattr__(self, "_options", options)
 
@@ -212,7 +200,7 @@ class ToolCalls(Grader):
         self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: frozenset[str] | None
     ) -> list[Scored] | Grade:
         who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
-        rules = self._options.mode == "rules"
+        rules = self._options.arguments == "rules"
         wanted = [
             Expected(index, call, rules=rules, requestor=stated)
             for index, call in enumerate(expected)

@@ -157,32 +157,29 @@ class TooManyCalls(Exception):
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How calls are matched, and what extra and missing ones cost."""
+    """How calls are matched, and what extra and missing ones cost: the grader's options of these names."""
 
     order: Order
-    mode: Mode
-    equality: Equality
-    first_fit: bool
-    partial: bool
-    """Whether a pair can be right in part."""
-    max_pairs: int
-    per_tool: Mapping[str, ToolTerms]
     extra: Literal["allow", "forbid", "penalise"]
     missing: Literal["forbid", "penalise"]
-    verdict_only: bool
-    """Whether the score is the verdict, 1 or 0."""
-    figure: FigureName
+    arguments: Mode
+    per_tool: Mapping[str, ToolTerms]
+    equality: Equality
+    assignment: Literal["optimal", "first_fit"]
+    credit: Literal["none", "call", "path"]
+    score: FigureName
+    max_pairs: int
     _terms: Terms = attrs.field(init=False)
     _by_tool: Mapping[str, Terms] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Work out the terms of each tool."""
         by_tool = {
-            name: Terms(mode=tool.arguments or self.mode, equality=self.equality, tool=tool)
+            name: Terms(mode=tool.arguments or self.arguments, equality=self.equality, tool=tool)
             for name, tool in self.per_tool.items()
         }
         object.__setattr__(self, "_by_tool", by_tool)
-        object.__setattr__(self, "_terms", by_tool.get("*") or Terms(mode=self.mode, equality=self.equality))
+        object.__setattr__(self, "_terms", by_tool.get("*") or Terms(mode=self.arguments, equality=self.equality))
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
@@ -211,7 +208,7 @@ class Matching:
         terms = self.options.terms(made.name)
         diff = diff_of(expected, made, terms)
         share = share_of(expected, made, diff, terms)
-        return Pair(expected, made, diff, share if self.options.partial or share[0] == share[1] else NOTHING)
+        return Pair(expected, made, diff, share if self.options.credit == "path" or share[0] == share[1] else NOTHING)
 
     def share(self, expected: Expected, made: Made) -> Share:
         """Return how much of two calls is right."""
@@ -251,7 +248,7 @@ class Matching:
         if len(expected) * len(made) > self.options.max_pairs:
             equal = self._equal(expected, made)
             self._check((len(expected) - len(equal)) * (len(made) - len(equal)))
-        if self.options.first_fit:
+        if self.options.assignment == "first_fit":
             return self._first_fit(expected, made)
         used = {other.index for other in equal.values()}
         rest = [call for call in expected if call.index not in equal]
@@ -266,7 +263,7 @@ class Matching:
             self._check(len(expected) * len(made))
             self._check(len(groups) * (len(made) + 1) ** 2)
             return self._chosen(expected, made, lambda weights: in_groups(weights, groups))
-        if self.options.first_fit:
+        if self.options.assignment == "first_fit":
             return self._first_fit(expected, made)
         start = 0  # calls that are made as expected from the first on take none of max_pairs
         for one, other in zip(expected, made, strict=False):

@@ -156,11 +156,11 @@ def _mistake(matching: Matching, call: Expected, made: Made) -> Unmatched:
 def _judged(counts: Mapping[str, int], figures: tuple[Ratio, ...], options: Options) -> tuple[Ratio, bool]:
     missing, extra = counts["missing"], counts["extra"]
     passed = not missing and (options.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
-    if options.verdict_only:
+    if options.credit == "none":
         return (ONE if passed else ZERO), passed
     if (options.extra == "forbid" and extra) or (options.missing == "forbid" and missing):
         return ZERO, passed
-    return figures[("precision", "recall", "f1").index(options.figure)], passed
+    return figures[("precision", "recall", "f1").index(options.score)], passed
 
 
 def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_474,
     "plugins": 40_483,
-    "tests": 45_186,
+    "tests": 44_981,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -324,12 +324,6 @@ def _cuts(walk: Walk, begin: Range, size: int) -> Iterator[Range]:
             yield (begin := following)
 
 
-def last_cut(text: bytes) -> int:
-    """Return the last place in the beginning of a longer file up to which its list can be read, 0 if there is none."""
-    walk, begin = Walk(io.BytesIO(text)), Range()
-    return max((each.start for each in _cuts(walk, begin, 1)), default=0) if walk.passes(b"[") else 0
-
-
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """A member of an object in a file: its key, and the bytes of its value."""
 
@@ -459,24 +453,22 @@ def first_records(
     """Yield the first records at the beginning of a file, each with its text, or with that of the list it stands in.
 
     Nothing is yielded of a file of the other layout. Ordinals and lines are those of what is not blank. Where there is
-    more of the file, a record that does not end within the beginning is not decoded: that takes all its memory, and
-    fails.
+    more of the file, a record that does not end within the beginning is said to be too long.
     """
     text = head.removeprefix(BOM_UTF8).lstrip()
     listed = text.startswith(b"[")
     if layout == ("lines" if listed else "list"):
         return
-    whole, cut = text, b""
-    if more:
-        whole, cut = (text[: last_cut(text)], text) if listed else whole_lines(text)
-    number = 0
+    number, cut = 0, b""
     if listed:
-        for element in islice(elements(opened(Walk(io.BytesIO(whole)), Path())) if whole else (), count):
+        for element in islice(elements(opened(Walk(io.BytesIO(text)), Path())), count):
             if more and element.fatal:
+                cut = text
                 break
             number += 1
-            yield element, whole
+            yield element, text
     else:
+        whole, cut = whole_lines(text) if more else (text, b"")
         lines = filter(None, (line.strip() for line in whole.split(b"\n")))
         for number, line in enumerate(islice(lines, count), 1):
             yield _element(number, line, loads), line

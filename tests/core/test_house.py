@@ -64,7 +64,7 @@ BUDGETS = {
     "core/gradestack/copies": 460,
     "core/gradestack/gates": 919,
     "core/gradestack/grading": 2_809,
-    "core/gradestack/jsonio": 1_256,
+    "core/gradestack/jsonio": 1_248,
     "core/gradestack/judging": 634,
     "core/gradestack/outcome": 1_187,
     "core/gradestack/rows": 1_112,
@@ -97,7 +97,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/tool_calls": 3_388,
     "plugins/gradestack_plugins/trajectory": 1_775,
     "plugins/gradestack_plugins/when2call": 1_194,
-    "core": 20_474,
+    "core": 20_466,
     "plugins": 40_483,
     "tests": 44_981,
 }

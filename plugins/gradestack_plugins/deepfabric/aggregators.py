@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -31,7 +31,8 @@ RATES: Final = {
     "execution_success_rate": "execution_success",
 }
 """Figure -> the count it is the share of."""
-FIGURES: Final = (*RATES, "response_quality", "overall_score")
+_PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
+FIGURES: Final = tuple(_PARTS)
 _UNBOUNDED: Final = {
     "overall_score": ("applicable", "overall_score"),
     "overall_score_attempted": ("processed", "overall_score"),
@@ -48,7 +49,6 @@ NO_SCORE: Final = "score_not_finite"
 """Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
 _CONSTANT: Final = "0 for every reply: DeepFabric measures it under multi_turn alone"
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
@@ -100,17 +100,13 @@ class DeepFabricMetrics(Aggregator):
 
     reads_labels: ClassVar[bool] = False
     version: ClassVar[str] = "4"
-    figures: ClassVar = (
-        *(Figure(name, LABELS[name], about=f"{part} / samples", divisor="applicable") for name, part in _PARTS.items()),
-        *(
-            Figure(
-                f"{name}_attempted",
-                f"{LABELS[name]}, of processed samples",
-                about=f"{part} / processed samples",
-                divisor="processed",
-            )
-            for name, part in _PARTS.items()
-        ),
+    figures: ClassVar = tuple(
+        Figure(f"{name}{ending}", f"{LABELS[name]}{of}", about=f"{part} / {by}", divisor=divisor)
+        for ending, of, by, divisor in (
+            ("", "", "samples", "applicable"),
+            ("_attempted", ", of processed samples", "processed samples", "processed"),
+        )
+        for name, part in _PARTS.items()
     )
     needs: ClassVar = frozenset({"fault"})
     keeps: ClassVar = frozenset({"fault"})
@@ -180,7 +176,9 @@ class DeepFabricMetrics(Aggregator):
             metrics["models"] = {model: {**known.get(model, {}), **constant} for model in models}
         if len(models) > 1 and self.profile == "documented":
             gone = [model for model, cells in models.items() if all(cell[0] == cell[1] for cell in cells)]
-            metrics["models"] |= dict.fromkeys(gone, _nothing(self.figures))
+            names = [each.name for each in self.figures]
+            reasons = {f"{name}_interval": {"reason": _ALL_MISSING} for name in names}
+            metrics["models"] |= {model: {**dict.fromkeys(names), **reasons} for model in gone}
         return metrics
 
     def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
@@ -189,20 +187,11 @@ class DeepFabricMetrics(Aggregator):
         return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
-def _nothing(figures: Iterable[Figure]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for each in figures:
-        found |= {each.name: None, f"{each.name}_interval": {"reason": _ALL_MISSING}}
-    return found
-
-
 def _warnings(grades: Grades, errors: int, total: int, *, stopped: int) -> list[JSON]:
     key, fault = next((key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault)
     first = f"{key.id}: {fault.message[:_LONGEST]}"
-    said: list[JSON] = [f"{errors} of {total} records are processing errors, first: {first}"]
-    if stopped:
-        said.append(f"on {stopped} of these records the original ends and writes no result at all")
-    return said
+    more: list[JSON] = [f"on {stopped} of these records the original ends and writes no result at all"]
+    return [f"{errors} of {total} records are processing errors, first: {first}", *(more if stopped else ())]
 
 
 def band(score: float | None) -> str | None:

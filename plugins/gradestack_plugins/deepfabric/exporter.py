@@ -14,8 +14,8 @@ from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, Status
 from gradestack_plugins.deepfabric.aggregators import FIGURES, NO_SCORE
-from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.options import METRICS, OLD, USUAL, Reading, as_numbers, weighted
+from gradestack_plugins.deepfabric.grader import METRICS, DeepFabric, as_numbers, weighted
+from gradestack_plugins.deepfabric.options import OLD, USUAL, Reading
 from gradestack_plugins.deepfabric.replies import Call
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Truth
 
@@ -72,22 +72,18 @@ def render(value: Any, level: int = 0) -> str:
         return int.__repr__(value)
     if isinstance(value, float):
         return number(value)
-    if isinstance(value, dict):
-        inner = "\n" + "  " * (level + 1)
-        rows = []
-        for key, item in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+    rows = []  # filled by loops: a comprehension is a call more before Python 3.12, half the levels
+    opening, closing = "[]"
+    if isinstance(value, dict | Mapping):
+        opening, closing = "{}"
+        for key, item in value.items():
             rows.append(f"{_text(str(key))}: {render(item, level + 1)}")
-        return _enclose("{", rows, "}", inner)
-    if isinstance(value, list | tuple):
-        inner = "\n" + "  " * (level + 1)
-        rows = []
+    elif isinstance(value, list | tuple):
         for item in value:
-            rows.append(render(item, level + 1))
-        return _enclose("[", rows, "]", inner)
-    return render(dict(value), level) if isinstance(value, Mapping) else _text(str(value))
-
-
-def _enclose(opening: str, rows: list[str], closing: str, inner: str) -> str:
+            rows.append(render(item, level + 1))  # noqa: PERF401
+    else:
+        return _text(str(value))
+    inner = "\n" + "  " * (level + 1)
     return f"{opening}{inner}{f',{inner}'.join(rows)}{inner[:-2]}{closing}" if rows else opening + closing
 
 
@@ -134,12 +130,7 @@ class DeepFabricExporter(Exporter):
     separator: ClassVar[str] = ",\n"
 
     @override
-    def row(
-        self,
-        record: Sample | BadRecord,
-        grades: Mapping[str, Grade],
-        shard: Shard,
-    ) -> Iterable[tuple[str, str]]:
+    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
         if isinstance(record, Sample):
             found = prediction(record, grades.get("deepfabric"))
             try:

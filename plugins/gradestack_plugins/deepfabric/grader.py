@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -31,19 +33,7 @@ from gradestack import (
 )
 from gradestack.jsonio import pointer_to
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
-from gradestack_plugins.deepfabric.options import (
-    METRICS,
-    NEWEST,
-    OLD,
-    USUAL,
-    Parser,
-    Reading,
-    Version,
-    Weights,
-    resolve,
-    version_of,
-    weighted,
-)
+from gradestack_plugins.deepfabric.options import NEWEST, OLD, USUAL, Parser, Reading, Rules, Version, version_of
 from gradestack_plugins.deepfabric.replies import Call, Response
 from gradestack_plugins.deepfabric.samples import ERRORS, PROCESSING_ERROR, RUN_STOPS, Native
 from gradestack_plugins.deepfabric.schemas import (
@@ -57,78 +47,116 @@ from gradestack_plugins.deepfabric.schemas import (
 )
 from gradestack_plugins.readers import chat
 
+DEFAULT_WEIGHTS: Final = {
+    "tool_selection": 0.40,
+    "parameter_accuracy": 0.35,
+    "execution_success": 0.25,
+    "response_quality": 0.00,
+}
+"""The metrics, in the order of the sum."""
+METRICS: Final = tuple(DEFAULT_WEIGHTS)
+_TOLERANCE: Final = 1e-9
+Weights = tuple[float, ...]
+
+
+def resolve(given: Any, profile: Profile, *, normalize: bool = False) -> Weights:
+    """Return the weights in the order of the sum.
+
+    Given weights replace the defaults as a whole: a metric that is not named weighs 0.
+    """
+    named = as_numbers(DEFAULT_WEIGHTS if given is None else given, profile)
+    documented = profile == "documented"
+    if documented and (unknown := [name for name in named if name not in METRICS]):
+        raise ValueError(f"unknown weights {', '.join(map(repr, unknown))}; the metrics are {', '.join(METRICS)}")
+    for name, weight in named.items() if documented else ():
+        if not math.isfinite(weight) or weight < 0:
+            raise ValueError(f"the weight of {name} must be a finite number of at least 0, got {weight!r}")
+    values = tuple([named.get(name, 0.0) for name in METRICS])
+    try:
+        total = math.fsum(values)
+    except (OverflowError, ValueError):  # beyond the largest float, or infinities of both signs
+        total = sum(values)
+    if normalize and (not math.isfinite(total) or total == 0):
+        raise ValueError(f"weights that sum to {total:g} cannot be normalized")
+    if documented and not normalize and abs(total - 1) > _TOLERANCE:
+        hint = "set normalize: true to divide them by their sum"
+        raise ValueError(f"weights must sum to 1, they sum to {total:.12g}; {hint}")
+    return tuple([value / total for value in values]) if normalize else values
+
+
+def as_numbers(given: Any, profile: Profile) -> dict[str, float]:
+    """Return given weights as the numbers they are read as, in their order, those of unknown names included."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"weights must be a mapping of metrics to numbers, got {given!r}")  # noqa: TRY004  an option's value is wrong, whatever its class
+    if (other := next((name for name in given if not isinstance(name, str)), None)) is not None:
+        raise ValueError(f"weights are named by text, got {other!r}")
+    return {name: _number(name, weight, profile) for name, weight in given.items()}
+
+
+def _number(name: str, weight: Any, profile: Profile) -> float:
+    number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    coerced = isinstance(weight, bool) or (isinstance(weight, str) and weight.isascii())
+    if number or (profile == "upstream" and coerced):
+        with contextlib.suppress(ValueError, OverflowError):
+            return float(weight)
+    raise ValueError(f"the weight of {name} must be a number, got {weight!r}")
+
+
+def weighted(values: Sequence[float], weights: Weights) -> float:
+    """Return value x weight summed from left to right, with one rounding per step as the original does."""
+    total = 0.0
+    for value, weight in zip(values, weights, strict=True):
+        total += value * weight
+    return total
+
+
 Verdict = tuple[bool, bool, bool]
 """(tool selection, parameters, execution) right or wrong."""
-Figures = tuple[float, dict[str, float | None], dict[str, int]]
-"""Score, parts and counts."""
-
 WRONG: Final = (False, False, False)
-WRONG_ARGUMENTS: Final = (True, False, False)
-WRONG_TOOL: Final = (False, True, False)
 RIGHT: Final = (True, True, True)
-TIPS: Final = {
+_TIPS: Final = {
     "data": "the record breaks a rule of the format: mend it",
     "target": "see whether the model answered at all, and in the output format its calls are read from",
 }
 """What may help against a processing error, by the category of its fault."""
+_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not support"
 
 
 @lru_cache(maxsize=64)
-def figures(verdict: Verdict, weights: Weights, quality: float = 0.0, *, processed: bool = True) -> Figures:
+def _figures(
+    verdict: Verdict, weights: Weights, quality: float = 0.0, *, processed: bool = True
+) -> tuple[float, dict[str, float | None], dict[str, int]]:
     """Return score, parts and counts of a verdict under these weights."""
-    selection, parameters, execution = verdict
-    values = (float(selection), float(parameters), float(execution), quality)
-    counts = {
-        "tool_selection": int(selection),
-        "parameter_accuracy": int(parameters),
-        "execution_success": int(execution),
-        "processed": int(processed),
-        "errors": int(not processed),
-    }
-    parts: dict[str, float | None] = dict(zip(METRICS, values, strict=True))
-    return weighted(values, weights), parts, counts
+    values = (*map(float, verdict), quality)
+    counts = dict(zip(METRICS[:3], map(int, verdict), strict=True))
+    counts |= {"processed": int(processed), "errors": int(not processed)}
+    return weighted(values, weights), dict(zip(METRICS, values, strict=True)), counts
 
 
-def undecoded(made: ToolCall) -> Fault:
-    """Return that the arguments of a call are no object."""
-    text = (made.raw_arguments or "")[:80]
-    message = f"the arguments of the call to {made.name!r} are not a JSON object: {text}"
-    return Fault(category="target", code=PROCESSING_ERROR, message=message)
+def _unprocessed(message: str, category: Literal["data", "target"] = "data", code: str = PROCESSING_ERROR) -> Fault:
+    return Fault(category=category, code=code, message=message)
 
 
-def recorded_turns(sample: Sample, most: int) -> tuple[Response, ...]:
+def _recorded_turns(sample: Sample, most: int) -> list[Response]:
     """Return the recorded assistant messages that are looked at: ``most`` of them, up to the first without calls.
 
     Where the conversation does not say which calls were made when, all are one reply.
     """
-    spoken = [each for turn in sample.turns for each in turn if each.role == "assistant"]
-    if not any(each.tool_calls for each in spoken):
-        return (_recorded_reply(sample.text or "", sample.calls or ()),)
-    found = []
-    for message in spoken[:most]:
-        found.append(_recorded_reply(chat.text_of(message.content), message.tool_calls))
-        if not message.tool_calls:
-            break
-    return tuple(found)
-
-
-def _recorded_reply(content: str, calls: Sequence[ToolCall]) -> Response:
-    made = tuple(map(Call.of, calls))
-    return Response(content, made[0] if made else None, made)
-
-
-def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason]:
-    has = call.arguments if isinstance(call.arguments, dict) else {}
-    wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
-    return [
-        Reason(code="missing_argument", pointer=pointer_to(name), subject=str(call.name))
-        for name in wanted
-        if name not in has
+    spoken = [
+        (chat.text_of(each.content), each.tool_calls)
+        for turn in sample.turns
+        for each in turn
+        if each.role == "assistant"
     ]
-
-
-_OK: Final = Status.OK
-_NOT_PLAIN: Final = "the reference is more than a list of names and arguments, which this metric does not support"
+    if not any(calls for _, calls in spoken):
+        spoken, most = [(sample.text or "", sample.calls or ())], 1
+    turns = []
+    for content, calls in spoken[:most]:
+        made = tuple(map(Call.of, calls))
+        turns.append(Response(content, made[0] if made else None, made))
+        if not made:
+            break
+    return turns
 
 
 @attrs.frozen(kw_only=True, slots=False)  # with slots, cached properties make every attribute slow
@@ -239,136 +267,111 @@ class DeepFabric(Grader):
         return self.weights if self.weights is not None else self.metric_weights
 
     @cached_property
-    def _documented(self) -> bool:
-        return self.profile == "documented" and not self.multi_turn
-
-    @cached_property
     def _strict(self) -> Strictness:
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        upstream = self.profile == "upstream"
-        if upstream and isinstance(sample.native, Native) and sample.native.case is not None:
+        if self.profile == "upstream" and isinstance(sample.native, Native) and sample.native.case is not None:
             seen = sample.native.as_read(self.reading)
             truth = seen.truth.calls if seen.truth is not None else ()
             if seen.fault is not None:
                 return self._error(sample, seen.fault, truth)
-            call = seen.calls[0] if seen.calls else None
-            made, named = call.made() if call is not None else None, call is not None and call.name is not None
-            return self._judge(sample, truth, made, seen.tools or (), seen.responses, named=named)
-        reference, error = sample.expected, sample.error
-        expected = reference.calls
+            return self._judged(sample, truth, seen.calls, seen.tools or (), seen.responses)
+        reference, tools, calls = sample.expected, sample.tools, sample.calls
+        expected, error = reference.calls, sample.error
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)
         if expected is None:
             return skipped("no_reference", "no expected call")
-        tools = sample.tools
-        if tools is None and not upstream:
+        if tools is None and self.profile == "documented":
             return skipped("no_tools", "no tool definitions recorded")
-        if sample.status is not _OK:
+        if sample.status is not Status.OK:
             return self._error(sample, error or Fault(category="target", code="failed_run"), expected)
-        calls = sample.calls
         if calls is None:
             return skipped("calls_not_recorded", "no calls recorded")
-        if reference.alternatives or reference.forbidden:
+        if reference.alternatives or reference.forbidden or self._open(expected):
             return skipped("reference_not_plain", _NOT_PLAIN)
-        if self._documented:
-            return self._first_call(sample, expected, calls, tools or ())
-        if self._open(expected):
-            return skipped("reference_not_plain", _NOT_PLAIN)
-        fault = self._reference_fault(expected, calls, tools or ())
-        if fault is not None:
+        if (fault := self._fault(expected, calls, tools or ())) is not None:
             return self._error(sample, fault, expected)
-        turns = recorded_turns(sample, self.max_turns) if self.multi_turn else ()
-        return self._judge(sample, expected, calls[0] if calls else None, tools or (), turns, named=bool(calls))
+        turns = _recorded_turns(sample, self.max_turns) if self.multi_turn else ()
+        return self._judged(sample, expected, [Call.of(each) for each in calls[:1]], tools or (), turns)
 
-    def _first_call(
-        self,
-        sample: Sample,
-        expected: tuple[ExpectedCall, ...],
-        calls: tuple[ToolCall, ...],
-        tools: tuple[ToolSpec, ...],
-    ) -> Grade:
-        wanted, made = expected[0] if expected else None, calls[0] if calls else None
-        if wanted is not None and (wanted.names or wanted.optional):
-            return skipped("reference_not_plain", _NOT_PLAIN)
-        if made is None:
-            if wanted is None:
-                return self._graded(RIGHT, None, None, ())
-            reason = Reason(code="missing_call", subject=wanted.name, message="a call was expected")
-            return self._graded(WRONG, wanted, None, (reason,))
-        if made.arguments is None:
-            return self._error(sample, undecoded(made), expected)
-        if wanted is None:
-            message = "no call was expected"
-            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
-            return self._graded(WRONG, None, made, (reason,))
-        try:
-            wrong = self._by_schema(made, tools)
-        except (OverflowError, RecursionError) as error:
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
-        if made.name == wanted.name:
-            return self._graded(WRONG_ARGUMENTS if wrong else RIGHT, wanted, made, wrong)
-        reason = Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name)
-        return self._graded(WRONG if wrong else WRONG_TOOL, wanted, made, (reason, *wrong))
+    def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
+        """Return whether more than one call is right, in what this profile compares."""
+        for each in expected if self.multi_turn else expected[:1]:
+            if each.names or each.optional or (self.profile == "upstream" and not each.plain):
+                return True
+        return False
 
-    def _by_schema(self, made: ToolCall | Call, tools: tuple[ToolSpec, ...]) -> tuple[Reason, ...]:
-        signature, arguments = find(tools, made.name, "documented"), made.arguments or {}
-        if signature is None:
-            message = "the called tool is not in the snapshot"
-            return (Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),)
-        return tuple(schema_reasons(signature, arguments, made.name, self._strict))
-
-    def _reference_fault(
+    def _fault(
         self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
     ) -> Fault | None:
         """Return the processing error of a sample of another format, or of one read by the document."""
-        if self.profile == "documented":
-            return next((undecoded(call) for call in calls if call.arguments is None), None)
-        version = self.reading.version
-        if calls and calls[0].arguments is None and not self.multi_turn:
-            return undecoded(calls[0])
-        problem = conversion_problem(tools, version)
-        if problem is not None:
-            code = RUN_STOPS if problem.stops and version == NEWEST else PROCESSING_ERROR
-            return Fault(category="data", code=code, message=str(problem))
-        for each in expected if version == NEWEST else expected[:1]:
+        upstream, version = self.profile == "upstream", self.reading.version
+        for call in () if upstream and self.multi_turn else calls if self.multi_turn else calls[:1]:
+            if call.arguments is None:
+                text = (call.raw_arguments or "")[:80]
+                what = f"the arguments of the call to {call.name!r} are not a JSON object: {text}"
+                return _unprocessed(what, "target")
+        if upstream and (problem := conversion_problem(tools, version)) is not None:
+            stops = problem.stops and version == NEWEST
+            return _unprocessed(str(problem), code=RUN_STOPS if stops else PROCESSING_ERROR)
+        for each in () if not upstream else expected if version == NEWEST else expected[:1]:
             if each.arguments is None:
-                message = f"the expected arguments are not a JSON object: {(each.raw_arguments or '')[:80]}"
-                return Fault(category="data", code=PROCESSING_ERROR, message=message)
+                text = (each.raw_arguments or "")[:80]
+                return _unprocessed(f"the expected arguments are not a JSON object: {text}")
         return None
 
-    def _judge(
+    def _judged(
         self,
         sample: Sample,
         expected: Sequence[ExpectedCall | ToolCall],
-        made: ToolCall | None,
+        calls: Sequence[Call],
         tools: tuple[ToolSpec, ...],
         turns: Sequence[Response],
-        *,
-        named: bool,
     ) -> Grade:
+        made, named = (calls[0].made(), calls[0].name is not None) if calls else (None, False)
         if self.multi_turn:
             return self._over_turns(expected, made, tools, turns)
-        if not expected:
+        wanted, upstream = expected[0] if expected else None, self.profile == "upstream"
+        if wanted is None:
+            if made is None and not upstream:
+                return self._graded(RIGHT, None, None)
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
-            return self._graded(WRONG, None, made, (reason,))
-        wanted, asked = expected[0], expected[0].arguments or {}
-        old = self.reading.version == OLD
+            if made is not None and not upstream:
+                message = "no call was expected"
+                reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
+            return self._graded(WRONG, None, made, [reason])
+        asked, old = wanted.arguments or {}, upstream and self.reading.version == OLD
         reasons: list[Reason] = []
         if made is None:
             reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
         elif made.name != wanted.name:
             reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
-        selected, right = named and not reasons, len(reasons)
+        selected, before = named and not reasons, len(reasons)
         try:
-            if made is not None and (asked or made.arguments):
-                reasons += self._by_program(made, tools, asked, compared=named or old)
+            if made is not None and (asked or made.arguments or not upstream):
+                reasons += self._arguments(made, tools, asked, compared=named or old)
         except (OverflowError, RecursionError) as error:
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
-        fine = len(reasons) == right and (named or (old and (made is not None or not asked)))
-        return self._graded((selected, fine, selected and fine), wanted, made, tuple(reasons))
+            return self._error(sample, _unprocessed(str(error)), expected)
+        fine = len(reasons) == before and (named or (old and (made is not None or not asked)))
+        return self._graded((selected, fine, selected and fine), wanted, made, reasons)
+
+    def _arguments(
+        self, made: ToolCall, tools: tuple[ToolSpec, ...], asked: Mapping[str, JSON], *, compared: bool = False
+    ) -> Iterable[Reason]:
+        """Return what is wrong with the arguments of a call: by its schema; without one upstream compares values."""
+        upstream, arguments = self.profile == "upstream", made.arguments or {}
+        rules: Rules = self.reading.version if upstream else "documented"
+        signature = find(tools, made.name, rules) if made.name or not upstream else None
+        if signature is not None:
+            return schema_reasons(signature, arguments, made.name, self._strict)
+        if upstream:
+            same = compared and values_equal(asked, arguments)
+            return () if same else islice(value_reasons(asked, arguments, made.name), MOST_REASONS)
+        message = "the called tool is not in the snapshot"
+        return [Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)]
 
     def _over_turns(
         self,
@@ -385,48 +388,36 @@ class DeepFabric(Grader):
         - execution: both; ``upstream``: a call was made, or the last reply that was looked at says something
         """
         calls = [call for each in turns for call in each.calls]
-        names = dict.fromkeys(each.name for each in expected)
-        missing = [name for name in names if name not in {call.name for call in calls}]
+        first = {each.name: each.arguments or {} for each in reversed(expected)}
+        names, called = dict.fromkeys(each.name for each in expected), [call.name for call in calls]
+        missing = [name for name in names if name not in called]
         reasons = [Reason(code="missing_call", subject=name, message="a call was expected") for name in missing]
         share = (len(names) - len(missing)) / len(names) if names else float(not calls)
         if calls and not names:
             reasons = [Reason(code="unexpected_call", message="no call was expected")]
-        first = {each.name: each.arguments or {} for each in reversed(expected)}
-        upstream, right = self.profile == "upstream", len(reasons)
+        upstream, before = self.profile == "upstream", len(reasons)
         for call in calls:
-            reasons += _lacking(call, first) if upstream else self._by_schema(call.made(), tools)
-        fine = len(reasons) == right and (upstream or bool(calls) == bool(names))
+            if upstream:
+                has = call.arguments if isinstance(call.arguments, dict) else {}
+                lacking = [name for name in first.get(str(call.name), ()) if name not in has]
+                about = Reason(code="missing_argument", subject=str(call.name))
+                reasons += [replace(about, pointer=pointer_to(name)) for name in lacking]
+            else:
+                reasons += self._arguments(call.made(), tools, {})
+        fine = len(reasons) == before and (upstream or bool(calls) == bool(names))
         execution = bool(calls or (turns and turns[-1].content)) if upstream else share == 1.0 and fine
         verdict = (share == 1.0, fine, execution)
-        return self._graded(verdict, expected[0] if expected else None, made, tuple(reasons[:MOST_REASONS]), share)
-
-    def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
-        """Return whether more than one call is right, in what this profile compares."""
-        for each in expected if self.multi_turn else expected[:1]:
-            if each.names or each.optional or (self.profile == "upstream" and not each.plain):
-                return True
-        return False
-
-    def _by_program(
-        self, made: ToolCall, tools: tuple[ToolSpec, ...], asked: Mapping[str, JSON], *, compared: bool
-    ) -> Iterable[Reason]:
-        """Return what the program has against the arguments of a call: by its schema, or without one by value."""
-        arguments = made.arguments or {}
-        signature = find(tools, made.name, self.reading.version) if made.name else None
-        if signature is not None:
-            return schema_reasons(signature, arguments, made.name, self._strict)
-        same = compared and values_equal(asked, arguments)
-        return () if same else islice(value_reasons(asked, arguments, made.name), MOST_REASONS)
+        return self._graded(verdict, expected[0] if expected else None, made, reasons[:MOST_REASONS], share)
 
     def _graded(
         self,
         verdict: Verdict,
         wanted: ExpectedCall | ToolCall | None,
         made: ToolCall | None,
-        reasons: tuple[Reason, ...],
+        reasons: Sequence[Reason] = (),
         quality: float = 0.0,
     ) -> Grade:
-        score, parts, counts = figures(verdict, self.resolved_weights, quality)
+        score, parts, counts = _figures(verdict, self.resolved_weights, quality)
         grade = Grade(
             score=score,
             passed=verdict == RIGHT,
@@ -434,7 +425,7 @@ class DeepFabric(Grader):
             parts=parts,
             label=None if made is None else made.name,
             gold=None if wanted is None else wanted.name,
-            reasons=reasons,
+            reasons=tuple(reasons),
             metadata=self._described,
         )
         if abs(score) <= LARGEST_SCORE:
@@ -448,7 +439,7 @@ class DeepFabric(Grader):
                 f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}",
                 "on_stop: error counts it as a processing error and goes on",
             )
-        _, parts, counts = figures(WRONG, self.resolved_weights, processed=False)
+        _, parts, counts = _figures(WRONG, self.resolved_weights, processed=False)
         return Grade(
             outcome=Outcome.FAILED,
             parts=parts,
@@ -456,6 +447,6 @@ class DeepFabric(Grader):
             gold=expected[0].name if expected else None,
             fault=fault,
             reasons=(Reason(code="processing_error", message=fault.message),),
-            rationale=f"{fault.message} ({TIPS[fault.category]})" if fault.category in TIPS else fault.message,
+            rationale=f"{fault.message} ({_TIPS[fault.category]})" if fault.category in _TIPS else fault.message,
             metadata=self._described,
         )

@@ -14,7 +14,7 @@ None of the ways through a text looks at a part of it more than a few times: the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Any, Final, NamedTuple, NoReturn
@@ -274,7 +274,7 @@ def _first_call(text: str, *, documented: bool) -> list[Call]:
             _check_arguments(found[0])
             for block in tagged[1:] if documented else ():
                 with suppress(ReplyProblem):  # the first call is what decides
-                    found += _call_in(block)
+                    found += _calls([_value(block)])
             return found
     opened = text.lstrip().startswith("{")
     if documented and broken is None and braced is None and (opened or ("<tool_call>" in text and not tagged)):
@@ -312,23 +312,26 @@ def first_object(text: str) -> str | None:
 
 def text_calls(text: str, parser: Parser) -> list[Call]:
     """Return every call that a parser of version 4.13 finds in a text; what is no call is passed over."""
-    return next((found for parse in _PARSERS[parser] if (found := parse(text))), [])
+    found = (_calls(parse(text)) for parse in _PARSERS[parser])
+    return next(filter(None, found), [])
 
 
-def _object_call(value: JSON, key: str = "arguments") -> list[Call]:
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or key not in value:
+def _calls(values: Iterable[JSON]) -> list[Call]:
+    found = []
+    for value in values:
+        with suppress(JsonProblem):
+            found += [call for call in _object_call(value) if isinstance(call.arguments, dict)]
+    return found
+
+
+def _object_call(value: JSON) -> list[Call]:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or "arguments" not in value:
         return []
-    raw = value[key] if isinstance(value[key], str) else None
-    arguments = value[key] if raw is None else _decoded(raw)
+    arguments = value["arguments"]
+    raw = arguments if isinstance(arguments, str) else None
+    arguments = arguments if raw is None else _decoded(raw)
     fits = isinstance(arguments, dict) or (raw is not None and isinstance(arguments, str))
     return [Call(value["name"], arguments, raw)] if fits else []
-
-
-def _lenient_call(value: JSON, key: str = "arguments") -> list[Call]:
-    try:
-        return [call for call in _object_call(value, key) if isinstance(call.arguments, dict)]
-    except JsonProblem:
-        return []
 
 
 def _value(text: str) -> JSON:
@@ -338,52 +341,48 @@ def _value(text: str) -> JSON:
         return None
 
 
-def _call_in(text: str) -> list[Call]:
-    return _lenient_call(_value(text))
-
-
-def _either_call_in(text: str) -> list[Call]:
-    """Return the call of an object that may have ``parameters`` in place of ``arguments``."""
+def _either(text: str) -> JSON:
+    """Return an object that may have ``parameters`` in place of ``arguments``."""
     value = _value(text)
-    return _lenient_call(value, "arguments" if isinstance(value, dict) and "arguments" in value else "parameters")
+    if isinstance(value, dict) and "arguments" not in value and "parameters" in value:
+        return {**value, "arguments": value["parameters"]}
+    return value
 
 
-def _list_calls(text: str) -> list[Call]:
+def _list(text: str) -> list[JSON]:
     values = _value(text)
-    return [call for value in values for call in _lenient_call(value)] if isinstance(values, list) else []
+    return values if isinstance(values, list) else []
 
 
-def _tagged(text: str) -> list[Call]:
-    return [call for block in blocks(text) for call in _call_in(block.strip())]
+def _tagged(text: str) -> list[JSON]:
+    return [_value(block.strip()) for block in blocks(text)]
 
 
-def _marked(text: str) -> list[Call]:
+def _marked(text: str) -> list[JSON]:
     mark = _MARK.search(text)
     end = text.find("]", mark.end()) if mark is not None else -1
-    return _list_calls(text[mark.end() : end + 1]) if mark is not None and end >= 0 else []
+    return _list(text[mark.end() : end + 1]) if mark is not None and end >= 0 else []
 
 
-def _listed(text: str) -> list[Call]:
-    found, at = [], 0
+def _listed(text: str) -> list[JSON]:
+    found, at = list[JSON](), 0
     while (start := _LIST.search(text, at)) and (end := _LIST_END.search(text, start.end())):
-        found += _list_calls(text[start.start() : end.end()])
+        found += _list(text[start.start() : end.end()])
         at = end.end()
     return found
 
 
-def _named(text: str) -> list[Call]:
-    values = ({"name": head[1], "arguments": _value(part)} for head, part in _enclosed(_NAMED, text))
-    return [call for value in values for call in _lenient_call(value)]
+def _named(text: str) -> list[JSON]:
+    return [{"name": head[1], "arguments": _value(part)} for head, part in _enclosed(_NAMED, text)]
 
 
-def _wrapped(text: str) -> list[Call]:
-    values = (_value(part) for _, part in _enclosed(_WRAPPED, text))
-    functions = ({"name": "", "arguments": {}, **value} for value in values if isinstance(value, dict))
-    return [call for function in functions for call in _lenient_call(function)]
+def _wrapped(text: str) -> list[JSON]:
+    values = [_value(part) for _, part in _enclosed(_WRAPPED, text)]
+    return [{"name": "", "arguments": {}, **value} for value in values if isinstance(value, dict)]
 
 
-def _flat(text: str) -> list[Call]:
-    return [call for part in _FLAT.finditer(text) for call in _either_call_in(part[0])]
+def _flat(text: str) -> list[JSON]:
+    return [_either(part[0]) for part in _FLAT.finditer(text)]
 
 
 def _enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -400,9 +399,9 @@ def _enclosed(head: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str],
         at = closed.end() if closed is not None else start.start() + 1
 
 
-def _outermost(text: str) -> list[Call]:
-    """Return the calls in outermost pairs of braces; those in strings count too, one too many hides what follows."""
-    found: list[Call] = []
+def _outermost(text: str) -> list[JSON]:
+    """Return what is in outermost pairs of braces; those in strings count too, one too many hides what follows."""
+    found: list[JSON] = []
     depth, start = 0, -1
     for brace in _BRACE.finditer(text):
         if brace[0] == "{":
@@ -411,12 +410,12 @@ def _outermost(text: str) -> list[Call]:
             continue
         depth -= 1
         if not depth and start >= 0:
-            found += _either_call_in(text[start : brace.end()])
+            found.append(_either(text[start : brace.end()]))
             start = -1
     return found
 
 
-_Parse = Callable[[str], list[Call]]
+_Parse = Callable[[str], list[JSON]]
 _LLAMA: Final[tuple[_Parse, ...]] = (_named, _wrapped, _flat)
 _PARSERS: Final[dict[Parser, tuple[_Parse, ...]]] = {
     "generic": (_tagged, _marked, _listed, *_LLAMA, _outermost),

@@ -24,38 +24,18 @@ from gradestack import (
     ToolSpec,
     replace,
 )
-from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
-from gradestack_plugins.deepfabric.options import DOCUMENTED, NEWEST, OLD, USUAL, Reading, Rules
+from gradestack.jsonio import JsonProblem, as_map, compact, loads, standard_loads
+from gradestack_plugins.deepfabric.options import DOCUMENTED, NEWEST, OLD, USUAL, Reading, RecordProblem, Rules
 from gradestack_plugins.deepfabric.replies import Call, ReplyProblem, Response, heard, kind_of, responses
-from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
+from gradestack_plugins.deepfabric.schemas import convert
 
 _CALL_ID: Final = "^[a-zA-Z0-9]{9}"
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
-_TYPES: Final[Mapping[Rules, frozenset[str]]] = {
-    "documented": frozenset({"basic", "chain_of_thought", "cot"}),
-    "4.13": frozenset({"basic", "chain_of_thought", "cot"}),
-    "4.3": frozenset({"basic", "chain_of_thought"}),
-}
-_MODES: Final[Mapping[Rules, frozenset[str]]] = {
-    "documented": frozenset({"single_turn", "multi_turn"}),
-    "4.13": frozenset({"single_turn"}),
-    "4.3": frozenset({"single_turn", "multi_turn"}),
-}
+_TYPES, _MODES = frozenset({"basic", "chain_of_thought", "cot"}), frozenset({"single_turn", "multi_turn"})
+_UNKNOWN: Final[Mapping[Rules, str]] = {"documented": "", "4.13": "multi_turn", "4.3": "cot"}
+"""Of these words, the one that the rules do not know."""
 NO_QUERY: Final = "No user query found in conversation"
-
-
-class RecordProblem(ValueError):
-    """A record without usable ground truth: a processing error, with nothing known of the sample."""
-
-    stops = False
-    """Whether the newest program stops on it instead of counting it."""
-
-
-class RunStops(RecordProblem):
-    """A record that ends a run of the newest program, which then writes no result."""
-
-    stops = True
 
 
 class Truth(NamedTuple):
@@ -174,7 +154,7 @@ def _check_rest(record: Mapping[str, Any], found: _Record, rules: Rules) -> None
     if agent is not None and found.tool_context is None:
         raise RecordProblem("agent_context requires tool_context to be present")
     if agent is not None and (rules == OLD or agent.mode is not msgspec.UNSET):
-        _check_word(record["agent_context"].get("mode"), "agent_context.mode", _MODES[rules])
+        _check_word(record["agent_context"].get("mode"), "agent_context.mode", _MODES, rules)
     if reasoning is not None:
         steps = reasoning.content
         listed = not isinstance(steps, str) and all(_is_whole(each.step_number) for each in steps)
@@ -198,8 +178,8 @@ def json_text(where: str, text: JSON) -> JSON:
     try:
         return loads(text)
     except JsonProblem as error:
-        msg = f"{where}: must be valid JSON ({error})"
-        raise (RunStops if isinstance(error.__cause__, RecursionError) else RecordProblem)(msg) from error
+        stops = isinstance(error.__cause__, RecursionError)
+        raise RecordProblem(f"{where}: must be valid JSON ({error})", stops=stops) from error
 
 
 def _execution(given: _Execution) -> ToolCall:
@@ -221,29 +201,29 @@ def _is_whole(number: Any) -> bool:
 
 
 def strict_truth(
-    record: Mapping[str, Any], calls: list[ToolCall], rules: Rules, conversion: SchemaProblem | None = None
+    record: Mapping[str, Any], calls: list[ToolCall], rules: Rules, conversion: RecordProblem | None = None
 ) -> Truth:
     """Return the ground truth of a record that obeys the rules of the dataset format."""
     messages, context = record["messages"], record.get("tool_context")
     metadata = record.get("metadata") or {}
     if rules == NEWEST and isinstance(word := metadata.get("conversation_type"), list | dict):
-        raise RunStops(f"unhashable type: '{type(word).__name__}'")
+        raise RecordProblem(f"unhashable type: '{type(word).__name__}'", stops=True)
     asked = [message.get("content") for message in messages if message["role"] == "user"]
     query: JSON = asked[0] if asked else record.get("question", "")
     if not asked and not query:
-        raise RunStops(NO_QUERY)
+        raise RecordProblem(NO_QUERY, stops=True)
     for call in calls if rules == NEWEST else calls[:1]:
         _check_expected(call)
     if conversion is not None and calls:
-        raise (RunStops if conversion.stops else RecordProblem)(str(conversion))
+        raise conversion
     answer = record.get("final_answer", "") or _answer(messages, with_tools=context is not None)
     if not isinstance(query, str):
         refuse("messages", "the first user message must have text content", query)
     if metadata:
-        _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", _TYPES[rules])
-    for key, words in (("reasoning_style", _STYLES), ("agent_mode", _MODES[rules])):
+        _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", _TYPES, rules)
+    for key, words in (("reasoning_style", _STYLES), ("agent_mode", _MODES)):
         if metadata.get(key) is not None:
-            _check_word(metadata[key], f"metadata.{key}", words)
+            _check_word(metadata[key], f"metadata.{key}", words, rules)
     return Truth(query, tuple(calls), answer)
 
 
@@ -254,7 +234,7 @@ def _check_expected(call: ToolCall) -> None:
         try:
             json_text("tool_context.executions.arguments", text)
         except RecordProblem as problem:
-            raise RunStops(str(problem)) from problem
+            raise RecordProblem(str(problem), stops=True) from problem
     if call.arguments is None:
         refuse("tool_context.executions.arguments", "must hold a JSON object", text)
 
@@ -266,7 +246,7 @@ def _answer(messages: list[dict[str, Any]], *, with_tools: bool) -> str | None:
     if with_tools:
         for content in spoken:
             if not isinstance(content, str):
-                raise RunStops(f"argument of type '{type(content).__name__}' is not iterable")
+                raise RecordProblem(f"argument of type '{type(content).__name__}' is not iterable", stops=True)
             if not looks_like_call(content):
                 return content
     return spoken[0] if spoken else None
@@ -286,16 +266,17 @@ def looks_like_call(content: str) -> bool:
         except json.JSONDecodeError:
             pass
         except (RecursionError, ValueError) as error:
-            raise RunStops(str(error)) from error
+            raise RecordProblem(str(error), stops=True) from error
         else:
             if "tool_calls" in data or "function_call" in data:
                 return True
     return "(" in content and _CALL_SHAPE.search(content.lower()) is not None
 
 
-def _check_word(word: JSON, where: str, words: frozenset[str]) -> None:
-    if not isinstance(word, str) or word not in words:
-        refuse(where, f"must be one of {', '.join(sorted(words))}", word)
+def _check_word(word: JSON, where: str, words: frozenset[str], rules: Rules) -> None:
+    known = words - {_UNKNOWN[rules]}
+    if not isinstance(word, str) or word not in known:
+        refuse(where, f"must be one of {', '.join(sorted(known))}", word)
 
 
 PROCESSING_ERROR: Final = "processing_error"
@@ -310,11 +291,16 @@ _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
 _SCALARS: Final = frozenset({str, int, float, bool})
 
 
-class Case(NamedTuple):
-    """A record and the reply recorded to it (ABSENT: none)."""
+class Entry(NamedTuple):
+    """One line of a dataset or joined file, taken apart."""
 
     record: JSON
     reply: JSON = ABSENT
+    id: str | None = None
+    model: str | None = None
+    run: int | str | None = None
+    number: int | None = None
+    """The id, where it is a whole number."""
 
 
 class Seen(NamedTuple):
@@ -346,7 +332,7 @@ class Native(NamedTuple):
     """Zero-based position of the record in its dataset."""
     seen: Seen
     """What the document makes of record and reply, or the newest version when it asks for one reply."""
-    case: Case | None = None
+    case: Entry | None = None
     """The record and its reply, for a version of the program to read (``upstream``)."""
 
     def as_read(self, reading: Reading) -> Seen:
@@ -354,24 +340,24 @@ class Native(NamedTuple):
         return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
-def tools_of(record: JSON, rules: Rules) -> tuple[tuple[ToolSpec, ...] | None, SchemaProblem | None]:
+def tools_of(record: JSON, rules: Rules) -> tuple[tuple[ToolSpec, ...] | None, RecordProblem | None]:
     """Return a record's tools, None where it has no list of them, and why they cannot be converted.
 
     Where ``tools`` is absent, ``documented`` takes the deprecated ``tool_context.available_tools``.
     """
-    listed = record.get("tools") if isinstance(record, dict) else None
-    if listed is None and rules == "documented" and isinstance(record, dict):
-        context = record.get("tool_context")
-        listed = context.get("available_tools") if isinstance(context, dict) else None
+    within = as_map(record)
+    listed = within.get("tools")
+    if listed is None and rules == "documented":
+        listed = as_map(within.get("tool_context")).get("available_tools")
     if not isinstance(listed, list):
         return None, None
     try:
         return convert([each for each in listed if isinstance(each, dict)], rules), None
-    except SchemaProblem as problem:
+    except RecordProblem as problem:
         return None, problem
 
 
-def see(case: Case, reading: Reading) -> Seen:
+def see(case: Entry, reading: Reading) -> Seen:
     """Return what the document's rules or the program make of a case."""
     record, version = case.record, reading.version
     tools, conversion = tools_of(record, version)
@@ -400,7 +386,7 @@ def see(case: Case, reading: Reading) -> Seen:
     return Seen(truth, tools if truth is not None else None, offered, answers, fault, reading.most_turns > 0)
 
 
-def check_prompt(record: Mapping[str, Any], conversion: SchemaProblem | None, rules: Rules) -> str | None:
+def check_prompt(record: Mapping[str, Any], conversion: RecordProblem | None, rules: Rules) -> str | None:
     """Check what is sent to the model: the messages before the first assistant message, and the tools."""
     late = None
     for message in record["messages"]:
@@ -412,20 +398,8 @@ def check_prompt(record: Mapping[str, Any], conversion: SchemaProblem | None, ru
         if message["content"] is None:
             late = f"a {message['role']} message of the prompt has null content"
     if conversion is not None:
-        raise RecordProblem(str(conversion))
+        raise conversion
     return late
-
-
-class Entry(NamedTuple):
-    """One line of a dataset or joined file, taken apart."""
-
-    record: JSON
-    reply: JSON = ABSENT
-    id: str | None = None
-    model: str | None = None
-    run: int | str | None = None
-    number: int | None = None
-    """The id, where it is a whole number."""
 
 
 def identifier(value: Any) -> str | None:
@@ -449,21 +423,16 @@ def split_entry(line: JSON) -> Entry:
         record = line
     else:
         record = {key: value for key, value in line.items() if key not in _ENVELOPE_KEYS}
-    key = line.get("id")
-    if key is None and isinstance(record, dict):
-        key = record.get("id")
-        if key is None and isinstance(record.get("metadata"), dict):
-            key = record["metadata"].get("id")
+    within = as_map(record)
+    places = (line, within, as_map(within.get("metadata")))
+    key = next((each["id"] for each in places if each.get("id") is not None), None)
     number = key if isinstance(key, int) and not isinstance(key, bool) else None
     return Entry(record, reply_of(line), identifier(key), *_run_of(line), number)
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:
     """Return the reply a line carries under ``recorded`` or ``response``; ABSENT when it carries none."""
-    for key in _REPLY_KEYS:
-        if line.get(key) is not None:
-            return line[key]
-    return ABSENT
+    return next((line[key] for key in _REPLY_KEYS if line.get(key) is not None), ABSENT)
 
 
 def _run_of(line: Mapping[str, Any]) -> tuple[str | None, int | str | None]:
@@ -483,23 +452,15 @@ def with_reply(entry: Entry, line: JSON) -> Entry:
     return entry._replace(reply=reply, model=model, run=run)
 
 
-def build(
-    entry: Entry,
-    *,
-    row: int,
-    source: Source,
-    profile: Profile,
-    model: str | None = None,
-) -> Sample:
+def build(entry: Entry, *, row: int, source: Source, profile: Profile, model: str | None = None) -> Sample:
     """Return the sample of one record and its reply; what cannot be processed becomes a failed sample."""
-    case = Case(entry.record, entry.reply)
-    seen = see(case, USUAL if profile == "upstream" else DOCUMENTED)
-    native = Native(row, seen, case if profile == "upstream" else None)
+    seen = see(entry, USUAL if profile == "upstream" else DOCUMENTED)
+    native = Native(row, seen, entry if profile == "upstream" else None)
     if profile == "upstream" and seen.fault is not None:
         # The first reading without an error, where there is one: which of them counts is for the grader to say.
-        others = (see(case, reading) for reading in _OTHERS)
+        others = (see(entry, reading) for reading in _OTHERS)
         seen = next((each for each in others if each.fault is None), seen)
-    replies = _conversation(case, seen, profile)
+    replies = _conversation(entry, seen, profile)
     fault, truth, missing = seen.fault, seen.truth, entry.reply is ABSENT
     if missing:
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
@@ -524,7 +485,7 @@ def build(
     )
 
 
-def _conversation(case: Case, seen: Seen, profile: Profile) -> list[Message]:
+def _conversation(case: Entry, seen: Seen, profile: Profile) -> list[Message]:
     if seen.fault is not None or case.reply is ABSENT:
         return []
     found = list(seen.responses)
@@ -551,9 +512,8 @@ def _prompt(messages: JSON) -> Iterable[Message]:
 
 
 def _facets(metadata: JSON) -> dict[str, JSON]:
-    if not metadata or not isinstance(metadata, dict):
-        return {}
-    kept = {key: value for key, value in metadata.items() if type(value) in _SCALARS}
-    if isinstance(tags := metadata.get("tags"), list) and all(isinstance(tag, str) for tag in tags):
-        kept["tags"] = tags
-    return kept
+    known = as_map(metadata)
+    kept = {key: value for key, value in known.items() if type(value) in _SCALARS}
+    tags = known.get("tags")
+    texts = isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
+    return {**kept, "tags": tags} if texts else kept

@@ -5,18 +5,18 @@ Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gradestack import ABSENT, JSON, Reason, ToolSpec
-from gradestack.jsonio import pointer_to, same
-from gradestack_plugins.deepfabric.options import OLD, Rules, Version
+from gradestack import ABSENT, JSON, Reason, ToolSpec, replace
+from gradestack.jsonio import as_list, pointer_to, same
+from gradestack_plugins.deepfabric.options import OLD, RecordProblem, Rules, Version
 from gradestack_plugins.readers import chat
 
 OWN_OF_JSON: Final = {
@@ -42,43 +42,21 @@ _CLASSES: Final[dict[str, frozenset[type]]] = {
 _JSON_CLASSES: Final = frozenset({str, int, float, bool, list, dict, type(None)})
 
 
-class SchemaProblem(ValueError):
-    """A tool schema the original cannot convert; it makes the whole sample a processing error."""
-
-    def __init__(self, message: str, *, stops: bool = False) -> None:
-        super().__init__(message)
-        self.stops = stops
-        """Whether the newest program stops on it instead of counting it."""
-
-
 class Signature(NamedTuple):
-    """What is checked of one tool's arguments: required names, and the classes of each typed parameter."""
+    """What is checked of one tool's arguments."""
 
     required: tuple[str, ...]
     classes: Mapping[str, frozenset[type] | None]
     """Accepted classes by parameter name; None for a parameter whose type is not declared."""
-    schema: Mapping[str, JSON]
-    """The JSON Schema it was made from."""
-    rules: Rules
-
-    def word(self, name: str) -> str:
-        """Return the declared type of a parameter, for messages; empty where there is no such parameter."""
-        if name not in self.classes:
-            return ""
-        properties: Any = self.schema["properties"]
-        declared = properties[name]
-        if self.rules != "documented":
-            return OWN_OF_JSON.get(declared.get("type", "string"), "str")
-        word = declared.get("type") if isinstance(declared, Mapping) else None
-        return " or ".join(map(str, word)) if isinstance(word, list) else str(word)
+    words: Mapping[str, str]
+    """Declared types, for messages."""
+    properties: Mapping[str, Any]
 
 
 def fits(accepted: frozenset[type], value: JSON) -> bool:
     """Return whether a value is of an accepted class; values that are not plain JSON count by their base class."""
     kind = type(value)
-    if kind in accepted:
-        return True
-    return kind not in _JSON_CLASSES and isinstance(value, tuple(accepted))
+    return kind in accepted or (kind not in _JSON_CLASSES and isinstance(value, tuple(accepted)))
 
 
 def signature(parameters: Mapping[str, JSON] | None, rules: Rules) -> Signature:
@@ -88,37 +66,33 @@ def signature(parameters: Mapping[str, JSON] | None, rules: Rules) -> Signature:
 
 def _upstream(parameters: Mapping[str, JSON] | None, version: Version) -> Signature:
     schema: Any = parameters  # whatever it is, it fails below with the words the original fails with
+    words: dict[str, str] = {}
     try:
         properties, listed = schema.get("properties", {}), schema.get("required", [])
         if version != OLD:
             properties, listed = properties or {}, listed or []
         listed = set(listed)
-        classes: dict[str, frozenset[type] | None] = {}
-        required = []
         for name, declared in properties.items():
             if declared is None:
                 continue
-            own = OWN_OF_JSON.get(declared.get("type", "string"), "str")
+            words[name] = OWN_OF_JSON.get(declared.get("type", "string"), "str")
             if not isinstance(declared.get("description", ""), str):
-                raise SchemaProblem(f"the description of parameter {name!r} is not text")
-            classes[name] = _CLASSES[own]
-            if name in listed:
-                required.append(name)
+                raise RecordProblem(f"the description of parameter {name!r} is not text")
+        required = tuple([name for name in words if name in listed])
     except (AttributeError, TypeError) as error:
-        raise SchemaProblem(str(error), stops=isinstance(error, TypeError)) from error
-    return Signature(tuple(required), classes, schema, version)
+        raise RecordProblem(str(error), stops=isinstance(error, TypeError)) from error
+    return Signature(required, {name: _CLASSES[word] for name, word in words.items()}, words, properties)
 
 
 def _documented(parameters: Mapping[str, JSON] | None) -> Signature:
     schema: Mapping[str, JSON] = parameters if isinstance(parameters, Mapping) else {}
-    properties = schema.get("properties")
-    listed = schema.get("required")
-    classes: dict[str, frozenset[type] | None] = {}
-    for name, declared in properties.items() if isinstance(properties, Mapping) else ():
-        word = declared.get("type") if isinstance(declared, Mapping) else None
-        classes[name] = classes_of(word)
-    required = dict.fromkeys(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else {}
-    return Signature(tuple(required), classes, schema, "documented")
+    properties, listed = schema.get("properties"), schema.get("required")
+    properties = properties if isinstance(properties, Mapping) else {}
+    types = {name: each.get("type") if isinstance(each, Mapping) else None for name, each in properties.items()}
+    words = {name: " or ".join(map(str, word)) if isinstance(word, list) else str(word) for name, word in types.items()}
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    classes = {name: classes_of(word) for name, word in types.items()}
+    return Signature(tuple(dict.fromkeys(names)), classes, words, properties)
 
 
 def classes_of(word: JSON) -> frozenset[type] | None:
@@ -154,31 +128,28 @@ _signatures: dict[tuple[str, Rules], tuple[Mapping[str, JSON], Signature | None]
 
 def find(specs: tuple[ToolSpec, ...], name: str, rules: Rules) -> Signature | None:
     """Return the signature of the first tool of that name, None when there is none, or none that can be converted."""
-    for spec in specs:
-        if spec.name == name:
-            break
-    else:
+    spec = next((each for each in specs if each.name == name), None)
+    if spec is None:
         return None
     parameters = spec.parameters or {}
     known = _signatures.get((name, rules))
     if known is not None and (known[0] is parameters or known[0] == parameters):
         return known[1]
-    try:
+    found = None
+    with suppress(RecordProblem):
         found = signature(parameters, rules)
-    except SchemaProblem:
-        found = None
     if len(_signatures) >= _MOST_TOOLS:
         _signatures.clear()
     _signatures[name, rules] = parameters, found
     return found
 
 
-def conversion_problem(specs: tuple[ToolSpec, ...], version: Rules) -> SchemaProblem | None:
+def conversion_problem(specs: tuple[ToolSpec, ...], version: Rules) -> RecordProblem | None:
     """Return why a version of the program cannot convert a snapshot of tools, None when it can."""
     try:
         for spec in specs:
             signature(spec.parameters or {}, version)
-    except SchemaProblem as problem:
+    except RecordProblem as problem:
         return problem
     return None
 
@@ -193,12 +164,10 @@ def _shared(entry: Mapping[str, JSON], rules: Rules) -> ToolSpec | None:
 
     Content is compared as MessagePack, which unlike ``==`` tells true from 1 and 1.0.
     """
-    try:
+    with suppress(ValueError, OverflowError, RecursionError):  # lone surrogates, huge integers, deep nesting
         packed = _pack(entry)
         if len(packed) <= _LARGEST_TOOL:
             return _held(packed, rules)
-    except (ValueError, OverflowError, RecursionError):  # lone surrogates, huge integers, deep nesting
-        pass
     return _spec(entry, rules)
 
 
@@ -220,11 +189,11 @@ def _upstream_spec(entry: Mapping[str, Any], version: Version) -> ToolSpec:
         name, description = function.get("name", ""), function.get("description", "")
         parameters = function.get("parameters", {})
     except AttributeError as error:
-        raise SchemaProblem(str(error)) from error
+        raise RecordProblem(str(error)) from error
     signature(parameters, version)
     for what, text in (("name", name), ("description", description)):
         if not isinstance(text, str):
-            raise SchemaProblem(f"the {what} of a tool must be text, got {json.dumps(text)[:80]}")
+            raise RecordProblem(f"the {what} of a tool must be text, got {json.dumps(text)[:80]}")
     return ToolSpec(name=name, description=description, parameters=parameters)
 
 
@@ -234,17 +203,12 @@ _DEEPEST: Final = 64
 """Nested values below this depth are not checked."""
 
 
-class Strictness(msgspec.Struct, frozen=True):
-    """Checks beyond required names and top-level types; all off by default."""
+class Strictness(NamedTuple):
+    """Checks beyond required names and top-level types."""
 
     unknown_wrong: bool = False
     enums: bool = False
     nested: bool = False
-
-    @property
-    def any(self) -> bool:
-        """Whether one of them is on."""
-        return self.unknown_wrong or self.enums or self.nested
 
 
 MOST_REASONS: Final = 50
@@ -256,9 +220,8 @@ def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: st
     lost, classes = [], signature.classes
     for name in signature.required:
         if name not in arguments:
-            word = signature.word(name)
+            word = signature.words.get(name, "")
             lost.append(Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=word))
-    properties: Any = signature.schema.get("properties") if strict.any else None
     for name, value in arguments.items():
         if name not in classes:
             if strict.unknown_wrong:
@@ -266,72 +229,63 @@ def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: st
             continue
         accepted = classes[name]
         if accepted is not None and type(value) not in accepted and not fits(accepted, value):
-            word, place = signature.word(name), pointer_to(name)
+            word, place = signature.words[name], pointer_to(name)
             lost.append(Reason(code="wrong_type", pointer=place, subject=tool, expected=word, actual=value))
-        elif properties:
-            lost += islice(_value_reasons(properties.get(name), value, (name,), tool, strict), MOST_REASONS)
+        elif any(strict):
+            inner = _inner_reasons(signature.properties[name], value, (name,), tool, strict, typed=True)
+            lost += islice(inner, MOST_REASONS)
     return lost[:MOST_REASONS]
 
 
-def _value_reasons(
-    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+def _inner_reasons(
+    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness, *, typed: bool = False
 ) -> Iterator[Reason]:
-    """Yield what enumerations and nested schemas have against a value whose own type is right."""
-    if not isinstance(schema, Mapping) or len(path) > _DEEPEST:
+    """Yield what enumerations and nested schemas have against a value, whose own type may be known to be right."""
+    if not isinstance(schema, Mapping):
         return
-    if strict.enums:
-        yield from _enum_reasons(schema, value, path, tool)
-    if not strict.nested:
+    here = Reason(code="wrong_type", pointer=pointer_to(*path), subject=tool, actual=value)
+    accepted = None if typed else classes_of(schema.get("type"))
+    if accepted is not None and not fits(accepted, value):
+        yield replace(here, expected=schema["type"])
         return
+    if len(path) > _DEEPEST:
+        return
+    listed = schema.get("enum") if strict.enums else None
+    allowed = [schema["const"]] if strict.enums and "const" in schema else listed
+    if isinstance(allowed, list) and not any(_same(value, each) for each in allowed):
+        yield replace(here, code="not_in_enum", expected=allowed)
+    if strict.nested:
+        yield from _nested_reasons(schema, value, path, tool, strict)
+
+
+def _nested_reasons(
+    schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
     for word in ("anyOf", "oneOf"):
         branches = schema.get(word)
-        if isinstance(branches, list) and branches:
-            tried = [list(_typed_reasons(branch, value, path, tool, strict)) for branch in branches]
-            if all(tried):
-                yield Reason(
-                    code="no_branch_fits", pointer=pointer_to(*path), subject=tool, expected=word, actual=value
-                )
-    if isinstance(value, Mapping):
-        yield from _object_reasons(schema, value, path, tool, strict)
-    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        tried = [list(_inner_reasons(each, value, path, tool, strict)) for each in as_list(branches)]
+        if tried and all(tried):
+            place = pointer_to(*path)
+            yield Reason(code="no_branch_fits", pointer=place, subject=tool, expected=word, actual=value)
+    items = schema.get("items")
+    properties: Any = schema.get("properties")
+    if isinstance(value, list) and isinstance(items, Mapping):
         for at, item in enumerate(value):
-            yield from _typed_reasons(schema["items"], item, (*path, at), tool, strict)
-
-
-def _typed_reasons(
-    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
-) -> Iterator[Reason]:
-    accepted = classes_of(schema.get("type")) if isinstance(schema, Mapping) else None
-    if accepted is not None and not fits(accepted, value):
-        declared = schema["type"]
-        yield Reason(code="wrong_type", pointer=pointer_to(*path), subject=tool, expected=declared, actual=value)
-    else:
-        yield from _value_reasons(schema, value, path, tool, strict)
-
-
-def _object_reasons(
-    schema: Mapping[str, Any], value: Mapping[str, JSON], path: tuple[str | int, ...], tool: str, strict: Strictness
-) -> Iterator[Reason]:
-    properties, required = schema.get("properties"), schema.get("required")
-    for name in required if isinstance(required, list) else ():
+            yield from _inner_reasons(items, item, (*path, at), tool, strict)
+    if not isinstance(value, Mapping):
+        return
+    for name in as_list(schema.get("required")):
         if isinstance(name, str) and name not in value:
             yield Reason(code="missing_argument", pointer=pointer_to(*path, name), subject=tool)
-    if not isinstance(properties, Mapping):
-        return
-    for name, item in value.items():
+    for name, item in value.items() if isinstance(properties, Mapping) else ():
         if name in properties:
-            yield from _typed_reasons(properties[name], item, (*path, name), tool, strict)
+            yield from _inner_reasons(properties[name], item, (*path, name), tool, strict)
         elif strict.unknown_wrong:
             yield Reason(code="unknown_argument", pointer=pointer_to(*path, name), subject=tool, actual=item)
 
 
-def _enum_reasons(schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str) -> Iterator[Reason]:
-    listed = schema.get("enum")
-    allowed = [schema["const"]] if "const" in schema else listed if isinstance(listed, list) else None
-    if allowed is not None and not any(
-        isinstance(value, bool) == isinstance(one, bool) and same(value, one) for one in allowed
-    ):
-        yield Reason(code="not_in_enum", pointer=pointer_to(*path), subject=tool, expected=allowed, actual=value)
+def _same(value: JSON, other: JSON) -> bool:
+    return isinstance(value, bool) == isinstance(other, bool) and same(value, other)
 
 
 def values_equal(expected: Mapping[str, JSON], predicted: Mapping[str, JSON]) -> bool:
@@ -360,7 +314,7 @@ def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], t
         if found is ABSENT:
             yield Reason(code="missing_argument", pointer=pointer_to(name), subject=tool, expected=value)
             continue
-        with contextlib.suppress(OverflowError, RecursionError):
+        with suppress(OverflowError, RecursionError):
             equal = _equal(value, found)
         if not equal:
             yield Reason(code="different_value", pointer=pointer_to(name), subject=tool, expected=value, actual=found)

@@ -14,8 +14,7 @@ from gradestack import DataError, Expectation, Fault, Outcome, Sample, Status, T
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import prediction
-from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.options import resolve
+from gradestack_plugins.deepfabric.grader import DeepFabric, resolve
 from gradestack_plugins.deepfabric.schemas import convert
 from tests.plugins.deepfabric.conftest import evaluate
 

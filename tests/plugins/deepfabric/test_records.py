@@ -7,7 +7,6 @@ from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import (
     NO_QUERY,
     RecordProblem,
-    RunStops,
     checked_calls,
     looks_like_call,
     strict_truth,
@@ -27,7 +26,7 @@ def test_query_comes_from_the_first_user_message_else_the_question():
     users = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]
     assert truth_of({"messages": [system, *users], "question": "other"}).query == "one"
     assert truth_of({"messages": [system], "question": "asked"}).query == "asked"
-    with pytest.raises(RunStops, match=f"^{NO_QUERY}$"):
+    with pytest.raises(RecordProblem, match=f"^{NO_QUERY}$"):
         truth_of({"messages": [system]})
 
 
@@ -63,7 +62,7 @@ def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
 def test_null_content_in_a_scanned_message_is_an_error(df):
     record = df.record(("f", {}))
     record["messages"].append({"role": "assistant", "content": None})
-    with pytest.raises(RunStops, match="argument of type 'NoneType' is not iterable"):
+    with pytest.raises(RecordProblem, match="argument of type 'NoneType' is not iterable"):
         truth_of(record)
     assert truth_of({**record, "final_answer": "x"}).answer == "x"
     assert truth_of({**record, "tool_context": None}).answer is None

@@ -14,7 +14,7 @@ from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import DOCUMENTED, Reading
 from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, text_calls
-from gradestack_plugins.deepfabric.schemas import SchemaProblem, Strictness, convert, find, schema_reasons, signature
+from gradestack_plugins.deepfabric.schemas import RecordProblem, Strictness, convert, find, schema_reasons, signature
 from tests.core.outcomes import data
 
 DATA = data(__file__, "schemas.yaml")
@@ -74,7 +74,7 @@ def test_lists_of_types():
     assert accepts(checked, {"a": "x"})
     assert not accepts(checked, {"a": 3})
     assert accepts(signature({"properties": {"a": {"type": "null"}}}, "documented"), {"a": None})
-    with pytest.raises(SchemaProblem, match="unhashable type: 'list'"):
+    with pytest.raises(RecordProblem, match="unhashable type: 'list'"):
         signature(schema, "4.13")
 
 
@@ -92,7 +92,7 @@ def test_required_names():
 @pytest.mark.parametrize("function", [None, "x", {"name": None}, {"name": 3}, {"name": "f", "description": None}])
 def test_tools_the_original_fails_on(function):
     """A wrapper that is no object, or a name or description that is no text, fails upstream only."""
-    with pytest.raises(SchemaProblem):
+    with pytest.raises(RecordProblem):
         convert([{"type": "function", "function": function}], "4.13")
     convert([{"type": "function", "function": function}], "documented")
 
@@ -208,9 +208,9 @@ def test_shared_tools_are_those_made_anew(given_tools, profile):
     """Whatever tools hold, they or their problem are what converting each by itself gives, twice in a row."""
     try:
         made = repr(tuple(spec for tool in given_tools if (spec := schemas._spec(tool, profile)) is not None))
-    except SchemaProblem as error:
+    except RecordProblem as error:
         for _ in range(2):
-            with pytest.raises(SchemaProblem, match=f"^{re.escape(str(error))}$"):
+            with pytest.raises(RecordProblem, match=f"^{re.escape(str(error))}$"):
                 convert(given_tools, profile)
     else:
         assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]

@@ -277,7 +277,9 @@ class DeepFabric(Grader):
             truth = seen.truth.calls if seen.truth is not None else ()
             if seen.fault is not None:
                 return self._error(sample, seen.fault, truth)
-            return self._judged(sample, truth, seen.calls, seen.tools or (), seen.responses)
+            call = seen.calls[0] if seen.calls else Call()
+            made, named = call.made() if seen.calls else None, call.name is not None
+            return self._judged(sample, truth, made, seen.tools or (), seen.responses, named=named)
         reference, tools, calls = sample.expected, sample.tools, sample.calls
         expected, error = reference.calls, sample.error
         if error is not None and error.code in ERRORS:
@@ -292,10 +294,13 @@ class DeepFabric(Grader):
             return skipped("calls_not_recorded", "no calls recorded")
         if reference.alternatives or reference.forbidden or self._open(expected):
             return skipped("reference_not_plain", _NOT_PLAIN)
-        if (fault := self._fault(expected, calls, tools or ())) is not None:
-            return self._error(sample, fault, expected)
+        made = calls[0] if calls else None
+        if self.multi_turn or self.profile == "upstream" or (made is not None and made.arguments is None):
+            fault = self._fault(expected, calls, tools or ())
+            if fault is not None:
+                return self._error(sample, fault, expected)
         turns = _recorded_turns(sample, self.max_turns) if self.multi_turn else ()
-        return self._judged(sample, expected, [Call.of(each) for each in calls[:1]], tools or (), turns)
+        return self._judged(sample, expected, made, tools or (), turns, named=bool(calls))
 
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
@@ -327,11 +332,12 @@ class DeepFabric(Grader):
         self,
         sample: Sample,
         expected: Sequence[ExpectedCall | ToolCall],
-        calls: Sequence[Call],
+        made: ToolCall | None,
         tools: tuple[ToolSpec, ...],
         turns: Sequence[Response],
+        *,
+        named: bool,
     ) -> Grade:
-        made, named = (calls[0].made(), calls[0].name is not None) if calls else (None, False)
         if self.multi_turn:
             return self._over_turns(expected, made, tools, turns)
         wanted, upstream = expected[0] if expected else None, self.profile == "upstream"

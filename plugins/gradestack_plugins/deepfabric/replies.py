@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 from gradestack import JSON, ToolCall
 from gradestack.jsonio import JsonProblem, compact, loads
@@ -122,8 +122,7 @@ def responses(raw: JSON, reading: Reading, *, with_tools: bool) -> Iterator[Resp
         turns = raw.get("turns")
         given = turns if isinstance(turns, list) else []
         replies = [each for each in given if not isinstance(each, dict) or each.get("role", "assistant") == "assistant"]
-        if not replies:
-            _unusable("turns must be a list of at least one reply", turns)
+        _require(bool(replies), "turns must be a list of at least one reply", turns)
     for each in replies:
         yield _response(each, reading, with_tools=with_tools)
 
@@ -131,12 +130,10 @@ def responses(raw: JSON, reading: Reading, *, with_tools: bool) -> Iterator[Resp
 def _response(raw: JSON, reading: Reading, *, with_tools: bool) -> Response:
     kind = "text" if isinstance(raw, str) else kind_of(raw) if isinstance(raw, dict) else None
     if kind == "text":
-        text = raw.get("text") if isinstance(raw, dict) else raw
-        if not isinstance(text, str):
-            _unusable("the text of a reply must be text", text)
+        text: Any = raw.get("text") if isinstance(raw, dict) else raw
+        _require(isinstance(text, str), "the text of a reply must be text", text)
         return _parsed(text, reading) if with_tools or reading.version == "documented" else Response(text)
-    if not isinstance(raw, dict):
-        _unusable("a recorded reply must be an object or text", raw)
+    _require(isinstance(raw, dict), "a recorded reply must be an object or text", raw)
     if kind == "exception":
         message = raw.get("message", raw.get("error"))
         raise ReplyProblem(message if isinstance(message, str) else "" if message is None else compact(message))
@@ -149,7 +146,8 @@ def _response(raw: JSON, reading: Reading, *, with_tools: bool) -> Response:
 
 def _structured(raw: Mapping[str, Any], kind: str, reading: Reading) -> Response:
     documented = reading.version == "documented"
-    content, call, calls = raw.get("content"), raw.get("tool_call"), raw.get("tool_calls")
+    content: Any = raw.get("content")
+    call, calls = raw.get("tool_call"), raw.get("tool_calls")
     # A structured reply as a backend gives it, as opposed to one already reduced to one call.
     chatted = kind == "chat" and ((calls or not call) if documented else "tool_call" not in raw)
     if not isinstance(content, str):
@@ -158,24 +156,22 @@ def _structured(raw: Mapping[str, Any], kind: str, reading: Reading) -> Response
         elif chatted and not content:
             content = ""
         else:
-            _unusable("the content of a reply must be text", content)
+            _require(False, "the content of a reply must be text", content)
     if chatted:
         return _chat(content, calls, reading)
     if documented:
         made = None if call is None or call == {} else _decoded_call(call)
         return Response(content, made, () if made is None else (made,))
-    if call is not None and not isinstance(call, dict):
-        _unusable("a tool call must be an object or null", call)
-    if calls is not None and not (isinstance(calls, list) and all(isinstance(each, dict) for each in calls)):
-        _unusable("tool_calls must be a list of objects or null", calls)
+    _require(isinstance(call, dict | None), "a tool call must be an object or null", call)
+    objects = isinstance(calls, list | None) and all(isinstance(each, dict) for each in calls or ())
+    _require(objects, "tool_calls must be a list of objects or null", calls)
     return Response(content, _as_is(call) if call else None, tuple(map(_as_is, calls or ())))
 
 
 def _chat(content: str, calls: Any, reading: Reading) -> Response:
     if not calls:
         return Response(content)
-    if not isinstance(calls, list):
-        _unusable("tool_calls must be a list", calls)
+    _require(isinstance(calls, list), "tool_calls must be a list", calls)
     if reading.version != "documented":
         made = tuple(_backend_call(each, reading) for each in (calls[:1] if reading.version == OLD else calls))
     elif calls[0] is None or calls[0] == {}:
@@ -187,8 +183,7 @@ def _chat(content: str, calls: Any, reading: Reading) -> Response:
 
 def _function(call: JSON) -> tuple[Mapping[str, JSON], bool]:
     """Return what has the name and the arguments of a call, and whether it stood under ``function``."""
-    if not isinstance(call, dict):
-        _unusable("a tool call must be an object or null", call)
+    _require(isinstance(call, dict), "a tool call must be an object or null", call)
     function = call.get("function")
     return (function, True) if isinstance(function, dict) and "name" not in call else (call, False)
 
@@ -214,8 +209,9 @@ def _backend_call(call: JSON, reading: Reading) -> Call:
     found = _as_is(function)
     if not inner or reading.version == OLD or isinstance(found.arguments, dict):
         return found
-    if not isinstance(found.arguments, str):
-        _unusable("the arguments of a call must be JSON text or an object", found.arguments)
+    _require(
+        isinstance(found.arguments, str), "the arguments of a call must be JSON text or an object", found.arguments
+    )
     try:
         return found._replace(arguments=_decoded(found.arguments), raw=found.arguments)
     except JsonProblem:
@@ -227,17 +223,16 @@ def _as_is(call: Mapping[str, JSON]) -> Call:
 
 
 def _check_name(call: Call) -> None:
-    if call.name is not None and not isinstance(call.name, str):
-        _unusable("the name of a called tool must be text", call.name)
+    _require(isinstance(call.name, str | None), "the name of a called tool must be text", call.name)
 
 
 def _check_arguments(call: Call) -> None:
-    if not isinstance(call.arguments, dict):
-        _unusable("the arguments of a call must be an object", call.arguments)
+    _require(isinstance(call.arguments, dict), "the arguments of a call must be an object", call.arguments)
 
 
-def _unusable(what: str, value: JSON) -> NoReturn:
-    raise ReplyProblem(f"{what}, got {compact(value)[:80]}")
+def _require(usable: bool, what: str, value: JSON) -> None:
+    if not usable:
+        raise ReplyProblem(f"{what}, got {compact(value)[:80]}")
 
 
 def _decoded(text: str) -> JSON:

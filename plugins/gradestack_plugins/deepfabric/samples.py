@@ -274,9 +274,8 @@ def looks_like_call(content: str) -> bool:
 
 
 def _check_word(word: JSON, where: str, words: frozenset[str], rules: Rules) -> None:
-    known = words - {_UNKNOWN[rules]}
-    if not isinstance(word, str) or word not in known:
-        refuse(where, f"must be one of {', '.join(sorted(known))}", word)
+    if not isinstance(word, str) or word not in words or word == _UNKNOWN[rules]:
+        refuse(where, f"must be one of {', '.join(sorted(words - {_UNKNOWN[rules]}))}", word)
 
 
 PROCESSING_ERROR: Final = "processing_error"
@@ -423,16 +422,20 @@ def split_entry(line: JSON) -> Entry:
         record = line
     else:
         record = {key: value for key, value in line.items() if key not in _ENVELOPE_KEYS}
-    within = as_map(record)
-    places = (line, within, as_map(within.get("metadata")))
-    key = next((each["id"] for each in places if each.get("id") is not None), None)
+    key = line.get("id")
+    if key is None and isinstance(record, dict):
+        key = record.get("id")
+        key = as_map(record.get("metadata")).get("id") if key is None else key
     number = key if isinstance(key, int) and not isinstance(key, bool) else None
     return Entry(record, reply_of(line), identifier(key), *_run_of(line), number)
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:
     """Return the reply a line carries under ``recorded`` or ``response``; ABSENT when it carries none."""
-    return next((line[key] for key in _REPLY_KEYS if line.get(key) is not None), ABSENT)
+    for key in _REPLY_KEYS:
+        if line.get(key) is not None:
+            return line[key]
+    return ABSENT
 
 
 def _run_of(line: Mapping[str, Any]) -> tuple[str | None, int | str | None]:

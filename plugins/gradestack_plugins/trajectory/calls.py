@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -74,19 +75,30 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _sorted: Final = json.JSONEncoder(sort_keys=True, default=dict).encode
-_merge_numbers: Final = json.JSONDecoder(parse_float=_number).decode
+_plain: Final = json.JSONDecoder(parse_float=_number, parse_constant=str).decode
+_merged: Final = msgspec.json.Decoder(float_hook=_number).decode
+_FLOAT: Final = re.compile(rb"\d[.e]")
 
 
-def identity_of(call: ToolCall) -> str | None:
-    """Return a text that calls of one name with the same arguments share; None where they are too deep to compare.
+def identity_of(call: ToolCall) -> str | bytes | None:
+    """Return what calls of one name with the same arguments share; None where they are too deep to compare.
 
     The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
     """
+    told = [call.name, call.raw_arguments if call.arguments is None else call.arguments]
     try:
-        text = _sorted([call.name, call.raw_arguments if call.arguments is None else call.arguments])
-        return _sorted(_merge_numbers(text))
-    except (RecursionError, TypeError, ValueError):
+        with suppress(TypeError, ValueError, OverflowError):
+            text = _encode(told)
+            if b"null" not in text:  # which may be no number
+                return _encode(_merged(text)) if _FLOAT.search(text) else text
+        plain = _plain(_sorted(told))
+        try:
+            return _encode(plain)
+        except (TypeError, ValueError, OverflowError):  # a lone surrogate or a huge integer
+            return _sorted(plain)
+    except (RecursionError, TypeError, ValueError, OverflowError):
         return None
 
 
@@ -396,7 +408,7 @@ class CallRepeats(Grader):
         score = (len(calls) - repeats) / len(calls)
         return Grade(score=score, passed=not reasons, counts=counts, reasons=tuple(reasons))
 
-    def _loops(self, marks: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    def _loops(self, marks: Sequence[str | bytes]) -> Iterator[tuple[int, int, int]]:
         """Yield the loops: first call, one past the last, calls of a round; shorter rounds first tried."""
         start = 0
         while start < len(marks):

@@ -161,9 +161,10 @@ class Repeats:
     def checks(self, calls: Sequence[ToolCall]) -> Checks:
         """Yield a check of each bound."""
         marks = [(identity_of(call), call.name) for call in calls]
-        runs, all_calls = [(mark, len(list(group))) for mark, group in groupby(marks)], Counter(marks).items()
-        for most, numbers, how in ((self.in_a_row, runs, "in a row"), (self.in_all, all_calls, "in all")):
+        for most, how in ((self.in_a_row, "in a row"), (self.in_all, "in all")):
             if most is not None:
+                runs = ((mark, len(list(group))) for mark, group in groupby(marks))
+                numbers = runs if how == "in a row" else Counter(marks).items()
                 above = [(name, number) for (mark, name), number in numbers if mark is not None and number > most]
                 broken = Reason(code="repeated_call", expected=most, message=how)
                 yield f"repeats {how}", [replace(broken, subject=name, actual=number) for name, number in above]

@@ -400,7 +400,7 @@ def _answered(sample: Sample | BadRecord, results: Mapping[str, Any], shown: str
             if rows and call.status is None:
                 found = error_form(rows[0][1])
                 finish(call, rows[0][1], rows[0][2] or (found and found.message))
-                sample = replace(sample, remarks=Counter(sample.remarks) - Counter(call_without_result=1))
+                sample = replace(sample, remarks=dict(Counter(sample.remarks) - Counter(call_without_result=1)))
             left = [each for each in left if each is not rows[0]] if rows else left
     return sample
 

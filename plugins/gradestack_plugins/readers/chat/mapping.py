@@ -316,7 +316,7 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
 def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
     """Return a remark for every column that is not mapped."""
     left = [name for name in record if name not in taken]
-    return Counter(kind_of("column", name) for name in sorted(left)) if left else {}
+    return dict(Counter(kind_of("column", name) for name in sorted(left))) if left else {}
 
 
 _VERSION: Final = 2

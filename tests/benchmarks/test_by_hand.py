@@ -9,6 +9,7 @@ import pytest
 import gradestack
 from gradestack import load_report
 
+pytestmark = pytest.mark.proof
 RECORDS = 330
 TASKS = 20
 

@@ -10,6 +10,7 @@ from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
 from gradestack_plugins.tau_bench.grader import TauPartial
 
+pytestmark = pytest.mark.proof
 SCRIPT = Path(__file__).parents[2] / "benchmarks/workload.py"
 
 

@@ -8,10 +8,8 @@ import gradestack
 from gradestack import ConfigError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.rows import rows_at
-from tests.core.outcomes import data, files_but_headers
+from tests.core.outcomes import files_but_headers
 from tests.placed import carried, without_rows
-
-DATA = data(__file__, "slim_rows.yaml")
 
 ASKED = "What is asked of record number"
 
@@ -74,46 +72,6 @@ def test_all_but_the_conversation_is_the_same(run, place, engine):
     assert full.keys() == slim.keys()
     assert (report.header["rows"], report.has_rows, report.has_trajectories) == ("slim", True, False)
     assert run.told == []
-
-
-@pytest.mark.parametrize(("suite", "option", "found"), DATA["an_option_goes_before_the_suite"])
-def test_an_option_goes_before_the_suite(run, suite, option, found):
-    report = run("out", suite, rows=option)
-    assert report.header["rows"] == found
-    assert "rows" not in report.summary["config"]
-    assert report.has_rows is (found is not False)
-
-
-def test_words_are_checked(run, registry):
-    with pytest.raises(
-        ConfigError, match=r"^rows: expected one of full, slim, none; got 'slin' \(did you mean 'slim'\?\)"
-    ):
-        run("out", rows="slin")
-    with pytest.raises(ConfigError) as caught:
-        run("out", {"rows": "slin"})
-    assert "expected one of full, slim, none; got 'slin' (did you mean 'slim'?)" in caught.value.problems[0]
-    from gradestack.suites.schema import suite_schema
-
-    assert suite_schema(registry)["properties"]["rows"]["enum"] == ["full", "slim", "none"]
-
-
-@pytest.mark.parametrize(
-    ("words", "found"), [(["--rows", "slim"], "slim"), (["--rows", "none"], False), (["--no-rows"], False), ([], True)]
-)
-def test_the_command_line(command, place, words, found):
-    """--rows takes the three words, --no-rows is short for none, and says nothing else beside another word."""
-    assert (
-        command("grade", "one.jsonl", "-o", "out", "--stack", "trajectory", "--allow-all-failed", "-q", *words).code
-        == 0
-    )
-    assert json.loads((place / "out/header.json").read_text())["rows"] == found
-    assert command("grade", "one.jsonl", "--rows", "half").code == 2
-    if words == ["--no-rows"]:
-        assert (
-            command("grade", "one.jsonl", "-o", "two", "--allow-all-failed", "-q", "--rows", "none", *words).code == 0
-        )
-        for mixed in (["--rows", "full", *words], [*words, "--rows", "full"]):
-            assert "--no-rows and --rows full contradict each other" in command("grade", "one.jsonl", *mixed).err
 
 
 def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatch, tmp_path_factory):
@@ -180,11 +138,3 @@ def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypa
         run("out", rows="full", resume=True)
     assert run("out", rows="slim", resume=True).header["resumed"] == 4
     assert files_but_headers(place / "out") == files_but_headers(place / "whole")
-
-
-def test_a_slim_run_graded_again_says_what_its_rows_lack(run, place, command):
-    for kept in ("full", "slim"):
-        run(kept, rows=kept)
-        done = command("grade", kept, "-o", f"again-{kept}", "--reader", "letta", "--grader", "exact_match")
-        said = "a run with slim rows, which hold no conversation"
-        assert (done.out + done.err).count(said) == (kept == "slim")

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_466,
     "plugins": 40_312,
-    "tests": 44_979,
+    "tests": 44_897,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -23,7 +23,10 @@ _WORD: Final = re.compile(r"[a-z0-9]+")
 _MEASURES: Final = ("exact", "close", "contains", "one", "words", "tool_trace")
 
 
-def table_similarity(rows: Sequence[Row], target: Sequence[Row], columns: Mapping[str, Any]) -> float:
+Rows = Sequence[Row]
+
+
+def table_similarity(rows: Rows, target: Rows, columns: Mapping[str, Any]) -> float:
     """Return how similar a table is to the rows it should have, in [0, 1].
 
         exp(-mean over pairs of rows of the mean over columns of -log similarity)
@@ -101,9 +104,7 @@ def _traced(made: Any, gold: Any, tolerances: Mapping[str, Any]) -> bool:
     return True
 
 
-def addition_similarity(
-    rows: Sequence[Row], before: Sequence[Row], target: Sequence[Row], columns: Mapping[str, Any]
-) -> float:
+def addition_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[str, Any]) -> float:
     """Return how similar what was added is to what should be; 0 where something of before is not there any more."""
     old, new = Counter(map(dumps, before)), Counter(map(dumps, rows))
     if sum(new[mark] * number for mark, number in old.items()) != len(before):
@@ -111,9 +112,7 @@ def addition_similarity(
     return table_similarity([row for row in rows if dumps(row) not in old], target, columns)
 
 
-def update_similarity(
-    rows: Sequence[Row], before: Sequence[Row], target: Sequence[Row], columns: Mapping[str, Any]
-) -> float:
+def update_similarity(rows: Rows, before: Rows, target: Rows, columns: Mapping[str, Any]) -> float:
     """Return how similar the rows that differ from before are to what they should be; 0 for another number of rows."""
     if len(rows) != len(before):
         return 0.0
@@ -161,7 +160,7 @@ _SANDBOX: Final = "SANDBOX"
 _MOST_MILESTONES: Final = 64
 _BUDGET: Final = 200_000
 """Similarities looked up for one sample, at most."""
-Snapshots = Sequence[Mapping[str, Sequence[Row]]]
+Snapshots = Sequence[Mapping[str, Rows]]
 
 
 @attrs.frozen(kw_only=True)
@@ -174,7 +173,7 @@ class Constraint:
     target: tuple[Row, ...] = ()
     columns: Mapping[str, Any] = attrs.field(factory=dict)
 
-    def similarity(self, snapshot: Mapping[str, Sequence[Row]], before: Mapping[str, Sequence[Row]] | None) -> float:
+    def similarity(self, snapshot: Mapping[str, Rows], before: Mapping[str, Rows] | None) -> float:
         """Return how well a snapshot keeps it, beside that of its reference."""
         rows = snapshot.get(self.database, ())
         if self.kind == "snapshot":

@@ -190,10 +190,8 @@ def _names(numbers: Iterable[str]) -> Names:
 
 
 def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
-    found = {_name("count", of, str(graded.outcome)): 1}
-    found |= {
-        _name("count", of, f"counted_{name}"): graded.counts[name] for name in _COUNTED if graded.counts.get(name)
-    }
+    found, counts = {_name("count", of, str(graded.outcome)): 1}, graded.counts
+    found |= {_name("count", of, f"counted_{name}"): counts[name] for name in _COUNTED if counts.get(name)}
     if graded.outcome is Outcome.GRADED:
         lacks = graded.gold is None
         found[_name("count", of, "no_gold") if lacks else _name("cell", of, graded.gold, graded.label)] = 1

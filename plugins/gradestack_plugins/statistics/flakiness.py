@@ -83,16 +83,8 @@ class Flakiness(Aggregator):
         if k < 2:
             return None
         within = c * (k - c) / k
-        return {
-            "runs": k,
-            "several": 1,
-            "flaky": int(0 < c < k),
-            "squared": k * k,
-            "passes": c,
-            "between": c * c / k,
-            "within": within,
-            "variance": within / (k - 1),
-        }
+        found = {"runs": k, "several": 1, "flaky": int(0 < c < k), "squared": k * k, "passes": c}
+        return {**found, "between": c * c / k, "within": within, "variance": within / (k - 1)}
 
     @override
     def estimate(
@@ -132,10 +124,10 @@ class Flakiness(Aggregator):
             alike["of"] += times
             alike["always"] += times * all(k == c for k, c in cells.values())
             alike["never"] += times * all(c == 0 for _, c in cells.values())
-        models = {model: tasks for model, tasks in models.items() if tasks}
-        if len(models) > 1:
-            return {"saturated": {**alike}, "models": {model: self._figures(tasks) for model, tasks in models.items()}}
-        return {"saturated": {**alike}, **self._figures(next(iter(models.values()), {}))}
+        figures = {model: self._figures(tasks) for model, tasks in models.items() if tasks}
+        if len(figures) > 1:
+            return {"saturated": {**alike}, "models": {**figures}}
+        return {"saturated": {**alike}, **next(iter(figures.values()), self._figures({}))}
 
     @staticmethod
     def _figures(tasks: Tasks) -> dict[str, JSON]:

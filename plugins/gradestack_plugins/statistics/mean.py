@@ -86,13 +86,11 @@ class Mean(Aggregator):
         rounded = Counter[tuple[float, ...]]()
         for (samples, score), times in cells.items():
             rounded[samples, score / unit] += times
-        estimate = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
+        of = replace(jackknife(_mean, rounded, 2)["mean"], value=mean)
         least, most = -math.inf if self.least is None else self.least, math.inf if self.most is None else self.most
         amount = not self.share and least >= 0 and math.isinf(most)
-        found["mean_interval"] = {
-            **interval(estimate, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount)
-        }
-        return found
+        sure = interval(of, n, confidence=self.confidence, share=share, least=least, most=most, amount=amount)
+        return {**found, "mean_interval": {**sure}}
 
 
 def _mean(samples: float, scores: float) -> dict[str, float | None]:

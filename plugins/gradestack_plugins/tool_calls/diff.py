@@ -323,13 +323,11 @@ class Terms:
     def made_leaves(self, call: Made, expected: Arguments, rules: Mapping[str, Rule]) -> Leaves:
         """Return the leaves of a call that are compared with an expected one of these arguments and rules."""
         if defaults := self.tool.defaults:
+            stated = {*expected, *rules, *(call.arguments.keys() - defaults.keys())}
             arguments = {
                 key: value
                 for key, value in call.arguments.items()
-                if key in expected
-                or key in rules
-                or key not in defaults
-                or not equal(value, defaults[key], self.equality)
+                if key in stated or not equal(value, defaults[key], self.equality)
             }
             return self._leaves(arguments, rules)
         without = frozenset(rules)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
-
 from gradestack.jsonio import compact
 
 UNDEFINED = "n/a"
@@ -37,19 +35,6 @@ def clean(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n")
     return _HIDDEN.sub(_visible, text) if _HIDDEN.search(text) else text
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """A text as shown: whole, or its beginning."""
-
-    shown: str
-    dropped: int = 0
-    """Number of characters left out."""
-
-
-def cut(text: str, limit: int) -> Cut:
-    """Return the first ``limit`` characters and how many were left out."""
-    return Cut(text[:limit], len(text) - limit) if len(text) > limit else Cut(text)
 
 
 def brief(value: Any, limit: int = 140) -> str:

@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_315,
-    "plugins/gradestack_plugins/pages": 6_655,
+    "plugins/gradestack_plugins/pages": 6_640,
     "plugins/gradestack_plugins/readers": 4_402,
     "plugins/gradestack_plugins/records": 827,
     "plugins/gradestack_plugins/reporters": 587,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_788,
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_466,
-    "plugins": 40_297,
+    "plugins": 40_282,
     "tests": 44_897,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
+from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA
 from gradestack_plugins.tau_bench.grader import TauPartial
 
 pytestmark = pytest.mark.proof

@@ -244,6 +244,8 @@ def check_aggregator(
     for _, grade in graded:
         first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
         assert first == second, f"equal grades give other numbers: {first} and {second}"
+        other = grade if aggregator.reads_labels else replace(grade, label=None, gold=None)
+        assert aggregator.numbers(other) == first, "numbers() reads label or gold: say so, reads_labels = True"
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(6):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))

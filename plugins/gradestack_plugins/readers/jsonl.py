@@ -27,9 +27,8 @@ from gradestack import (
 )
 from gradestack.jsonio import JsonProblem, check_utf8, iter_lines, line_blocks, loads
 from gradestack_plugins.readers import chat, jsonl_lines
-from gradestack_plugins.readers.jsonl_expected import expectation
-from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
-from gradestack_plugins.readers.jsonl_sides import Wrong, side, wrong
+from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, VERSIONS
+from gradestack_plugins.readers.jsonl_sides import Wrong, expectation, side, wrong
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
 _OWN = frozenset({"expected", "predicted", "messages", "turns", "error"})

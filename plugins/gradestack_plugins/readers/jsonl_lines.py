@@ -9,7 +9,8 @@ wrong where something is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -19,8 +20,14 @@ from msgspec.structs import force_setattr as _set
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import check_depth, compact, loads, standard_loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
+VERSIONS = (1, 2)
+"""Versions of the form. What has no version is of the first, with all that the second added. Some things differ: null
+arguments of an expected call are none in the first, and not compared in the second; details of calls made that are of
+another kind than the form's, and unknown keys of expected calls, are left out in the first, and refused in the second;
+arguments of an expected call that are neither an object nor text cannot be decoded in the first, and are refused in
+the second."""
+SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(Path(__file__).with_name("sample_schema.json").read_bytes())
 _MOST_SCHEMAS = 4096
 _LARGEST_SCHEMA = 32 * 1024
 _LONG = 500

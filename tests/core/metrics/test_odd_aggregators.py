@@ -11,7 +11,7 @@ from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
-from gradestack.testing.checks import _grades
+from gradestack.testing.checks import _grades, check_aggregator
 
 ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
 
@@ -142,3 +142,19 @@ def test_whatever_a_metric_raises_costs_its_own_figures(tmp_path, command, part,
     report = load_report(tmp_path / "out")
     assert "error" in report.aggregates["g"]["l"]
     assert report.aggregates["g"]["mean"]["mean"] == 1.0
+
+
+class Labelled(Aggregator):
+    """Reads what it says it does not."""
+
+    figures = (Figure("w", "W"),)
+    reads_labels = False
+    estimate = share
+
+    def numbers(self, grade):
+        return {"n": 1, "hits": int(grade.label is not None)}
+
+
+def test_a_metric_that_says_it_reads_no_label_reads_none():
+    with pytest.raises(AssertionError, match="say so, reads_labels = True"):
+        check_aggregator(Labelled())

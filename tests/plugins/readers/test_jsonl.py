@@ -23,8 +23,7 @@ from gradestack import (
 )
 from gradestack_plugins.readers.chat import list_schema
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_lines import CallDetails
-from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
+from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, CallDetails
 from tests.core.outcomes import data
 
 DATA = data(__file__, "jsonl.yaml")

@@ -15,7 +15,7 @@ from gradestack_plugins.readers.chat.conversation import conversation_of, kind_o
 from gradestack_plugins.readers.chat.names import JSON_TEXT, VERDICTS, calls_of, decoded, talk_of
 from gradestack_plugins.readers.chat.usage import usage_of
 from gradestack_plugins.readers.jsonl import JsonLines
-from gradestack_plugins.readers.jsonl_expected import expectation
+from gradestack_plugins.readers.jsonl_sides import expectation
 
 _WRITTEN_BY_PYTHON: Final = re.compile(r"\s*(?:\[\s*)?\{\s*'")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})")

@@ -31,6 +31,7 @@ from gradestack.model import (
     Sample,
     Status,
     ToolCall,
+    ToolSpec,
     Usage,
     failed,
     replace,
@@ -198,8 +199,10 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     if writer.natives and isinstance(sample.native, (dict, *writer.natives)):  # a dict where a row is graded again
         native = msgspec.to_builtins(sample.native)
         values.append(native)
-    if writer.schemas and tools is not None:
+    specs: list[Any] | None = None if tools is None else [tool.name for tool in tools]
+    if writer.schemas and tools is not None:  # the fields of a tool, whatever else a reader's own class holds
         values += [tool.parameters for tool in tools]
+        specs = [{name: getattr(tool, name) for name in ToolSpec.__struct_fields__} for tool in tools]
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -213,7 +216,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
         {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
         place,
         sample.status,
-        None if tools is None else [tool if writer.schemas else tool.name for tool in tools],
+        specs,
         trajectory_of(sample, values),
         sample.usage,
         sample.cluster,

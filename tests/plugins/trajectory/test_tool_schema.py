@@ -26,6 +26,7 @@ BOOK = {
     "required": ["seat"],
     "additionalProperties": False,
 }
+FREE = {"name": "f", "description": "", "parameters": None}
 VERSION = "mcp_bench/tool_accuracy@01ae3b4"
 
 
@@ -119,7 +120,8 @@ def test_header_names_a_presets_version(tmp_path):
     report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out")
     stage = next(each for each in report.header["components"] if each["name"] == "tool_schema")
     assert stage["options"] == {"preset": VERSION}
-    assert next(iter(report.rows()))["grade"]["metadata"] == {"preset": VERSION}
+    row = next(iter(report.rows()))
+    assert (row["grade"]["metadata"], row["tools"]) == ({"preset": VERSION}, [FREE])
 
 
 def _schema(rng, depth=0):

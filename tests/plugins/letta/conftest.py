@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from gradestack import Inputs
-from gradestack.cli.commands import main
 from gradestack.suites.recognition import name_inputs
 from gradestack_plugins.letta.reader import Letta
 
 
 def spoken(text: Any) -> dict[str, Any]:
     return {"id": "message-1", "date": "2031-01-01", "message_type": "assistant_message", "content": text}
-
-
-def called(name: Any, arguments: Any, identifier: Any = "c1") -> dict[str, Any]:
-    """A tool call message; arguments that are no text are encoded."""
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    call = {"name": name, "arguments": text, "tool_call_id": identifier}
-    return {"message_type": "tool_call_message", "tool_call": call}
-
-
-def returned(value: Any, identifier: Any = "c1", status: str = "success", **fields: Any) -> dict[str, Any]:
-    base = {"message_type": "tool_return_message", "tool_return": value, "status": status, "tool_call_id": identifier}
-    return base | fields
 
 
 def grade(score: Any, rationale: str = "", **metadata: Any) -> dict[str, Any]:
@@ -80,18 +65,6 @@ def read(*paths: Path, reader: Any = None) -> list[Any]:
     shards = list(reader.plan(inputs, index))
     assert [shard.ordinal for shard in shards] == list(range(len(shards)))
     return [found for shard in shards for found in reader.read(shard, index)]
-
-
-def run(command: list[str], cwd: Path) -> SimpleNamespace:
-    """Run the command line, in this process, in a directory; return its exit code and what it printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main(command)
-            code = 0
-        except SystemExit as done:
-            code = done.code if isinstance(done.code, int) else int(done.code is not None)
-    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_471,
     "plugins": 40_261,
-    "tests": 44_908,
+    "tests": 44_881,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -46,7 +46,7 @@ _COUNTS: Final = [name for name in _NAMES if name.endswith("_tokens")]
 _ROLES: Final = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
-class Answer(msgspec.Struct):
+class Answer(msgspec.Struct, gc=False):
     """One answer of a model: what it was asked with, and what it says."""
 
     history: list[Any]
@@ -59,7 +59,7 @@ class Answer(msgspec.Struct):
     """How many of its calls have no arguments recorded, as where content is not captured."""
 
 
-class Execution(msgspec.Struct):
+class Execution(msgspec.Struct, gc=False):
     """The execution of one call."""
 
     name: str
@@ -106,7 +106,7 @@ def first_of(known: Mapping[str, Any], what: str) -> Any:
 
 
 def _usage(known: Mapping[str, Any]) -> Usage | None:
-    found = {name: first_of(known, name) for name in _COUNTS}
+    found = {name: each for name in _COUNTS if (each := first_of(known, name)) is not None}
     texts = {name: int(each) for name, each in found.items() if isinstance(each, str) and each.isdecimal()}
     given = {name: each for name, value in {**found, **texts}.items() if (each := count_of(value)) is not None}
     cost = as_number(first_of(known, "cost_usd"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ KEYS: Final = (*_RECORDS, "data")
 _ERROR: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 
 
-class Event(msgspec.Struct):
+class Event(msgspec.Struct, gc=False):
     """A log record, or an event of a span."""
 
     name: str
@@ -27,7 +27,7 @@ class Event(msgspec.Struct):
     body: Any = None
 
 
-class Span(msgspec.Struct):
+class Span(msgspec.Struct, gc=False):
     """A span, as far as it is needed."""
 
     trace: str
@@ -37,7 +37,7 @@ class Span(msgspec.Struct):
     start: int
     end: int
     attributes: dict[str, Any]
-    events: list[Event]
+    events: Sequence[Event]
     error: str | None = None
     """What its status says went wrong; "" where it says no more."""
     service: str | None = None
@@ -45,7 +45,7 @@ class Span(msgspec.Struct):
     """What a model answered in it, where its attributes do not say so."""
 
 
-class Log(msgspec.Struct):
+class Log(msgspec.Struct, gc=False):
     """A log record and the span it belongs to."""
 
     trace: str
@@ -153,7 +153,7 @@ def _span(given: Record) -> Span:
         start=nanoseconds(raw.get("startTimeUnixNano")),
         end=nanoseconds(raw.get("endTimeUnixNano")),
         attributes=attributes_of(raw.get("attributes")),
-        events=[_event(each) for each in as_list(events) if isinstance(each, dict)] if events else [],
+        events=[_event(each) for each in as_list(events) if isinstance(each, dict)] if events else (),
         error=as_text(status.get("message")) if status.get("code") in _ERROR else None,
         service=given.service if isinstance(given.service, str) else None,
     )

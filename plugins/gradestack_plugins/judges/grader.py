@@ -30,6 +30,7 @@ from gradestack import (
     JudgeModel,
     Outcome,
     Profile,
+    Reason,
     Reply,
     Request,
     Sample,
@@ -187,8 +188,9 @@ class JudgedByRubric(LabelledJudge):
     ``refused``, ``filtered``, ``truncated``, ``tool_calls``, ``malformed`` (the whole reply, in one fence or none, is
     not JSON of the schema), ``wrong_check``. It is failed as ``unclear`` where the verdict on a criterion is.
 
-    Counts are ``votes``, those that are valid, and ``votes_passed``, those that alone would pass the sample. ``label``
-    is the verdict, ``gold`` that of people. Both profiles are the same.
+    Counts are ``votes``, those that are valid, and ``votes_passed``, those that alone would pass the sample. A
+    criterion worth less than 1 is a reason ``not_fulfilled``. ``label`` is the verdict, ``gold`` that of people. Both
+    profiles are the same.
 
     Attributes:
         rubric: YAML file of criteria and model.
@@ -198,7 +200,7 @@ class JudgedByRubric(LabelledJudge):
         calibration: ``summary.json`` of another run of this judge, which has labels.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({*get_args(_SHOWN), "expected", "model", "run"})
 
     rubric: Path
@@ -280,7 +282,11 @@ class JudgedByRubric(LabelledJudge):
             chosen = "pass" if passed else "unclear" if unclear else "fail"
         reason = votes[given.index(chosen)].reason
         score, gold = criterion.worth(chosen), verdict_of_people(self.people, sample, name)
-        item = Item(id=name, score=score, label=str(chosen), gold=gold, metadata={"reason": reason})
+        reasons: tuple[Reason, ...] = ()
+        if score is not None and score < 1:
+            best = "pass" if criterion.scale is None else criterion.scale[1]
+            reasons = (Reason(code="not_fulfilled", subject=name, expected=best, actual=chosen),)
+        item = Item(id=name, score=score, label=str(chosen), gold=gold, reasons=reasons, metadata={"reason": reason})
         return item if score is not None else replace(item, outcome=Outcome.FAILED, fault=fault_of("unclear"))
 
     def _judged(self, values: Sequence[float | None]) -> tuple[float | None, bool]:

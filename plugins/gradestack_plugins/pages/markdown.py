@@ -46,8 +46,6 @@ class MarkdownReporter(Reporter):
     """Samples listed with their lost points, worst first."""
     max_tasks: int = 100
     """Lines of the task table."""
-    max_text: int = 300
-    """Characters shown of one value."""
     max_characters: int = 60_000
     """Characters of the page; comments on pull requests hold some 65,000. What is left out is counted."""
     templates: Path | None = None

@@ -320,6 +320,8 @@ def test_votes_become_a_grade(case, tmp_path):
         assert (grade.score, grade.passed) == (case["score"], case["passed"])
         assert [item.id for item in grade.items] == list(case["criteria"])
         assert "counts" not in case or grade.counts == case["counts"]
+        lost = [reason.subject for item in grade.items for reason in item.reasons]
+        assert "lost" not in case or lost == case["lost"]
 
 
 def test_the_kit_knows_the_laws_of_judges(tmp_path):

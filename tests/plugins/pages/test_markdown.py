@@ -161,7 +161,7 @@ def test_room_left_by_one_section_goes_to_the_next():
     assert folded([Fold("Big", "a" * 900, [], "", "", "")], [1.0], 1000) == "Big: in report.html.\n"
 
 
-@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_characters"])
+@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_characters"])
 def test_negative_limits_are_refused(option):
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
         MarkdownReporter(**{option: -1})

@@ -211,13 +211,15 @@ class Walk:
         if end == _TOO_LONG or (end is not None and end - self.at > self._most):
             begin, passed = self.place, self._pass_over()
             return None, too_long(max(self.place - begin, self._most)), passed
-        text = self.text[self.at : end]
+        text, problem, value = self.text[self.at : end], None, None
         try:
-            value, problem = loads(text if text.isascii() else text.decode()), None
+            decoded = text if end is not None and text.isascii() else text.decode()
         except UnicodeDecodeError:
-            value, problem = None, "holds bytes that are not UTF-8"
-        except JsonProblem as error:
-            value, problem = None, str(error)
+            decoded, problem = text.decode(errors="surrogateescape"), "holds bytes that are not UTF-8"
+        try:
+            value = loads(decoded) if problem is None or end is None else None
+        except JsonProblem as error:  # of a value without an end, what stands behind it may not be UTF-8
+            problem = str(error)
         if end is None and problem is not None:
             return None, problem + " (the list is cut off here)" * (text[:1] in _BRACKETS), False
         self.at += len(text)

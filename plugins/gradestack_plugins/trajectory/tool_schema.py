@@ -313,7 +313,7 @@ def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any
             known = _compiled(text, strict_integers=strict_integers, mapped=mapped)
             takes = known[1].takes
         except Unusable as problem:
-            known = problem
+            known = Unusable(problem.code, str(problem))  # a new one: an exception holds the frames it went through
         if _taken[0] + takes > _MOST_KEPT:
             _validators.clear()
             _taken[0] = 0
@@ -321,7 +321,7 @@ def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any
         _taken[0] += takes
     found = _validators[key]
     if isinstance(found, Unusable):
-        raise Unusable(found.code, str(found))  # a new one: an exception holds the frames it went through
+        raise Unusable(found.code, str(found))
     return found
 
 

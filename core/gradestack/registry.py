@@ -189,7 +189,8 @@ def flaw(target: Any, kind: Kind) -> str | None:
         methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
         return f"has no method {', '.join(methods)}"
     if attrs.has(target):
-        return _taken(target, [each.name for each in attrs.fields(target) if hasattr(target.__mro__[1], each.name)])
+        own = [each.name for each in attrs.fields(target) if not each.inherited]
+        return _taken(target, [name for name in own if hasattr(target.__mro__[1], name)])
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
     if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):

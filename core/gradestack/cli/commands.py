@@ -343,5 +343,8 @@ def _exit_code(given: list[str]) -> int | str | None:
     except SystemExit as done:
         return done.code
     except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
+        if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+            click.echo("interrupted", err=True)  # within a lock's own code, which then has nothing to release
+            return EXIT_INTERRUPTED
         return _explain(error, debug="--debug" in given)
     return None

@@ -3,6 +3,7 @@
 import json
 import re
 import socket
+import threading
 
 import pytest
 import yaml
@@ -58,6 +59,20 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
     assert (said.code, said.err.strip()) == (130, "interrupted")
     assert not (here / "out").exists()
     assert not [path for path in here.iterdir() if path.name.startswith(".")]
+
+
+def test_an_interruption_within_a_lock_is_one(command, here, monkeypatch):
+    """A Ctrl-C while a lock is taken leaves nothing to release, which the lock says in its place."""
+
+    def within(*_):
+        lock = threading.Lock()
+        with lock:
+            lock.release()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("gradestack.grading.loop.shards_of", within)
+    said = command("run", "suite.yaml", "-o", "out")
+    assert (said.code, said.err.strip()) == (130, "interrupted")
 
 
 def test_surprises_are_told_without_a_traceback(command, here, monkeypatch):

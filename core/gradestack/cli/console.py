@@ -298,21 +298,25 @@ class Meter:
     """Progress of a run as a line of text."""
 
     def __init__(self) -> None:
-        self._begun, self._before = time.monotonic(), 0.0  # the share that earlier attempts had graded
+        self._begun = self._counted = time.monotonic()
+        self._share = self._before = 0.0  # of the input: graded, and that by earlier attempts
 
     def line(self, progress: Progress) -> str:
         """Return how far the run is: ``12,800 samples graded, 6,400/s, about 0:00:20 left; 3 failed; 1 bad record``."""
         text, fresh = f"{progress.samples:,} samples graded", progress.samples - progress.resumed
         if progress.phase != "grading":
             return f"{text}; writing {progress.phase}"
-        share = progress.share or 0.0
+        now, share = time.monotonic(), progress.share or 0.0
+        if share != self._share:  # a range is finished
+            self._share, self._counted = share, now
         if progress.resumed and not fresh:
-            self._begun, self._before = time.monotonic(), share
-        seconds = time.monotonic() - self._begun
+            self._begun, self._before = now, share
+        seconds = now - self._begun
         if fresh and seconds >= 1:
             text += f", {fresh / seconds:,.0f}/s"
         if self._before < share < 1:
-            text += f", about {timedelta(seconds=round(seconds * (1 - share) / (share - self._before)))} left"
+            left = (self._counted - self._begun) * (1 - share) / (share - self._before) - (now - self._counted)
+            text += f", about {timedelta(seconds=max(1, round(left)))} left"
         others = [f"{number:,} {state}" for state, number in progress.states.items() if number and state != "graded"]
         bad = [f"{progress.bad:,} bad record{'s' if progress.bad > 1 else ''}"] if progress.bad else []
         return "; ".join([text, *([", ".join(others)] if others else []), *bad])

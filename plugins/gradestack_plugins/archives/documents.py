@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -48,13 +49,13 @@ class DocumentReader(RecordReader):
         """Return whether an object is one record by itself."""
         return False
 
+    @abc.abstractmethod
     def samples_of_record(self, record: dict[str, Any], source: Source, made: str) -> Iterable[Sample]:
         """Return the samples of one record.
 
         Raises:
             ValueError: There is none; the message becomes the reason of a bad record.
         """
-        raise NotImplementedError
 
     @classmethod
     def is_whole(cls, head: bytes) -> bool:

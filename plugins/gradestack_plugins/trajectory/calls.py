@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import json
 import math
 import re
@@ -161,9 +162,9 @@ class MemberShares(Aggregator):
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, which leave out one task at a time, between 0 and 1."""
 
+    @abc.abstractmethod
     def counts(self, grade: Grade | Item) -> Mapping[str, int]:
         """Return what a grade, or an item of it, adds, ``above`` and ``below`` among it."""
-        raise NotImplementedError
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:

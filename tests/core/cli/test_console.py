@@ -199,6 +199,11 @@ def test_rate_and_remaining_time(monkeypatch):
     clock[0] = 15.0  # ten seconds for another two tenths: three times ten seconds to go
     more = Progress(samples=2_000, resumed=1_000, share=0.4)
     assert found.line(more) == "2,000 samples graded, 100/s, about 0:00:30 left"
+    clock[0] = 25.0  # within the next range time goes on
+    assert (
+        found.line(Progress(samples=2_500, resumed=1_000, share=0.4))
+        == "2,500 samples graded, 75/s, about 0:00:20 left"
+    )
 
 
 def test_progress_when_quiet(capsys):

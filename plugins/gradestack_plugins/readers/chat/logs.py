@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -165,13 +166,13 @@ class ChatLogs(StepReader):
     part: ClassVar[str] = "part"
     known: ClassVar[frozenset[str]] = frozenset()
 
+    @abc.abstractmethod
     def exchange_of(self, record: Any) -> Exchange:
         """Return what a record holds: an object, or the list of messages or items of a conversation."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def ended_of(self, exchange: Exchange, reason: Any, *, waiting: bool) -> str | None:
         """Return how a run ended, by its last answer; None where it says nothing, or waits for results."""
-        raise NotImplementedError
 
     def samples_of_record(self, record: Any, source: Source, made: str) -> Iterator[Sample]:
         """Yield the samples of one record, one for each of its answers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -177,9 +178,9 @@ class StepReader(RecordReader):
         found = (self._joined(each).note for each in inputs.data if self.merge and self.holds_steps(each))
         return list(filter(None, found))
 
+    @abc.abstractmethod
     def holds_steps(self, given: Input) -> bool:
         """Return whether an input begins with model calls; any other is not read for them."""
-        raise NotImplementedError
 
     def _joined(self, given: Input) -> Joined:
         shards = self.plan(Inputs(data=(given,)), None)

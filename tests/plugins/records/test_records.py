@@ -253,3 +253,14 @@ def test_keys_that_are_paths_beside_a_value_too_deep_for_them(tmp_path, depth):
     runs = '{"runs": [{"context.trace_id": "t", "a.b": %s1%s}, {"id": "b", "expected": "w", "output": "w"}]}'
     (tmp_path / "spans.json").write_text(runs % ('{"a":' * depth, "}" * depth))
     assert gradestack.grade_files(tmp_path / "spans.json", output=tmp_path / "out").metrics["total"] == 2
+
+
+def test_what_is_not_understood_of_a_mapped_conversation_is_counted(tmp_path):
+    """Whether or not there are columns left out beside it."""
+    turns = [[{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"type": "strange"}]}]]
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps({"k": "a", "conversation": turns, "other": 1}) + "\n", encoding="utf-8")
+    columns = {"id": "k", "turns": "conversation"}
+    for more, left in (({}, {"column:other"}), ({"facets.other": "other"}, set())):
+        report = gradestack.grade_files(path, columns=columns | more, graders=["usage"], overrides=["reports=[]"])
+        assert report.summary["remarks"].keys() == {"part:strange"} | left

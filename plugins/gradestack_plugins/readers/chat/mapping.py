@@ -339,8 +339,8 @@ def sample_of(
     """Return the sample of a record, or what is wrong with it."""
     form = fields_of(record, columns, table=table)
     remarks = left_out(record, columns.taken)
-    if form.setdefault("id", made) is made:
-        remarks["id_made"] = 1
+    if "id" not in form:
+        form["id"], remarks["id_made"] = made, 1
     messages = _whole(form.pop("prior_messages", None), form.pop("messages", None))
     sample = form_sample(form, source)
     if isinstance(sample, BadRecord):
@@ -357,8 +357,8 @@ def sample_of(
         remarks |= {"usage:other": 1} if changes["usage"] is None else {}
     if "id_made" in remarks:
         changes["facets"] = {**sample.facets, "id_made": True}
-    if remarks or sample.remarks:
-        changes["remarks"] = remarks
+    if remarks:
+        changes["remarks"] = {**sample.remarks, **remarks}
     return replace(sample, **changes) if changes else sample
 
 

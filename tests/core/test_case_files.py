@@ -40,21 +40,9 @@ def checked(tmp_path):
 def test_a_right_expectation_holds(checked):
     checked(
         CASE | RIGHT | {"profile": ["documented", "upstream"]},
-        {
-            "name": "list",
-            "records": [RECORD, "{"],
-            "grader": "tau_partial",
-            "grades": [{"score": 0.4}],
-            "bad_records": 1,
-        },
+        DATA["a_right_expectation_holds"],
         {"name": "\ud800", "files": {"x.jsonl": [RECORD]}, "grader": "tau_partial", "grades": {"score": 0.4}},
-        {
-            "name": "two graders",
-            "records": [RECORD],
-            "graders": {"one": "tau_partial", "two": {"kind": "tool_calls", "arguments": "ignore"}},
-            "grades": {"two": {"score": 1}},
-            "figures": {"one": {"mean.mean": 0.4}},
-        },
+        DATA["a_right_expectation_holds_2"],
         {"name": "option", "records": [RECORD], "grader": {"kind": "tau_partial", "a": 1}, "refused": "unknown key"},
         {"name": "data", "records": ["{"], "grader": "tau_partial", "refused": "no record could be read"},
     )

@@ -264,12 +264,7 @@ def test_an_amount_of_which_one_task_has_most_has_a_longer_upper_half():
 
 @pytest.mark.parametrize(
     ("values", "reason"),
-    [
-        ((3.0, 3.0, 3.0), "the same in every task"),
-        ((0.0, 0.0), "the same in every task"),
-        ((1.0, 1.0, 1.0, 60.0), "too few tasks for amounts so uneven"),
-        ((0.0, 0.0, 0.0, 0.0, 1.0), "too few tasks for amounts so uneven"),
-    ],
+    DATA["an_amount_that_says_too_little_has_a_reason"],
 )
 def test_an_amount_that_says_too_little_has_a_reason(values, reason):
     assert interval(amount_of(*values), 9, share=False, amount=True) == {"reason": reason}

@@ -8,8 +8,10 @@ import gradestack
 from gradestack import ConfigError, load_report
 from gradestack.outcome.pages import rewrite_pages
 from gradestack_plugins.pages.rows import rows_at
-from tests.core.outcomes import files_but_headers
+from tests.core.outcomes import data, files_but_headers
 from tests.placed import carried, without_rows
+
+DATA = data(__file__, "slim_rows.yaml")
 
 ASKED = "What is asked of record number"
 
@@ -34,12 +36,7 @@ def place(tmp_path, monkeypatch):
 def run(place, registry):
     def call(output, suite=(), **options):
         told = []
-        content = {
-            "name": "x",
-            "target": {"paths": ["one.jsonl", "two.jsonl"]},
-            "reader": "jsonl",
-            "graders": {"g": "toy"},
-        }
+        content = DATA["run"]
         options = {"engine": "serial", "say": told.append} | options
         report = gradestack.run({**content, **dict(suite)}, output=output, registry=registry, **options)
         call.told = told

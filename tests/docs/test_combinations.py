@@ -13,30 +13,21 @@ from gradestack import ConfigError, discover
 sys.path.insert(0, str(Path(__file__).parent))
 import combinations
 
+from tests.core.outcomes import data
+
+DATA = data(__file__, "combinations.yaml")
+
 sys.path.pop(0)
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OPTIONS = {
-    "python_function": {"file": "count.py", "name": "count"},
-    "tool": {"function": "exact_match"},
-    "tool_policy": {"deny": ["x"]},
-}
+OPTIONS = DATA["options"]
 DATASETS = {name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")}
 """Without which these formats have no sample."""
 APART = {"combined", "judged", "model_judge", "rubric"}
 """They ask a model, or combine other graders, and refuse on every reader as they stand."""
 CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
-TALK = [
-    {"role": "user", "content": "hi"},
-    {"role": "assistant", "content": None, "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c", "content": "7"},
-    {"role": "assistant", "content": "seven"},
-]
-BLOCKS = [
-    {"role": "user", "content": "hi"},
-    {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}]},
-    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "7"}]},
-]
+TALK = DATA["talk"]
+BLOCKS = DATA["blocks"]
 ACTIONS = {"actions": [{"name": "f", "arguments": {"x": 1}}]}
 SIMULATION = {"id": "s", "task_id": "t", "trial": 0, "reward_info": {"reward": 1.0}, "messages": TALK[:1]}
 STEP = {"workflow_id": "w", "step_id": 1, "agent": "user", "agent_type": "user", "data": {"content": "hi"}}

@@ -119,13 +119,7 @@ def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(tmp_path, engine, mea
         assert "cut off" in report.summary["bad_records"]["listed"][0]["reason"]
 
 
-CHANGES = {
-    "renamed over": ("os.replace(HERE / 'other.jsonl', path)", "runs.jsonl: was replaced by another file while it"),
-    "edited in place": ("path.write_bytes(path.read_bytes().replace(b'x', b'y'))", "runs.jsonl: was edited while it"),
-    "edited and longer": ("path.write_bytes(b'{}\\n' + path.read_bytes())", "runs.jsonl: was edited while it"),
-    "touched": ("os.utime(path, (1, 1))", "runs.jsonl: was edited while it was read"),
-    "cut short": ("os.truncate(path, 100)", "cut short"),
-}
+CHANGES = DATA["changes"]
 APPEND = 'with path.open(\'a\') as file: file.write(\'{"id": "late", "predicted": "x"}\\n{"half\')'
 GRADER = DATA["grader"]
 

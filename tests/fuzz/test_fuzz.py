@@ -8,8 +8,10 @@ import yaml
 from hypothesis import strategies as st
 
 from gradestack.cli import commands
-from tests.core.outcomes import some_of
+from tests.core.outcomes import data, some_of
 from tests.fuzz import mutation, subjects
+
+DATA = data(__file__, "fuzz.yaml")
 
 EXAMPLES = subjects.EXAMPLES
 SUBJECTS = subjects.subjects()
@@ -48,15 +50,7 @@ def options_of(drawn):
     options = ["--quiet", "--engine", "serial"]
     if drawn % 8:
         options += ["--set", "reports=[]"]
-    return options + {
-        1: ["--grader", "usage", "--grader", "tool_success"],
-        2: ["--stack", "tool_calls"],
-        3: ["--profile", "upstream"],
-        4: ["--id", "input", "--set", "duplicates=last"],
-        5: ["--strict"],
-        6: ["--rows", "slim"],
-        7: ["--stack", "trajectory", "--num-runs", "1"],
-    }.get(drawn // 8, [])
+    return options + DATA["options_of"].get(drawn // 8, [])
 
 
 @pytest.mark.parametrize("subject", some_of(SUBJECTS, 5), ids=lambda each: f"{each.reader} {each.name}".strip())

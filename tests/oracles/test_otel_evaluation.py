@@ -6,6 +6,9 @@ import json
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "otel_evaluation.yaml")
 
 pytestmark = pytest.mark.oracles
 
@@ -32,13 +35,7 @@ def test_lines_are_requests_of_log_records(tmp_path, monkeypatch):
         trace["span_id"],
     )
     found = {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in event.attributes}
-    assert found == {
-        "gen_ai.evaluation.name": "exact_match",
-        "gen_ai.evaluation.score.value": 1.0,
-        "gen_ai.evaluation.explanation": "equal to the ground truth",
-        "gradestack.sample.id": "a",
-        "gradestack.sample.run": 1,
-    }
+    assert found == DATA["lines_are_requests_of_log_records"]
 
 
 def with_bytes(found):

@@ -12,23 +12,15 @@ from gradestack_plugins.bfcl.side_files import _schema as bfcl_schema
 from gradestack_plugins.deepfabric.exporter import render as deepfabric_text
 from gradestack_plugins.readers.chat.mapping import as_json as table_cell
 from gradestack_plugins.trajectory.calls import identity_of
+from tests.core.outcomes import data
 from tests.plugins.chat_files import read
+
+DATA = data(__file__, "nesting.yaml")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 3000
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-RECORDS = {
-    "letta": "letta/recorded/results.jsonl",
-    "letta_dataset": "letta/dataset.jsonl",
-    "deepfabric": "deepfabric/replies.jsonl",
-    "stability": "stability/runs.jsonl",
-    "when2call": "when2call/judge_decisions.jsonl",
-    "jsonl": "quickstart/runs.jsonl",
-    "openai": {"id": "a", "messages": TALK},
-    "anthropic": {"id": "a", "model": "claude", "messages": TALK},
-    "records": {"id": "a", "messages": TALK},
-    "bfcl": {"id": "simple_0", "result": "f(a=1)"},
-}
+RECORDS = DATA["records"]
 
 
 @pytest.mark.parametrize("name", RECORDS)

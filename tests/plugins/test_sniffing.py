@@ -11,13 +11,7 @@ from tests.plugins.chat_files import certainties, written
 DATA = data(__file__, "sniffing.yaml")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OWNERS = {
-    "airline": {"results.json": "tau_bench"},
-    "deepfabric": {"dataset.jsonl": "deepfabric", "replies.jsonl": "deepfabric"},
-    "quickstart": {"runs.jsonl": "jsonl"},
-    "stability": {"runs.jsonl": "stability"},
-    "when2call": {"judge_decisions.jsonl": "when2call"},
-}
+OWNERS = DATA["owners"]
 NEW = {"openai", "anthropic", "records"}
 """Readers of messages and of tables: what most other formats hold as well."""
 

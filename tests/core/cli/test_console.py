@@ -82,13 +82,7 @@ def test_what_needs_attention_is_told():
 
 
 def test_success_says_its_rule_and_of_how_many():
-    assert shown() == [
-        "Results:",
-        "  Solved: 1 of 3 (33.3%); passed by grader quality",
-        "",
-        "By grader:",
-        "  quality  avg 0.83  graded 3, 1 skipped",
-    ]
+    assert shown() == DATA["success_says_its_rule_and_of_how_many"]
     assert "  Solved: no result" in shown(outcome=OUTCOME | {"passed": 0, "failed": 0})
     assert shown(outcome=None)[:3] == ["Results:", "", "By grader:"]
 
@@ -148,15 +142,7 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     assert re.search(first, said.out, re.MULTILINE)
     assert "  toy  avg 1.00  graded 1, 2 failed" in said.out.splitlines()
     kept = json.loads((here / "out/summary.json").read_text())["failures"]
-    assert kept == {
-        "toy": {
-            "count": 2,
-            "first": {
-                "reason": "ZeroDivisionError: cannot grade <object object> (toy_components.py:66)",
-                "at": "odd.jsonl:2",
-            },
-        }
-    }
+    assert kept == DATA["the_first_failure_of_every_grader_is_told"]
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 failed" in said.out.splitlines()
 
@@ -181,11 +167,7 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
         watch(Progress(samples=6_700, phase="pages"))
     said = capsys.readouterr()
     assert said.out == "Running evaluation: airline\n"
-    assert said.err.splitlines() == [
-        "  64 samples graded",
-        "  6,700 samples graded; 700 skipped; 1 bad record",
-        "  6,700 samples graded; writing pages",
-    ]
+    assert said.err.splitlines() == DATA["progress_away_from_a_terminal"]
 
 
 def test_rate_and_remaining_time(monkeypatch):

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
-from tests.core.outcomes import some_of
+from tests.core.outcomes import data, some_of
+
+DATA = data(__file__, "new.yaml")
 
 PARTS = [[], ["--with", "reader,aggregator,stack,exporter"]]
 
@@ -46,15 +48,7 @@ def test_a_metric_in_one_file_is_graded_with(spawn, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (["taken.py"], "taken.py: is there already; choose another name"),
-        (["x", "--with", "reader,judge"], "x: no part to begin with is called 'judge'; there are: reader, aggregator"),
-        (["x.py", "--with", "reader"], "x.py: no part to begin with is called 'reader'; a file has none"),
-        (["gradestack"], "gradestack: Python has a 'gradestack' already; choose another name"),
-        (["class.py"], "class.py: Python has a 'class' already"),
-        (["taken.py/acme"], "taken.py/acme/src/acme/__init__.py: cannot be written: "),
-        (["Two Words"], "Two Words: name it in lower case letters, digits and single hyphens"),
-    ],
+    DATA["what_cannot_be_begun"],
 )
 def test_what_cannot_be_begun(spawn, tmp_path, arguments, said):
     (tmp_path / "taken.py").touch()

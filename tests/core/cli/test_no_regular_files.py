@@ -11,17 +11,13 @@ import pytest
 
 import gradestack
 from gradestack.cli.commands import main
+from tests.core.outcomes import data
+
+DATA = data(__file__, "no_regular_files.yaml")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are none")
 FILES = ("header.json", "summary.json", "results.jsonl")
-COMMANDS = {
-    "report": ["report", "run"],
-    "show": ["show", "run", "a"],
-    "compare": ["compare", "other", "run"],
-    "index": ["index", "."],
-    "grade": ["grade", "run", "--output", "out"],
-    "grade as letta": ["grade", "run", "--reader", "letta", "--output", "out"],
-}
+COMMANDS = DATA["commands"]
 READS = {
     "header.json": {"report", "show", "compare"},
     "summary.json": {"report", "show", "compare"},

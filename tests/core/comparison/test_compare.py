@@ -161,11 +161,7 @@ def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
 def test_a_failed_trial_counts_as_nothing_right_unless_it_is_skipped(made, tmp_path):
     """So that crashing more cannot win."""
     a = made("a", {"1": [1], "2": [1], "3": [0]})
-    samples = [
-        {"id": "1", "expected": "x", "predicted": "x", "input": "do 1"},
-        {"id": "2", "expected": "x", "error": "timed out", "input": "do 2"},
-        {"id": "3", "expected": "x", "predicted": "y", "input": "do 3"},
-    ]
+    samples = DATA["a_failed_trial_counts_as_nothing_right_unless_it_is_skipped"]
     b = gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=tmp_path / "b")
     zero, skip = (compare(a, b, failed=failed).data["metrics"]["g"] for failed in ("zero", "skip"))
     assert (zero["tasks"], zero["worse"]) == (3, 1)

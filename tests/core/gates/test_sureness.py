@@ -9,6 +9,9 @@ import pytest
 from gradestack import Grade, Grader, figures, grade, skipped, t_quantile
 from gradestack.estimates import again, ends
 from gradestack.gates.verdicts import gate_lines
+from tests.core.outcomes import data
+
+DATA = data(__file__, "sureness.yaml")
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
 SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]
@@ -151,16 +154,7 @@ def test_a_figure_has_the_interval_of_its_aggregator(gates):
 
 
 def test_a_quantile_decides_by_its_value(gates):
-    (found,) = gates(
-        {
-            "kind": "simple",
-            "metric_key": "quality",
-            "aggregation": "median",
-            "op": "gte",
-            "value": 1,
-            "confidence": 0.95,
-        }
-    ).gates
+    (found,) = gates(DATA["a_quantile_decides_by_its_value"]).gates
     assert (found["interval"], found["passed"], found["sure"]) == ({"reason": "quantile"}, True, None)
 
 

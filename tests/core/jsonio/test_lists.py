@@ -13,6 +13,8 @@ from tests.conftest import examples
 from tests.core.jsonio.test_boundaries import JSON, shown
 from tests.core.outcomes import data
 
+DATA = data(__file__, "lists.yaml")
+
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
 
@@ -71,18 +73,7 @@ def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
     assert found == [Element(0, 1, problem="holds bytes that are not UTF-8"), Element(1, 1, {"b": "é"})]
 
 
-BROKEN = [
-    ODD,
-    "[1.5e3, 2, -0.25, 1E+5, 0]",
-    '[{"a": 1, "b": [1, 2, {"c": "}]"}]}, {"x": tru}, {"y": "[{"}, 3]',
-    '[{"a": nope, "s": "{{{[[[\\" }]"}, {"ok": "\\\\"}]',
-    '[{"a": "x\ny", "{": "[[["}, {"b": "}"}]',
-    '[{"a":1}{"b":2}]',
-    '[{"a": "unended',
-    "[ [[[[",
-    "[\n\n1,\n2,]",
-    '[{"a": ]}, 1]',
-]
+BROKEN = DATA["broken"]
 
 
 @pytest.mark.parametrize("text", BROKEN)

@@ -12,24 +12,13 @@ from gradestack_plugins.pages import index as index_module
 from gradestack_plugins.pages import tallies
 from gradestack_plugins.pages.index import RowIndex, ScoreBins, index_of
 from gradestack_plugins.pages.rows import rows_at
+from tests.core.outcomes import data
 
-GRADE = {
-    "score": 0.5,
-    "state": "graded",
-    "reasons": [{"code": "wrong", "subject": "book", "expected": {"deep": [1]}}],
-    "items": [{"id": "0", "reasons": [{"code": "missing", "subject": None}, {"code": "wrong", "subject": "book"}]}],
-}
+DATA = data(__file__, "index.yaml")
+
+GRADE = DATA["grade"]
 FAULT = {"score": 0.0, "state": "failed", "fault": {"code": "boom", "type": "KeyError", "message": "x"}}
-ROW = {
-    "sample": {"id": "a", "input": "?"},
-    "run": 3,
-    "model_name": "m",
-    "state": "graded",
-    "passed": False,
-    "grade": GRADE,
-    "grades": {"first": GRADE, "second": FAULT},
-    "trajectory": [[{"role": "user", "content": "hello"}]],
-}
+ROW = DATA["row"]
 
 
 def report_of(*lines):
@@ -57,14 +46,7 @@ def test_a_row_in_the_index():
 
 @pytest.mark.parametrize(
     ("changes", "place"),
-    [
-        ({"sample": 1}, "$.sample"),
-        ({"run": [1]}, "$.run"),
-        ({"passed": "no"}, "$.passed"),
-        ({"grade": {"score": "x"}}, "$.grade.score"),
-        ({"grades": {"first": {"items": [None]}}}, "$.grades[...].items[0]"),
-        ({"grades": {"first": {"reasons": [{"code": 3}]}}, "odd": float("nan")}, "$.grades[...].reasons[0].code"),
-    ],
+    DATA["a_value_of_another_type_is_refused_with_its_line_and_place"],
 )
 def test_a_value_of_another_type_is_refused_with_its_line_and_place(changes, place):
     with pytest.raises(DataError, match=r"a row:2: Expected .* at `" + re.escape(place)):

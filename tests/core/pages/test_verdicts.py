@@ -6,6 +6,9 @@ from gradestack.jsonio import loads
 from gradestack_plugins.pages import tallies as module
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.tallies import compared
+from tests.core.outcomes import data
+
+DATA = data(__file__, "verdicts.yaml")
 
 
 def index_of(*rows, keys=("a", "b"), outcome="a"):
@@ -24,14 +27,7 @@ def marks(index, key):
 
 
 def test_the_mark_of_a_grade():
-    grades = [
-        {"state": "graded", "score": 1.0},
-        {"state": "graded", "score": 0.5, "passed": True},
-        {"state": "graded", "score": 1.0, "passed": False},
-        {"state": "graded", "score": 0.99},
-        {"state": "failed", "score": 0.0, "fault": {"code": "boom"}},
-        {"state": "skipped", "score": 0.0, "reasons": [{"code": "no_reference"}]},
-    ]
+    grades = DATA["the_mark_of_a_grade"]
     index = index_of(*[row(a=grades[0], b=each) for each in grades], row(a=grades[0]))
     names = ["passed", "part", "lost", "lost", "failed", "skipped", "missing"]
     codes = ["", "", "", "", "boom", "no_reference", ""]

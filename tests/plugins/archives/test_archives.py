@@ -5,9 +5,12 @@ import json
 import pytest
 
 from gradestack import testing
+from tests.core.outcomes import data
 from tests.plugins.chat_files import certainties, reference
 from tests.plugins.described_samples import agrees, described
 from tests.plugins.test_published_forms import REGISTRY, samples_of
+
+DATA = data(__file__, "archives.yaml")
 
 
 @pytest.mark.parametrize("folder", ["adk", "atif"])
@@ -27,13 +30,7 @@ def test_a_published_file_gives_its_samples(folder):
 
 @pytest.mark.parametrize(
     ("folder", "name", "reader"),
-    [
-        ("formats/adk", "lending.evalset.json", "adk"),
-        ("formats/adk", "desk_snake.evalset_result.json", "adk"),
-        ("formats/atif", "trajectories.jsonl", "atif"),
-        ("own_data", "promptfoo_results.json", "promptfoo"),
-        ("own_data", "deepeval_test_run.json", "deepeval"),
-    ],
+    DATA["a_published_file_is_one_reader_s"],
 )
 def test_a_published_file_is_one_reader_s(folder, name, reader, tmp_path):
     """It alone is sure of it, and keeps the laws of readers on it, cut off and garbled."""

@@ -161,10 +161,7 @@ def test_tools_of_classes_stand_beside_the_questions(bfcl):
     assert [call.arguments for call in sample.expected.calls] == [{"a": 1, "b": 2}]
 
 
-FIND_LIKE = {
-    "description": "",
-    "parameters": {"type": "dict", "properties": {"a": {"type": "float"}, "b": {"type": "float"}}},
-}
+FIND_LIKE = DATA["find_like"]
 
 
 def test_accepted_texts_and_nothing_to_call_are_references(bfcl):

@@ -10,6 +10,9 @@ from gradestack_plugins.deepfabric.aggregators import FIGURES as NAMES
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
 from gradestack_plugins.deepfabric.exporter import native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
+from tests.core.outcomes import data
+
+DATA = data(__file__, "aggregators.yaml")
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 F = ("f", {"a": "x"})
@@ -111,16 +114,7 @@ def test_native_overall_score_sums_from_left_to_right(df, grades):
     found = grades("upstream")
     metrics = df.fold(DeepFabricMetrics(profile="upstream"), found)
     native = native_metrics(metrics, DeepFabric(profile="upstream"))
-    assert list(native) == [
-        "tool_selection_accuracy",
-        "parameter_accuracy",
-        "execution_success_rate",
-        "response_quality",
-        "overall_score",
-        "samples_evaluated",
-        "samples_processed",
-        "processing_errors",
-    ]
+    assert list(native) == DATA["native_overall_score_sums_from_left_to_right"]
     expected = 3 / 7 * 0.40
     expected += 3 / 7 * 0.35
     expected += 2 / 7 * 0.25
@@ -156,12 +150,7 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
     found = grades("documented")
     low = df.fold(DeepFabricMetrics(), found)["interpretation"]
     assert low["band"] == "fair"
-    assert [entry["metric"] for entry in low["advice"]] == [
-        "tool_selection_accuracy",
-        "parameter_accuracy",
-        "execution_success_rate",
-        "processing_errors",
-    ]
+    assert [entry["metric"] for entry in low["advice"]] == DATA["interpretation_advises_on_low_rates_only"]
     fine = df.fold(DeepFabricMetrics(), [found[0], found[0], found[0], found[3]])["interpretation"]
     assert fine["band"] == "good"
     assert [entry["metric"] for entry in fine["advice"]] == []

@@ -12,7 +12,10 @@ import gradestack
 from gradestack import BadRecord, Source
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, number, prediction, render
 from gradestack_plugins.deepfabric.grader import DeepFabric
+from tests.core.outcomes import data
 from tests.plugins.deepfabric.conftest import evaluate, native_text
+
+DATA = data(__file__, "exporter.yaml")
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -54,24 +57,7 @@ def test_documented_adds_its_options_to_the_config(lines):
     assert config["weights_in_effect"]["tool_selection"] == 1.0
 
 
-NUMBERS = [
-    (1e16, "1e+16"),
-    (1e15, "1000000000000000.0"),
-    (123456789012345678.0, "1.2345678901234568e+17"),
-    (0.0001, "0.0001"),
-    (1e-05, "0.00001"),
-    (1.234e-05, "0.00001234"),
-    (-1.5e-05, "-0.000015"),
-    (9.99e-06, "9.99e-6"),
-    (1e-07, "1e-7"),
-    (5e-324, "5e-324"),
-    (1e100, "1e+100"),
-    (-0.0, "-0.0"),
-    (0.1, "0.1"),
-    (math.nan, "null"),
-    (math.inf, "null"),
-    (-math.inf, "null"),
-]
+NUMBERS = DATA["numbers"]
 
 
 @pytest.mark.parametrize(("value", "text"), NUMBERS)

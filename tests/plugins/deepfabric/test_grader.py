@@ -16,7 +16,10 @@ from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric, resolve
 from gradestack_plugins.deepfabric.schemas import convert
+from tests.core.outcomes import data
 from tests.plugins.deepfabric.conftest import evaluate
+
+DATA = data(__file__, "grader.yaml")
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -115,22 +118,14 @@ def test_normalize(profile):
         DeepFabric(profile="upstream", weights=infinite, normalize=True)
 
 
-UPSTREAM_WEIGHTS = [
-    ({}, (0.0, 0.0, 0.0, 0.0)),
-    ({"accuracy": 0.5, "f1_score": 0.5}, (0.0, 0.0, 0.0, 0.0)),
-    ({"tool_selection": 5, "parameter_accuracy": -1.5}, (5.0, -1.5, 0.0, 0.0)),
-    ({"tool_selection": "0.25", "execution_success": True, "response_quality": 2}, (0.25, 0.0, 1.0, 2.0)),
-    ({"tool_selection": " 1_0 ", "execution_success": "-inf", "other": "1e3"}, (10.0, 0.0, -math.inf, 0.0)),
-    ({"tool_selection": 1e308, "parameter_accuracy": 1e308, "execution_success": 1e308}, (1e308, 1e308, 1e308, 0.0)),
-    ({"tool_selection": -math.inf, "parameter_accuracy": math.inf}, (-math.inf, math.inf, 0.0, 0.0)),
-]
+UPSTREAM_WEIGHTS = DATA["upstream_weights"]
 
 
 @pytest.mark.parametrize(("weights", "resolved"), UPSTREAM_WEIGHTS)
 def test_upstream_takes_weights_as_they_are(weights, resolved):
     """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
-    assert DeepFabric(profile="upstream", weights=weights).resolved_weights == resolved
-    assert structure({"profile": "upstream", "weights": weights}, DeepFabric).resolved_weights == resolved
+    assert DeepFabric(profile="upstream", weights=weights).resolved_weights == tuple(resolved)
+    assert structure({"profile": "upstream", "weights": weights}, DeepFabric).resolved_weights == tuple(resolved)
 
 
 def test_upstream_takes_nan():

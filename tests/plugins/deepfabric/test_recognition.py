@@ -27,21 +27,8 @@ def certainty(tmp_path):
     return sniff
 
 
-FIRST = [
-    (JOINED, 0.95),
-    ({"id": 1, "sample": {"messages": []}, "response": "said"}, 0.95),
-    ({"sample": {"question": "q"}, "recorded": REPLY}, 0.5),
-    ({"messages": [], "recorded": {"content": ""}}, 0.9),
-    ({"messages": [], "tool_context": None}, 0.7),
-    ({"kind": "tool_call", "tool_call": None, "content": ""}, 0.6),
-    ({"id": 1, "recorded": {"content": ""}}, 0.3),
-]
-WITHOUT_KIND = [
-    {"id": "a", "content": "", "tool_calls": [{"name": "f", "arguments": {}}]},
-    {"id": "a", "text": "said"},
-    {"id": 7, "model": "m", "run": 1, "content": "said"},
-    {"tool_call": {"name": "f", "arguments": {}}},
-]
+FIRST = DATA["first"]
+WITHOUT_KIND = DATA["without_kind"]
 
 
 @pytest.mark.parametrize(("line", "sure"), FIRST)
@@ -73,16 +60,7 @@ def test_plain_texts(certainty):
     assert certainty('"one"', {"a": 1}) == 0.0
 
 
-BAD = [
-    {"sample": RECORD},
-    {"sample": RECORD, "recorded": None},
-    {"id": "a", "sample": RECORD, "recorded": []},
-    {"sample": RECORD, "recorded": {"x": 1}},
-    {**RECORD, "recorded": None},
-    "{bad",
-    "text that is no JSON",
-    "null",
-]
+BAD = DATA["bad"]
 
 
 @pytest.mark.parametrize("line", BAD)

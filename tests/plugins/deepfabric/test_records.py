@@ -11,6 +11,9 @@ from gradestack_plugins.deepfabric.samples import (
     looks_like_call,
     strict_truth,
 )
+from tests.core.outcomes import data
+
+DATA = data(__file__, "records.yaml")
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -68,14 +71,7 @@ def test_null_content_in_a_scanned_message_is_an_error(df):
     assert truth_of({**record, "tool_context": None}).answer is None
 
 
-CALLS = [
-    "<tool_call>",
-    "x </tool_call>",
-    '{"tool_calls": []}',
-    '{"function_call": "tool_calls"}',
-    "Cost (net) is 4",
-    "f()",
-]
+CALLS = DATA["calls"]
 PROSE = ["the answer", '{"function_call": 1}', "{tool_calls", "(x)", "3 (x)", "", "f (x", '["tool_call"]']
 
 

@@ -90,10 +90,7 @@ def test_parts_beside_the_records_above_the_limit(tmp_path):
         assert "bytes long, more than 1,048,576 (limits.record_bytes)" in found.stderr
 
 
-PATHS = {
-    "wildcards": "$.facets.tree..*..*..*..*..*",
-    "pattern": "$.facets.tree[?search(@.text, '^(a+)+$')]",
-}
+PATHS = DATA["paths"]
 
 
 def tree():

@@ -260,12 +260,7 @@ def taken_whole(path, given=None):
 @GIVEN
 @pytest.mark.parametrize(
     "first",
-    [
-        {"sample_id": 0, "trajectory": [], "error": ERROR},
-        {"sample_id": 0, "error": ERROR},
-        {"sample_id": 0, "agent_id": "x"},
-        "{",
-    ],
+    DATA["a_first_sample_that_failed"],
 )
 def test_a_first_sample_that_failed(letta, tmp_path, given, first):
     (tmp_path / "suite.json").write_text(json.dumps(SUITE), encoding="utf-8")

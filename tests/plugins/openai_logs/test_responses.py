@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.core.outcomes import data
 from tests.plugins.chat_files import read, written
+
+DATA = data(__file__, "responses.yaml")
 
 USER = {"role": "user", "content": "Book it."}
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
@@ -73,14 +76,7 @@ def test_an_mcp_call_is_call_and_result_in_one(items, error):
 def test_approvals_tell_what_was_run(items):
     """Approved: the call that follows is the same one. Refused: denied. Without an answer: not run."""
     ask = {"type": "mcp_approval_request", "server_label": "rail", "name": "book", "arguments": '{"seat": 1}'}
-    done = {
-        "type": "mcp_call",
-        "id": "m",
-        "approval_request_id": "1",
-        "name": "book",
-        "arguments": "{}",
-        "output": "ok",
-    }
+    done = DATA["approvals_tell_what_was_run"]
     found = items(
         USER,
         {**ask, "id": "1"},

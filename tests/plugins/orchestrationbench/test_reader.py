@@ -59,11 +59,7 @@ def test_files_are_found_below_and_sorted(bench, content):
     for name in ("b/2", "a", "b/10", ".hidden/x"):
         bench.write(name, content)
     (bench.directory / "notes.json").write_text("{}", encoding="utf-8")
-    assert [sample.facets["file"] for sample in bench.read()] == [
-        "out/a_out.json",
-        "out/b/10_out.json",
-        "out/b/2_out.json",
-    ]
+    assert [sample.facets["file"] for sample in bench.read()] == DATA["files_are_found_below_and_sorted"]
     assert len(bench.read(pattern="*.json")) == 4
     with pytest.raises(DataError, match=r"out: no file named x\.json"):
         bench.read(pattern="x.json")

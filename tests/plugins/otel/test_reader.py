@@ -6,7 +6,10 @@ import pytest
 
 import gradestack
 from gradestack.cli import main
+from tests.core.outcomes import data
 from tests.plugins import chat_files
+
+DATA = data(__file__, "reader.yaml")
 
 ASKED = [{"role": "user", "parts": [{"type": "text", "content": "To Ghent?"}]}]
 CALL = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"to": "Ghent"}}
@@ -99,11 +102,7 @@ def test_spans_of_a_trace_stand_anywhere(tmp_path):
 
 def test_history_makes_no_calls(tmp_path):
     """An answer repeats what was said before it; calls count where they are made, without that where they stand."""
-    history = [
-        *ASKED,
-        *CALLS,
-        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "result": "IC 5"}]},
-    ]
+    history = DATA["history_makes_no_calls"]
     found = one(tmp_path, span("01"), chat("02", said=CALLS), chat("04", start=4, asked=history))
     assert [(call.name, call.result) for call in found.calls] == [("find", "IC 5")]
     assert [message.role for turn in found.turns for message in turn] == ["user", "assistant", "tool", "assistant"]
@@ -193,11 +192,7 @@ def test_messages_in_events_and_log_records(tmp_path):
 
 
 def test_grades_in_a_trace_are_recorded(tmp_path):
-    known = {
-        "gen_ai.evaluation.name": "tone",
-        "gen_ai.evaluation.score.value": 0.5,
-        "gen_ai.evaluation.explanation": "curt",
-    }
+    known = DATA["grades_in_a_trace_are_recorded"]
     event = {"name": "gen_ai.evaluation.result", "attributes": attributes(known)}
     found = one(tmp_path, span("01"), chat("02", events=[event]))
     assert found.recorded == {"tone": 0.5, "explanations": {"tone": "curt"}}

@@ -68,16 +68,7 @@ def test_odd_values_never_raise(odd):
 
 def test_messages():
     """Entries that are no objects are left out; content is kept as it is."""
-    found = chat.messages(
-        [
-            {"role": "user", "content": "hi"},
-            None,
-            "text",
-            {"role": "assistant", "content": None, "tool_calls": [{"name": "f"}, 5]},
-            {"role": "tool", "content": [{"type": "text"}], "tool_call_id": "c", "name": "f"},
-            {"role": 3},
-        ]
-    )
+    found = chat.messages(DATA["messages"])
     assert found == (
         Message(role="user", content="hi"),
         Message(role="assistant", tool_calls=(ToolCall(name="f"),)),

@@ -212,12 +212,7 @@ def test_a_missed_reward_says_what_was_missing(tau2):
         "reward_breakdown": {"DB": 0.0, "COMMUNICATE": 0.0},
     }
     grade = graded(tau2, reward_info=about, ended="max_steps")
-    assert [reason.code for reason in grade.reasons] == [
-        "not_judged",
-        "database_mismatch",
-        "action_missing",
-        "communicate_checks_unmet",
-    ]
+    assert [reason.code for reason in grade.reasons] == DATA["a_missed_reward_says_what_was_missing_2"]
     assert grade.parts == {"DB": 0.0, "COMMUNICATE": 0.0}
     assert grade.counts == DATA["a_missed_reward_says_what_was_missing"]
 

@@ -31,13 +31,7 @@ def graded(request, tau):
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [
-        ((0.5, 0.6), "must sum to 1, got 1.1"),
-        ((-0.1, 1.1), "name_weight must be"),
-        ((1.1, -0.1), "argument_weight must be"),
-        ((float("nan"), 1.0), "name_weight must be"),
-        ((0.0, float("inf")), "argument_weight must be"),
-    ],
+    DATA["bad_weights_are_refused"],
 )
 def test_bad_weights_are_refused(weights, message):
     """Weights must be finite, not negative, and sum to 1."""

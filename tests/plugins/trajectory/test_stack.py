@@ -8,15 +8,12 @@ import gradestack
 from gradestack import Sample, ToolCall, ToolSpec
 from gradestack.cli import console
 from gradestack_plugins.trajectory import trajectory
+from tests.core.outcomes import data
+
+DATA = data(__file__, "stack.yaml")
 
 ALL = ["tool_success", "tool_schema", "tool_policy", "repeats", "usage"]
-FIGURES = [
-    "Successful calls",
-    "Schema-valid calls",
-    "No tight repeats, no call after the answer",
-    "Runs in a loop",
-    "Steps a run",
-]
+FIGURES = DATA["figures"]
 SPECS = (ToolSpec(name="f", parameters={"required": ["x"]}),)
 
 

@@ -5,6 +5,9 @@ import json
 import pytest
 
 import gradestack
+from tests.core.outcomes import data
+
+DATA = data(__file__, "trajectory.yaml")
 
 
 @pytest.mark.parametrize("reader", ["openai", "anthropic"])
@@ -13,13 +16,7 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
     block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     answers = {"openai": {"tool_calls": [call], "content": None}, "anthropic": {"content": [block]}}
-    results = {
-        "openai": {"role": "tool", "tool_call_id": "a", "content": "Error: no"},
-        "anthropic": {
-            "role": "user",
-            "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": True, "content": "no"}],
-        },
-    }
+    results = DATA["a_log_alone_gives_a_page"]
     picture = {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {}}]}
     talk = [picture, {"role": "assistant", **answers[reader]}, results[reader]]
     path = tmp_path / "log.jsonl"

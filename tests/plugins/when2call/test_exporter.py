@@ -15,12 +15,7 @@ DATA = data(__file__, "exporter.yaml")
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 METRICS = DATA["metrics"]
-FORCED = [
-    "all_logprobs_-inf_string_fallback",
-    "invalid_label_coercion_to_cannot_answer",
-    "judge_json_parse_failed_second_fallback_to_cannot_answer",
-    "missing_prediction_uuid",
-]
+FORCED = DATA["forced"]
 
 
 def judge(uuid, label="tool_call", **more):
@@ -80,11 +75,7 @@ def test_a_scoring_run_is_keyed_by_variant(evaluate, row):
     assert list(native["metrics"]) == list(names)
     assert all(list(metrics) == METRICS for metrics in native["metrics"].values())
     assert list(native["mode_counts"].items()) == [("llama_scoring", 1), ("string_fallback", 2), ("UNKNOWN", 1)]
-    assert list(native["fallbacks"]) == [
-        "n_string_fallback",
-        "n_string_fallback_pred_idx_minus1",
-        "audit_fallbacks_summary",
-    ]
+    assert list(native["fallbacks"]) == DATA["a_scoring_run_is_keyed_by_variant"]
     assert native["fallbacks"]["n_string_fallback"] == 2
     assert native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == 1
 

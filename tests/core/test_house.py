@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_481,
     "plugins": 40_269,
-    "tests": 44_917,
+    "tests": 44_644,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 import click
 import msgspec
+from markupsafe import Markup
 from rich.color import ColorSystem
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -30,14 +33,13 @@ from gradestack import (
     with_trajectories,
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact
+from gradestack_plugins.pages import jsonview
+from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry
-from gradestack_plugins.pages.jsonview import laid_out, spread
 from gradestack_plugins.pages.rows import RowName, row_names, samples_at
 from gradestack_plugins.pages.sample import (
-    Argument,
-    Calls,
-    Pair,
+    GradeView,
     call_name,
     calls_of,
     fault_text,
@@ -46,14 +48,12 @@ from gradestack_plugins.pages.sample import (
     source_text,
     went,
 )
-from gradestack_plugins.pages.text import brief, clean, number
+from gradestack_plugins.pages.text import brief, clean
 
-_SIGNS = {"matched": ("✓", "bold blue"), "differs": ("≠", "bold yellow"), "absent": ("✗", "bold red")}
+_LONGEST_TEXT, _WHOLE = 1000, 10**9
+"""Characters shown of one message, argument or rationale; those no text has."""
 _VERDICTS = {"passed": "bold blue", "lost": "bold yellow", "error": "bold red"}
-_MOST_MATCHING, _MOST_CALLS, _MOST_REASONS, _MOST_ITEMS, _MOST_MESSAGES = 30, 60, 100, 20, 200
-_LONGEST_NAME, _LONGEST_ARGUMENTS = 30, 400
-_DIM = {"system", "developer", "tool", "function"}
-"""Roles whose messages stand back."""
+_STYLED = re.compile("\x02([a-z ]*)\x03([^\x04]*)\x04")
 
 
 class Style(msgspec.Struct, frozen=True):
@@ -64,26 +64,61 @@ class Style(msgspec.Struct, frozen=True):
     limit: int
     """Characters of one message, argument or rationale."""
 
-    def text(self, text: str, style: str = "") -> Text:
-        """Return a text as data is shown, of a long one its beginning."""
-        found = Text(clean(text[: self.limit]).expandtabs(4), style, overflow="fold")
-        if len(text) > self.limit:
-            found.append(f" … {len(text) - self.limit:,} more characters", "dim")
-        return found
+    def cut(self, text: str, style: str = "", limit: int = _WHOLE, *, spread: bool = False) -> Markup:
+        """Return a text of any number of lines, of a long one its beginning; JSON may be spread over lines."""
+        limit = min(limit, self.limit)
+        left = len(text) - limit
+        if left > 0:
+            return _styled(text[:limit], style) + _styled(f" … {left:,} more characters", "dim")
+        return _styled((jsonview.spread(text) or text) if spread else text, style)
 
-    def spread(self, text: str, style: str = "") -> Text:
-        """Return it with JSON spread over lines, but for one that is cut."""
-        return self.text((spread(text) or text) if len(text) <= self.limit else text, style)
+    def json(self, value: Any, style: str = "") -> Markup:
+        """Return a value as JSON over lines."""
+        return _styled(jsonview.laid_out(value, self.limit), style)
 
 
-def rendered(parts: Iterable[RenderableType], style: Style) -> str:
-    """Return parts as lines, each with its line end; each is safe for a terminal and for the log of a CI system."""
+def _styled(text: object, style: str = "") -> Markup:
+    """Return a text with its style, its line ends told from those of the template; "" for an empty one."""
+    cleaned = clean(str(text)).expandtabs(4).replace("\n", "\x05")
+    return Markup(f"\x02{style}\x03{cleaned}\x04" if cleaned else "")  # noqa: S704 - for a terminal, which has no markup
+
+
+def _heading(title: str, note: str = "") -> Markup:
+    return _styled(f"\n{title}", "bold underline") + _styled(f"  {note}" * bool(note), "dim")
+
+
+def _rendered(text: str, style: Style) -> str:
+    """Return what the template gave as lines, each safe for a terminal and for the log of a CI system."""
     system: Literal["standard"] | None = "standard" if style.colour else None
     console = Console(
         file=io.StringIO(), width=style.width, color_system=system, force_terminal=style.colour, legacy_windows=False
     )
     options = console.options.update(highlight=False, markup=False)
-    return "".join(f"{_safe(line, console)}\n" for line in console.render_lines(Group(*parts), options, pad=False))
+    lines = console.render_lines(Group(*_parts(text)), options, pad=False)
+    return "".join(f"{_safe(line, console)}\n" for line in lines)
+
+
+def _parts(text: str) -> Iterator[RenderableType]:
+    shown = (line.rstrip(" ") for line in text.split("\n"))
+    for tabled, lines in groupby(filter(None, shown), key=lambda line: "\t" in line):
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+        for line in lines:
+            indent = len(line) - len(line.lstrip(" "))
+            cells = list(map(_text, line[indent:].split("\t")))
+            if tabled:
+                table.add_row(*cells)
+            else:
+                yield Padding(cells[0], (0, 0, 0, indent))
+        if tabled:
+            yield Padding(table, (0, 0, 0, indent))
+
+
+def _text(line: str) -> Text:
+    found, (plain, *styled) = Text(overflow="fold"), _STYLED.split(line)
+    found.append(plain)
+    for style, text, after in zip(*[iter(styled)] * 3, strict=True):
+        found.append(text.replace("\x05", "\n"), style).append(after)
+    return found
 
 
 def _safe(line: Sequence[Segment], console: Console) -> str:
@@ -99,220 +134,58 @@ def _safe(line: Sequence[Segment], console: Console) -> str:
     return "".join(parts)
 
 
-def drilldown(entry: Entry, row: Mapping[str, Any], words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
-    """Yield the parts of one sample."""
-    expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
-    prompts, truth = task.get("input"), expected.get("text") or task.get("ground_truth")
-    yield from _head(entry, row, words, style)
-    if error := fault_text(as_map(row.get("error"))):
-        yield Text(f"Recorded run failed: {error}", "bold red")
-    yield from _texts("Task", prompts if isinstance(prompts, list) else [prompts], style)
-    yield from _texts("Expected answer", [None if truth == expected.get("label") else truth], style)
-    if predicted.get("calls") is None:
-        yield from _texts("Answer", [row.get("submission")], style)
-    sides = (("expected", expected), ("predicted", predicted))
-    labels = [f"{name} {brief(held['label'], 80)}" for name, held in sides if held.get("label") is not None]
-    if labels:
-        yield from _heading("Label")
-        yield _indented(Text(", ".join(labels)))
-    for name, held in sides:
-        if held.get("plan") is not None:
-            yield from _heading(f"{name.capitalize()} plan")
-            yield _indented(_json(held["plan"], style))
-    calls = calls_of(row)
-    yield from _calls(expected.get("calls"), predicted.get("calls"), calls, style)
-    yield from _grades(row, style, told=calls.by_grader)
-    yield from _talk(row, style)
-
-
-def _head(entry: Entry, row: Mapping[str, Any], words: Mapping[str, str], style: Style) -> Iterator[RenderableType]:
-    """Yield a line with names and verdict, which stays one line, and where the sample was read."""
-    rest = Text("")
-    rest.append(f"  trial {brief(entry.run, _LONGEST_NAME)}" if entry.run else "")
-    rest.append(f"  {brief(entry.model, _LONGEST_NAME)}" if entry.model else "", "dim")
-    mark = "✓ " if entry.verdict == "passed" else ""
-    rest.append(f"  {mark}{words[entry.verdict]}", _VERDICTS.get(entry.verdict, ""))
-    rest.append("" if entry.score is None else f"  {entry.shown}")
-    named = Text(brief(entry.id, max(_LONGEST_NAME // 2, style.width - rest.cell_len)) or "(no id)", "bold")
-    yield Text.assemble(named, rest, no_wrap=True, overflow="ellipsis")
-    read = source_text(as_map(row.get("source")))
-    yield Text(f"{read}{'; ' * bool(read)}row {entry.line:,} of results.jsonl", "dim")
-
-
-def _heading(title: str, note: str = "") -> Iterator[RenderableType]:
-    yield Text("")
-    line = Text(title, "bold underline")
-    yield line.append(f"  {note}" if note else "", "not bold not underline dim")
-
-
-def _indented(part: RenderableType, by: int = 2) -> RenderableType:
-    return Padding(part, (0, 0, 0, by))
-
-
-def _lines(texts: Iterable[str], by: int, style: str = "") -> Iterator[RenderableType]:
-    yield from (_indented(Text(text, style, overflow="fold"), by) for text in texts if text)
-
-
-def _texts(title: str, values: Iterable[Any], style: Style) -> Iterator[RenderableType]:
-    if found := [text for text in map(_text, values) if text]:
-        yield from _heading(title)
-        yield from (_indented(style.text(text)) for text in found)
-
-
-def _text(value: Any) -> str:
+def _plain(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "\n".join(value)
     return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
-def _json(value: Any, style: Style, mark: str = "") -> Text:
-    return Text(clean(laid_out(value, style.limit)), mark, overflow="fold")
-
-
-def _calls(expected: Any, made: Any, found: Calls, style: Style) -> Iterator[RenderableType]:
-    wanted, done = len(as_list(expected)), len(as_list(made))
-    if not (wanted or done or (expected is not None and made is not None)):
-        return
-    counts = [f"{wanted} expected"] if expected is not None else []
-    counts.append("none recorded" if made is None else f"{done} made")
-    paired = "; paired by name and arguments" if found.pairs and done and not found.by_grader else ""
-    yield from _heading("Calls", ", ".join(counts) + paired)
-    if expected is not None and not wanted:
-        yield _indented(Text("No call was expected" + ("." if done else ", and none was made.")))
-    for pair in found.pairs[:_MOST_CALLS]:
-        yield from map(_indented, _pair(pair, style))
-    if found.others:
-        yield _indented(Text("other calls made:" if found.pairs else "calls made:", "dim"))
-    short = msgspec.structs.replace(style, limit=min(style.limit, _LONGEST_ARGUMENTS))
-    for at, call in found.others[:_MOST_CALLS]:
-        held = call.get("arguments")
-        text = compact(held) if isinstance(held, Mapping) else as_text(call.get("raw_arguments"))
-        line = Text(f"{at:>3}  {call_name(call.get('name'))} ", overflow="fold").append(short.text(text, "dim"))
-        yield _indented(line.append(f"  {how}" if (how := went(call)) else "", "dim"))
-    left = sum(max(0, len(each) - _MOST_CALLS) for each in (found.pairs, found.others))
-    yield from _lines([f"{left} more calls" if left else ""], 2, "dim")
-
-
-def _pair(pair: Pair, style: Style) -> Iterator[RenderableType]:
-    made, name = pair.actual or {}, call_name((pair.actual or {}).get("name"))
-    call = f"{pair.number}" + (f", {name}" if name != pair.name else "")
-    how = {"matched": f"matched by call {call}", "differs": f"closest call: no. {call}", "absent": "not called"}
-    sign, colour = _SIGNS[pair.status]
-    head = Text(f"{sign} ", colour).append(pair.name, "bold default")
-    head.append(f"  {how[pair.status]}", "not bold dim default")
-    yield head.append("" if pair.score is None else f"  {number(pair.score)}", "not bold default")
-    yield from _lines([went(made)], 2, "dim")
-    if made and not isinstance(made.get("arguments"), Mapping):
-        yield from _lines([f"arguments are no object: {brief(made.get('raw_arguments') or 'null', 300)}"], 2, "red")
-    differing = [each for each in pair.arguments if each.status != "same"]
-    if differing:
-        yield _indented(_differences(differing, style, answered=pair.actual is not None))
-    alike = [clean(each.name) for each in pair.arguments if each.status == "same"]
-    if alike and differing:
-        more = f" and {len(alike) - _MOST_MATCHING} more" if len(alike) > _MOST_MATCHING else ""
-        yield from _lines([f"the same: {', '.join(alike[:_MOST_MATCHING])}{more}"], 2, "dim")
-    yield from _lines((f"- {reason}" for reason in pair.reasons), 2)
-
-
-def _differences(arguments: Iterable[Argument], style: Style, *, answered: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
-    for title in ("argument", "expected", "made") if answered else ("argument", "expected"):
-        table.add_column(title, overflow="fold")
-    expected, made = Text("not expected", "dim italic"), Text("missing", "dim italic")
-    for each in arguments:
-        cells = [Text(clean(each.name), overflow="fold")]
-        cells.append(expected if each.status == "extra" else _json(each.expected, style, "bold blue" * answered))
-        if answered:
-            cells.append(made if each.status == "missing" else _json(each.actual, style, "bold yellow"))
-        table.add_row(*cells)
-    return table
-
-
-def _grades(row: Mapping[str, Any], style: Style, *, told: bool) -> Iterator[RenderableType]:
-    """Yield grades; of the first no more than its head where the rest is told with its calls."""
-    grades = grades_of(row)
-    if grades:
-        yield from _heading("Grades")
-    width = max((len(grade.key) for grade in grades), default=0)
-    for place, grade in enumerate(grades):
-        head, passed = Text(f"{grade.key:<{width}}  ", "bold").append(grade.score, "not bold"), grade.held.get("passed")
-        head.append(", passed" if passed is True else ", not passed" if passed is False else "", "not bold")
-        gold = f", expected {grade.gold}" if grade.gold else ""
-        head.append(f"  label {grade.label}{gold}" if grade.label else "", "not bold")
-        yield _indented(head.append("".join(f"  {name} {value}" for name, value in grade.parts), "not bold dim"))
-        yield from _lines([grade.fault], 4, "red")
-        apart = told and place == 0
-        if grade.rationale and not apart:
-            yield _indented(style.text(grade.rationale), 4)
-        yield from _lines((f"- {reason}" for reason in grade.reasons[:_MOST_REASONS]), 4)
-        left = max(0, len(grade.reasons) - _MOST_REASONS)
-        yield from _lines([f"{left:,} more reasons" if left else ""], 4, "dim")
-        if not apart:
-            yield from _items([as_map(item) for item in as_list(grade.held.get("items"))])
-
-
-def _items(items: Sequence[Mapping[str, Any]]) -> Iterator[RenderableType]:
-    for held in items[:_MOST_ITEMS]:
-        item = grade_view(brief(held.get("id"), 120), {**held, "state": held.get("outcome")})
-        line = Text(f"{item.key}  {item.score}", overflow="fold")
-        line.append(f"  {item.label or '–'}, expected {item.gold}" if item.gold else "")
-        parts = ", ".join(f"{name} {value}" for name, value in item.parts[:_MOST_ITEMS])
-        yield _indented(line.append(f"  {parts}" if parts else "", "dim"), 4)
-        yield from _lines((f"- {reason}" for reason in (*item.reasons[:_MOST_REASONS], item.fault) if reason), 6)
-    left = len(items) - _MOST_ITEMS
-    yield from _lines([f"{left:,} more items" if left > 0 else ""], 4, "dim")
-
-
-def _talk(row: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
-    if gone := brief(as_text(row.get("trajectory_gone")), 600):
-        yield from _heading("Conversation")
-        yield _indented(Text(gone, "dim"))
-    entries = as_list(row.get("trajectory"))
-    loose = [entry for entry in entries if isinstance(entry, Mapping)]
-    turns = [*(as_list(entry) for entry in entries if not isinstance(entry, Mapping)), *([loose] if loose else [])]
-    count, room = sum(map(len, turns)), _MOST_MESSAGES
-    if not count:
-        return
-    yield from _heading("Conversation", f"{count:,} message{'' if count == 1 else 's'}")
-    for place, turn in enumerate(turns, start=1):
-        messages = turn[:room]
-        room -= len(messages)
-        yield from _lines([f"turn {place}" if messages and len(turns) > 1 else ""], 2, "dim")
-        for message in messages:
-            yield from map(_indented, _message(as_map(message), style))
-    yield from _lines([f"{count - _MOST_MESSAGES:,} more messages" if count > _MOST_MESSAGES else ""], 2, "dim")
-
-
-def _message(message: Mapping[str, Any], style: Style) -> Iterator[RenderableType]:
-    role, name = brief(as_text(message.get("role")), 40), brief(as_text(message.get("name")), 80)
-    yield Text(role or "unknown role", "bold").append(f" {name}" if name else "", "not bold")
-    if reasoning := _content(message.get("reasoning")):
-        yield _indented(Text.assemble(("reasoning: ", "dim"), style.text(reasoning, "dim italic"), overflow="fold"))
-    if body := _content(message.get("content")):
-        yield _indented(style.spread(body, "dim" if role.lower() in _DIM else ""))
-    for call in as_list(message.get("tool_calls"))[:_MOST_MESSAGES]:
-        function = as_map(as_map(call).get("function")) or as_map(call)
-        line = Text(f"→ {call_name(function.get('name'))} ", overflow="fold")
-        yield _indented(line.append(style.spread(_text(function.get("arguments")), "dim")))
-
-
 def _content(content: Any) -> str:
     """Return message content as text: its text parts joined by line ends, any other part or value as JSON."""
     if isinstance(content, list):
-        parts = (as_map(part).get("text", part) for part in content)
-        return "\n".join(part if isinstance(part, str) else compact(part) for part in parts)
-    return _text(content)
+        return "\n".join(_plain(as_map(part).get("text", part)) for part in content)
+    return _plain(content)
+
+
+def _items(grade: Mapping[str, Any]) -> list[GradeView]:
+    items = map(as_map, as_list(grade.get("items")))
+    return [grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")}) for item in items]
 
 
 def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: Style) -> str:
     """Return one sample as text."""
-    return rendered(drilldown(Entry.of(entry), row, words_of(report.summary), style), style)
+    env = environment()
+    env.filters |= {"line": _styled, "heading": _heading, "cut": style.cut, "json": style.json, "items_of": _items}
+    env.filters |= {"plain": _plain, "content": _content, "text": as_text, "array": as_list}
+    env.filters |= {"brief": brief, "tool": call_name, "went": went}
+    expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
+    truth, entries = expected.get("text") or task.get("ground_truth"), as_list(row.get("trajectory"))
+    loose = [each for each in entries if isinstance(each, Mapping)]
+    turns = [*(as_list(each) for each in entries if not isinstance(each, Mapping)), *([loose] if loose else [])]
+    sides = (None if held.get("calls") is None else as_list(held["calls"]) for held in (expected, predicted))
+    text = env.get_template("sample.txt").render(
+        e=Entry.of(entry),
+        row=row,
+        words=words_of(report.summary),
+        verdicts=_VERDICTS,
+        source=source_text(as_map(row.get("source"))),
+        error=fault_text(as_map(row.get("error"))),
+        input=prompts if isinstance(prompts := task.get("input"), list) else [prompts],
+        truth=None if truth == expected.get("label") else truth,
+        expected=expected,
+        predicted=predicted,
+        **dict(zip(("wanted", "made"), sides, strict=True)),
+        calls=calls_of(row),
+        grades=grades_of(row),
+        gone=brief(as_text(row.get("trajectory_gone")), 600),
+        turns=len(turns),
+        talk=[(place, as_map(message)) for place, turn in enumerate(turns, start=1) for message in turn],
+    )
+    return _rendered(text, style)
 
 
 _WIDTHS = 40, 120
 _MOST_LISTED = 200
-_LONGEST_TEXT, _WHOLE = 1000, 10**9
-"""Characters shown of one message, argument or rationale; those no text has."""
 
 
 @click.command(epilog="Example: gradestack show out refund-2")

@@ -130,9 +130,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request of a browser that was given the address."""
-        hosts = [f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")]
+        hosts = [[f"{name}:{self.server.server_port}"] for name in (ADDRESS, "localhost")]
         token, slash, path = self.path.partition("?")[0].removeprefix("/").partition("/")
-        if self.headers.get_all("Host") not in ([each] for each in hosts):
+        if self.headers.get_all("Host") not in hosts:
             self._say(403, "another host")  # a name of somebody else's that leads here
         elif not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._say(404, "nothing is here; the address has a part that cannot be guessed")

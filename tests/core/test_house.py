@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_315,
-    "plugins/gradestack_plugins/pages": 6_511,
+    "plugins/gradestack_plugins/pages": 6_347,
     "plugins/gradestack_plugins/readers": 4_383,
     "plugins/gradestack_plugins/records": 827,
     "plugins/gradestack_plugins/reporters": 587,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_789,
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_481,
-    "plugins": 40_142,
+    "plugins": 39_978,
     "tests": 44_644,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -71,7 +71,9 @@ class _Codes:
         known = self.known
         codes = list(map(known.get, values))
         if None in codes:
-            codes = [known.setdefault(value, len(known)) for value in values]
+            for at, value in enumerate(values):
+                if codes[at] is None:
+                    codes[at] = known.setdefault(value, len(known))
         self.codes.extend(codes)  # type: ignore[arg-type]
         return codes  # type: ignore[return-value]
 

@@ -188,7 +188,7 @@ def _recorded(sample: Sample, values: list[Any], writer: RowWriter) -> Any:
     truth = expected.text if expected.text is not None else expected.label
     made = None
     if calls is not None:  # results stand in the trajectory, where that holds the calls
-        apart = not [message for turn in sample.turns for message in turn if message.tool_calls]
+        apart = not sample.turns or not [each for turn in sample.turns for each in turn if each.tool_calls]
         made = [_call(call, values, call.result if apart else None) for call in calls]
     source, place, number = sample.source, None, None
     if source is not None:

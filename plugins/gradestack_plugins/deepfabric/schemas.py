@@ -128,8 +128,10 @@ _signatures: dict[tuple[str, Rules], tuple[Mapping[str, JSON], Signature | None]
 
 def find(specs: tuple[ToolSpec, ...], name: str, rules: Rules) -> Signature | None:
     """Return the signature of the first tool of that name, None when there is none, or none that can be converted."""
-    spec = next((each for each in specs if each.name == name), None)
-    if spec is None:
+    for spec in specs:
+        if spec.name == name:
+            break
+    else:
         return None
     parameters = spec.parameters or {}
     known = _signatures.get((name, rules))
@@ -217,7 +219,7 @@ MOST_REASONS: Final = 50
 
 def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness) -> list[Reason]:
     """Return why arguments do not satisfy a tool's schema; nothing when they do."""
-    lost, classes = [], signature.classes
+    lost, classes, deeper = [], signature.classes, True in strict
     for name in signature.required:
         if name not in arguments:
             word = signature.words.get(name, "")
@@ -231,7 +233,7 @@ def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: st
         if accepted is not None and type(value) not in accepted and not fits(accepted, value):
             word, place = signature.words[name], pointer_to(name)
             lost.append(Reason(code="wrong_type", pointer=place, subject=tool, expected=word, actual=value))
-        elif any(strict):
+        elif deeper:
             inner = _inner_reasons(signature.properties[name], value, (name,), tool, strict, typed=True)
             lost += islice(inner, MOST_REASONS)
     return lost[:MOST_REASONS]

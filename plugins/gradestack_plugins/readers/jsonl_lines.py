@@ -164,17 +164,6 @@ class _Line(_hidden(Sample, _OF_READERS), frozen=True, eq=False, forbid_unknown_
     messages: list[dict[str, Any]] | None = None
     entries: list[_Entry] | None = msgspec.field(default=None, name="tools")
 
-    def _shown(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in Sample.__struct_fields__ if name != "native"}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sample) and other._shown() == self._shown()
-
-    __hash__ = None  # type: ignore[assignment]  # holds mappings
-
-    def __repr__(self) -> str:
-        return repr(Sample(**self._shown()))
-
 
 _Line.__name__ = "Sample"  # as errors of graders call it
 _decode, _decode_any = msgspec.json.Decoder(_Line).decode, msgspec.json.Decoder().decode
@@ -279,8 +268,9 @@ def usage_of(recorded: Any) -> Usage | None:
 
 def _set_tools(line: Any, size: int) -> None:
     tools = tuple([each.function or each for each in line.entries])
-    if "" in [each.name for each in tools] or (size > _LONG_TEXT and [x for x in tools if len(x.text) > _LONG_TEXT]):
-        raise Unusual
+    for tool in tools:
+        if not tool.name or (size > _LONG_TEXT and len(tool.text) > _LONG_TEXT):
+            raise Unusual
     _set(line, "tools", tools)
 
 

@@ -189,8 +189,7 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        found = Grade(score=grade.score, counts=grade.counts, parts=grade.parts, items=tuple(items))
-        return replace(found, **lost.of_grade()) if lost.first else found
+        return Grade(score=grade.score, counts=grade.counts, parts=grade.parts, items=tuple(items), **lost.of_grade())
 
 
 def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:

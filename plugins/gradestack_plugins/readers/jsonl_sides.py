@@ -256,7 +256,7 @@ def _made(value: Any, key: str, version: int) -> tuple[ToolCall, ...]:
     """Return calls that were made; the first version of the form leaves out details of another kind."""
     found = []
     for position, entry in enumerate(_named_calls(value, key)):
-        call = chat.tool_call(entry)
+        call: Any = chat.tool_call(entry)
         given: dict[str, Any] = {}
         if _inner(entry) is entry:
             given = {name: entry[name] for name in CallDetails.__struct_fields__ if entry.get(name) is not None}

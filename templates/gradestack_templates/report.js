@@ -71,8 +71,8 @@
     return value === undefined ? null : value;
   }
   function gist(row) {
-    var kinds = data.sets[data.k[row]];
-    return kinds.slice(0, 2).map(kindText).join(", ") + (kinds.length > 2 ? " (+" + (kinds.length - 2) + ")" : "");
+    var told = Array.from(new Set(data.sets[data.k[row]].map(kindText)));
+    return told.slice(0, 2).join(", ") + (told.length > 2 ? " (+" + (told.length - 2) + ")" : "");
   }
   function siblings(row) {
     var found = [];
@@ -203,9 +203,10 @@
   }
   /* All trials of the task, model by model. */
   function trials(row) {
-    var bar = make("p", "trials"), before = -1;
+    var bar = make("p", "trials"), before = -1, first = 0;
     siblings(row).slice(0, 60).forEach(function (other, place) {
-      var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place + 1));
+      if (data.m[other] !== before) { first = place; }
+      var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place - first + 1));
       if (several() && data.m[other] !== before) { bar.append(make("code", "", data.models[data.m[other]])); }
       before = data.m[other];
       button.type = "button";

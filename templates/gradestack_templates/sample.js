@@ -186,7 +186,7 @@ var gradestackSample = (function () {
     if (items.length > MOST_ITEMS) { found.append(make("p", "note", of.count(items.length - MOST_ITEMS) + " more in results.jsonl.")); }
     to.append(found);
   }
-  function addGrade(to, key, grade, first) {
+  function addGrade(to, key, grade, first, broken) {
     var score = scoreOf(grade), state = stateOf(grade), items = list(grade.items).map(map), metadata = map(grade.metadata), reasons = list(grade.reasons).map(map);
     var inside = [].concat(...items.map(function (item) { return list(item.reasons).map(map); })), rationale = text(grade.rationale);
     var css = score !== null ? shade(score) : state === "failed" ? "error" : state.replace(/[^\w.-]+/g, "_");
@@ -202,9 +202,9 @@ var gradestackSample = (function () {
     Object.keys(parts).filter(function (name) { return parts[name] !== null; }).sort().forEach(function (name) {
       numbers.append(make("span", "part", name + " ", make("b", "", number(parts[name]))), " ");
     });
-    if (fault) { held.append(make("p", "alert", fault)); }
-    var codes = reasons.concat(inside).map(function (each) { return text(each.code); });
-    if (!first) { addCut(held, codes.indexOf(rationale) >= 0 ? "" : rationale, "text rationale"); }
+    if (fault && fault !== broken) { held.append(make("p", "alert", fault)); }
+    var said = reasons.concat(inside).map(function (each) { return text(each.code); }).concat(text(map(grade.fault).message));
+    if (!first) { addCut(held, said.indexOf(rationale) >= 0 ? "" : rationale, "text rationale"); }
     var known = new Set(inside.map(function (each) { return reasonText(each); }));
     var own = reasons.filter(function (each) { return !known.has(reasonText(each)); }).map(function (each) { return reasonText(each, false, rationale); });
     own = Array.from(new Set(own)).filter(Boolean);
@@ -215,12 +215,12 @@ var gradestackSample = (function () {
     if (Object.keys(metadata).length) { held.append(fold("items", "Metadata", "", false, of.code(metadata, [], Math.min(limit, 2000)))); }
     to.append(held);
   }
-  function addGrades(to, row, items) {
+  function addGrades(to, row, items, broken) {
     var grades = map(row.grades), keys = Object.keys(grades).sort(), main = of.compact(row.grade);
     if (!keys.length && of.isMap(row.grade)) { grades = { grade: row.grade }; keys = ["grade"]; }
     keys.sort(function (one, other) { return (of.compact(grades[other]) === main) - (of.compact(grades[one]) === main); });
     if (keys.length) { to.append(make("h4", "", "Grades")); }
-    keys.forEach(function (key, place) { addGrade(to, key, map(grades[key]), items && !place); });
+    keys.forEach(function (key, place) { addGrade(to, key, map(grades[key]), items && !place, broken); });
   }
   function sorted(held) {
     return Object.keys(held).sort(natural);
@@ -348,10 +348,10 @@ var gradestackSample = (function () {
     var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
     var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
     var truth = expected.text || task.ground_truth, items = itemsOf(row, list(expected.calls).length);
-    var own = present([["Expected", expected.label], ["Predicted", predicted.label]]), panels = as.panels || [], note = make("p", "note where");
+    var own = present([["Expected", expected.label], ["Predicted", predicted.label]]), panels = as.panels || [], note = make("p", "note where"), broken = faultText(map(row.error));
     line = as.line;
     limit = as.longest;
-    if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
+    if (broken) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", broken)); }
     addTexts(held, "Task", asked);
     addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
     addTexts(held, "Answer", textOf(row.submission) && !given(predicted.calls) ? [row.submission] : []);
@@ -360,7 +360,7 @@ var gradestackSample = (function () {
     addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
     addCalls(held, row, items);
     addChildren(held, list(row.children), as.child);
-    addGrades(held, row, items);
+    addGrades(held, row, items, broken);
     addFacts(held, row);
     addTalk(held, row);
     if (Object.keys(map(row.source)).length) { note.append("Read from ", make("bdi", "", place(row)), ". "); }

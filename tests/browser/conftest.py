@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+import gradestack
 from benchmarks.chromium import Tab, browser, chromium
 
 
@@ -16,3 +18,18 @@ def tab() -> Iterator[Tab]:
         pytest.skip("no Chromium here; install one or name it in GRADESTACK_CHROMIUM")
     with chromium(found) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the page of an example's run, which is made once."""
+    pages: dict[str, Path] = {}
+
+    def page(family: str) -> Path:
+        if family not in pages:
+            suite = Path(__file__).parents[2] / "examples" / family / "suite.yaml"
+            out = tmp_path_factory.mktemp(family) / "run"
+            pages[family] = gradestack.run(suite, output=out, engine="serial").path / "report.html"
+        return pages[family]
+
+    return page

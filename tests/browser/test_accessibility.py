@@ -14,7 +14,6 @@ from gradestack_plugins.pages.html import HtmlReporter
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.runs import folder_of, write_index
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
   [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
@@ -33,6 +32,7 @@ MAP = """(async () => {
   if (map) { map.scrollIntoView({behavior: 'instant'}); }
   while (map && !map.querySelector('path')) { await new Promise(done => setTimeout(done, 20)); }
 })()"""
+VIEWS = "[...document.querySelectorAll('.view')].map(one => one.dataset.view)"
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 
 
@@ -59,23 +59,6 @@ def axe():
     return axe_file().read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    pages = {}
-
-    def graded(family):
-        if family not in pages:
-            out = tmp_path_factory.mktemp(family) / "run"
-            gradestack.run(EXAMPLES / family / "suite.yaml", output=out, engine="serial")
-            pages[family] = out / "report.html"
-        return pages[family]
-
-    return graded
-
-
-VIEWS = "[...document.querySelectorAll('.view')].map(one => one.dataset.view)"
-
-
 def violations(tab, axe, path, *, width, scheme):
     """Open a page, every part of it, and return what axe finds, of any impact."""
     tab.visit(path.as_uri(), width=width, scheme=scheme)
@@ -92,28 +75,28 @@ def violations(tab, axe, path, *, width, scheme):
     return found
 
 
-def test_a_page_has_no_violation(tab, axe, page):
-    assert violations(tab, axe, page("quickstart"), width=390, scheme="light") == []
+def test_a_page_has_no_violation(tab, axe, page_of):
+    assert violations(tab, axe, page_of("quickstart"), width=390, scheme="light") == []
     tab.run("document.querySelector('.view.now').append(document.createElement('img'))")
     assert [name for name, *_ in tab.run(RUN)] == ["image-alt"]
 
 
 @everywhere
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_page_of_any_family_has_a_violation(tab, axe, page, family, scheme, width):
-    assert violations(tab, axe, page(family), width=width, scheme=scheme) == []
+def test_no_page_of_any_family_has_a_violation(tab, axe, page_of, family, scheme, width):
+    assert violations(tab, axe, page_of(family), width=width, scheme=scheme) == []
 
 
 @everywhere
-def test_a_comparison_has_no_violation(tab, axe, page, tmp_path, scheme, width):
+def test_a_comparison_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
     path = tmp_path / "comparison"
-    gradestack.compare(page("airline").parent, page("airline").parent, output=path)
+    gradestack.compare(page_of("airline").parent, page_of("airline").parent, output=path)
     assert violations(tab, axe, path / "comparison.html", width=width, scheme=scheme) == []
 
 
 @everywhere
-def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_path, scheme, width):
-    report = gradestack.load_report(page("airline").parent)
+def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
+    report = gradestack.load_report(page_of("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
 
@@ -130,9 +113,9 @@ def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, sc
 
 
 @everywhere
-def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, width):
+def test_a_folder_of_runs_has_no_violation(tab, axe, page_of, tmp_path, scheme, width):
     for name in ("first", "second"):
-        shutil.copytree(page("airline").parent, tmp_path / name)
+        shutil.copytree(page_of("airline").parent, tmp_path / name)
     (tmp_path / ".third.unfinished").mkdir()
     gradestack.compare(tmp_path / "first", tmp_path / "second", output=tmp_path / "compared")
     path = write_index(folder_of(tmp_path), tmp_path)
@@ -141,8 +124,8 @@ def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, wid
 
 @everywhere
 @pytest.mark.parametrize("family", ["airline", "orchestration"])
-def test_served_pages_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
-    report = gradestack.load_report(page(family).parent)
+def test_served_pages_have_no_violation(tab, axe, page_of, tmp_path, family, scheme, width):
+    report = gradestack.load_report(page_of(family).parent)
     (path,) = HtmlReporter().write_served(report, tmp_path)
     (row,) = rows_at(report, [0])
     (tmp_path / "report_data" / "chunk-s1.js").write_text(served_sample(row, ()), encoding="utf-8")

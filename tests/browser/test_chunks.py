@@ -12,6 +12,7 @@ from gradestack_plugins.pages.text import clean
 from tests.core.outcomes import some_of
 from tests.placed import panel_of, with_panels
 
+BOOM = {"category": "target", "code": "boom", "message": "bad"}
 READY = "document.documentElement.classList.contains('ready')"
 PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
   pair.className, pair.querySelector('.tool').textContent,
@@ -89,8 +90,8 @@ def test_calls_stand_side_by_side(opened, fake):
             ["paired by name and arguments", "closest call: no. 1 g", "0.250 s", "Arguments are no object {no"],
         ),
         (
-            {"error": {"category": "target", "code": "boom", "message": "bad"}, "trajectory_gone": "It is gone."},
-            ["Recorded run failed target boom: bad"],
+            {"error": BOOM, "grade": {}, "grades": {"g": {"state": "failed", "fault": BOOM, "rationale": "bad"}}},
+            ["Recorded run failed target boom: bad Task", "Grades g failed Metadata"],
         ),
         (
             {"grade": {"state": "skipped", "score": 0.0}, "grades": {"g": {"state": "skipped", "score": 0.0}}},

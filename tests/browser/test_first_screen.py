@@ -1,9 +1,10 @@
-"""What a reader sees first, in a real browser: the published tau-bench file, graded and opened without scrolling."""
+"""What a reader sees first and reaches by few clicks, in a real browser."""
 
 import base64
 import json
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,10 @@ def test_it_prints_on_six_pages(opened):
     assert not {"graders", "list"} & set(seen)
 
 
-def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Give the page of two models."""
+    place = tmp_path_factory.mktemp("two")
     call = {"name": "f", "arguments": {"a": 1}}
     rows = [
         {
@@ -109,54 +113,132 @@ def test_two_models_are_compared_on_the_first_screen(tab, tmp_path):
         for run in range(2)
         for good in [(task * 2 + run * 5) % 12 < share]
     ]
-    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    out = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", engine="serial").path
-    tab.visit((out / "report.html").as_uri(), width=1440)
+    (place / "runs.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return gradestack.grade_files(place / "runs.jsonl", output=place / "out", engine="serial").path / "report.html"
+
+
+def test_two_models_are_compared_on_the_first_screen(tab, two):
+    tab.visit(two.as_uri(), width=1440)
     tab.wait("document.documentElement.classList.contains('ready')")
-    text = tab.run("document.querySelector('.against').textContent")
-    assert text == f"{gradestack.compare(out).sentence}. Compare"
+    shown = gradestack.compare(two.parent)
+    assert tab.run("document.querySelector('.against').textContent") == f"{shown.sentence}. Compare"
     assert tab.run("document.querySelectorAll('.together:first-child .point').length") == 2
     names = "[...document.querySelectorAll('.together:first-child code')].map(one => one.textContent)"
     assert tab.run(names) == ["north", "south"]  # as in the input
     tab.emulate(width=390)
     assert tab.run("(views => views.scrollWidth - views.clientWidth)(document.querySelector('.bar ul'))") == 0
-    tab.run("document.querySelector('.against a').click()")
-    tab.wait("document.querySelector('.view.now').dataset.view === 'compare'")
-    assert tab.run("document.querySelector('.task-lines').checkVisibility()")  # task by task after one click
-    shown = gradestack.compare(out).data
-    first = tab.run("document.querySelector('.differences .row').textContent")
-    assert f"{shown['outcome']['better']} better, {shown['outcome']['worse']} worse" in first
+    counts = f"{shown.data['outcome']['better']} better, {shown.data['outcome']['worse']} worse"
+    assert counts in tab.run("document.querySelector('.differences .row').textContent")
     assert tab.run("document.querySelector('.task-head').textContent").count("passed") == 2
-    tab.run("location.hash = '#overview'")
-    assert "$0.0133" in tab.run("document.getElementById('took').textContent")  # cost of a success without a click
-    tab.run("document.querySelector('.causes a').click()")  # the wrong argument of a sample after one
-    tab.wait("document.querySelector('#one .inside') !== null")
-    assert tab.run("document.querySelector('#one .arguments').textContent").endswith("differs12")
-    tab.run("[...document.querySelectorAll('.one-head button')].at(-1).click()")  # its link after one more
-    tab.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
-    assert "sample=" in tab.run("location.hash")
-    tab.run("document.getElementById('clear').click()")
-    tab.run("document.querySelector('.bar a[href=\"#failures\"]').click()")
-    tab.run("document.querySelector('#calls a').click()")  # samples that called a tool after two
-    assert tab.run("document.getElementById('find').value") == 'tool:"f"'
-    assert tab.run("document.getElementById('shown-count').textContent") == "48 of 48"
-    assert tab.messages() == []
 
 
-@pytest.mark.parametrize("family", ["airline", "deepfabric", "letta", "orchestration", "quickstart", "when2call"])
-def test_the_first_screen_of_a_family_leads_to_its_samples(tab, tmp_path, family):
-    """The most common cause and a sample of it are a click away, those that called a tool two, its link one more."""
-    suite = Path(__file__).parents[2] / "examples" / family / "suite.yaml"
-    tab.visit((gradestack.run(suite, output=tmp_path, engine="serial").path / "report.html").as_uri(), width=1440)
-    tab.wait("document.documentElement.classList.contains('searchable')")
-    count = "document.getElementById('shown-count').textContent.split(' ')[0]"
-    told = tab.run("document.querySelector('.causes td.n').textContent")
-    tab.run("document.querySelector('.causes a').click()")
-    assert tab.run(count) == told
-    tab.wait("document.querySelector('#one .inside') !== null")
-    tab.run("[...document.querySelectorAll('.one-head button')].at(-1).click()")
-    tab.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
-    tab.run("document.getElementById('clear').click()")
-    if tab.run("document.querySelector('.term[data-term^=\"tool:\"]')?.click() === undefined"):
-        assert int(tab.run(count)) > 0
+class Reader:
+    """Somebody before the first screen of a page, who knows ``rows`` from elsewhere and whose clicks are counted."""
+
+    def __init__(self, tab, page):
+        self.clicks, self.run, self.wait = 0, tab.run, tab.wait
+        self.rows = [json.loads(line) for line in (page.parent / "results.jsonl").read_bytes().splitlines()]
+        graded = [row for row in self.rows if row["state"] == "graded"]
+        below = [row["grade"]["score"] < 1 if row["passed"] is None else not row["passed"] for row in graded]
+        self.lost = [row for row, lost in zip(graded, below, strict=True) if lost]
+        tab.visit(page.as_uri(), width=1440)
+        tab.wait("document.documentElement.classList.contains('searchable')")
+
+    def click(self, selector):
+        self.clicks += 1
+        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+
+    def text(self, selector):
+        return self.run(f"document.querySelector({json.dumps(selector)}).textContent")
+
+    def shown(self):
+        return int(self.text("#shown-count").split(" ")[0])
+
+    def opened(self):
+        self.wait("document.querySelector('#one .inside') !== null")
+        return self.rows[int(re.search(r"Row (\d+) of", self.text("#one"))[1]) - 1]
+
+
+def reasons_of(row):
+    held = [one for grade in row["grades"].values() for one in (grade, *(grade.get("items") or ()))]
+    return [each for one in held for each in one.get("reasons") or ()]
+
+
+def the_most_common_cause(reader):
+    """A lost sample counts once: where a tool is named, else anywhere, under the code that most lost samples have."""
+    times = Counter(code for row in reader.lost for code in {each["code"] for each in reasons_of(row)})
+    ranked = [
+        min((not each.get("subject"), -times[each["code"]], each["code"]) for each in reasons)
+        for reasons in map(reasons_of, reader.lost)
+        if reasons
+    ]
+    ((code, count),) = Counter(sorted(code for *_, code in ranked)).most_common(1)
+    assert (reader.text(".causes a"), reader.text(".causes td.n")) == (code, str(count))
+    reader.click(".causes a")
+    assert reader.shown() == count
+    assert code in {each["code"] for each in reasons_of(reader.opened())}
+
+
+def the_wrong_argument_of_a_sample(reader):
+    reader.click(".causes [data-cause^='wrong_']")
+    blamed = {each["pointer"].split("/")[1] for each in reasons_of(reader.opened()) if each.get("pointer")}
+    marked = reader.run("[...document.querySelectorAll('#one .differs th code')].map(one => one.textContent)")
+    assert blamed & set(marked)
+
+
+def the_samples_that_called_a_tool(reader):
+    reader.click(".bar [href='#samples']")
+    reader.click(".term[data-term^='tool:']")
+    tool = reader.run("document.getElementById('find').value").removeprefix("tool:").strip('"')
+    called = [{call["name"] for call in row["predicted"].get("calls") or ()} for row in reader.rows]
+    assert reader.shown() == sum(tool in names for names in called) > 0
+
+
+def the_models_task_by_task(reader):
+    reader.click(".against a")
+    reader.wait("document.querySelector('.view.now').dataset.view === 'compare'")
+    assert reader.run("document.querySelector('.task-lines').checkVisibility()")
+    first = reader.run("[...document.querySelectorAll('.task-line:not(.task-head)')][0].textContent")
+    name = next(row["sample"]["id"] for row in reader.rows if first.startswith(f"{row['sample']['id']}✓"))
+    passed = Counter((row["model_name"], row["passed"]) for row in reader.rows if row["sample"]["id"] == name)
+    assert first.count("✓") == passed["north", True] + passed["south", True] > 0
+
+
+def the_cost_of_a_success(reader):
+    own = [row for row in reader.rows if row["model_name"] == "north"]
+    assert f"${0.01 * len(own) / sum(row['passed'] for row in own):.3g}" in reader.text("#took tbody tr")
+
+
+def the_samples_without_a_grade(reader):
+    reader.click(".finding .pick")
+    assert reader.shown() == sum(row["state"] in {"failed", "missing"} for row in reader.rows) > 0
+
+
+def the_link_of_a_sample(reader):
+    reader.run("location.hash = '#samples'")
+    name = re.escape(str(reader.opened()["sample"]["id"]))
+    reader.click(".one-head button:last-child")
+    reader.wait("/Copied|address bar/.test(document.querySelector('.one-head').textContent)")
+    assert re.search(rf"sample=[^&]*{name}", reader.run("decodeURIComponent(location.hash)"))
+
+
+FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call", "two")
+CLICKS = (
+    (the_most_common_cause, 1, FAMILIES),
+    (the_wrong_argument_of_a_sample, 2, ("airline", "quickstart", "two")),
+    (the_samples_that_called_a_tool, 2, ("airline", "deepfabric", "letta", "orchestration", "quickstart", "two")),
+    (the_models_task_by_task, 1, ("two",)),
+    (the_cost_of_a_success, 0, ("two",)),
+    (the_samples_without_a_grade, 1, ("deepfabric", "stability", "when2call")),
+    (the_link_of_a_sample, 1, FAMILIES),
+)
+
+
+@pytest.mark.parametrize(
+    ("find", "clicks", "family"), [(find, clicks, family) for find, clicks, of in CLICKS for family in of]
+)
+def test_what_is_asked_is_a_few_clicks_away(tab, page_of, two, find, clicks, family):
+    reader = Reader(tab, two if family == "two" else page_of(family))
+    find(reader)
+    assert reader.clicks <= clicks
     assert tab.messages() == []

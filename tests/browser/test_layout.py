@@ -17,21 +17,14 @@ CUT = """[...document.querySelectorAll('.estimates .num')].filter(one => one.scr
 LONG = "a_tool_with_a_long_name_" + "y" * 60
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    out = tmp_path_factory.mktemp("layout") / "run"
-    gradestack.run(EXAMPLES / "airline" / "suite.yaml", output=out, engine="serial")
-    return out
-
-
 def opened(tab, path, width):
     tab.visit(path.as_uri(), width=width)
     tab.wait("document.documentElement.classList.contains('ready') || !document.getElementById('list')")
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_the_axis_is_labelled_where_its_lines_are(tab, run, width):
-    opened(tab, run / "report.html", width)
+def test_the_axis_is_labelled_where_its_lines_are(tab, page_of, width):
+    opened(tab, page_of("airline"), width)
     labels, lines = tab.run(LABELS), tab.run(GRID)
     assert len(labels) == len(lines) == 10  # five of shares, five of scores
     assert labels == pytest.approx(lines, abs=1)
@@ -40,9 +33,8 @@ def test_the_axis_is_labelled_where_its_lines_are(tab, run, width):
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_an_interval_keeps_to_its_column(tab, tmp_path, width):
-    gradestack.run(EXAMPLES / "when2call" / "suite.yaml", output=tmp_path / "run", engine="serial")
-    opened(tab, tmp_path / "run" / "report.html", width)
+def test_an_interval_keeps_to_its_column(tab, page_of, width):
+    opened(tab, page_of("when2call"), width)
     shown = "[...document.querySelectorAll('.plot small')]"
     assert tab.run(f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length") == 0  # three digits are enough
     assert tab.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)") == []
@@ -71,21 +63,11 @@ FAMILIES = sorted(path.parent.name for path in EXAMPLES.glob("*/suite.yaml"))
 VIEWS = "[...document.querySelectorAll('.view')].map(one => one.dataset.view)"
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    out = tmp_path_factory.mktemp("families")
-    return {
-        family: gradestack.run(EXAMPLES / family / "suite.yaml", output=out / family, engine="serial").path
-        / "report.html"
-        for family in FAMILIES
-    }
-
-
-@pytest.mark.parametrize("family", some_of(FAMILIES, 2))
-def test_the_overview_is_short(tab, pages, family):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_overview_is_short(tab, page_of, family):
     """Of every family: some two screens of a desk, four of a phone; and no view is wider than the window."""
     for width, most in ((1440, 2500), (390, 4 * 844)):
-        opened(tab, pages[family], width)
+        opened(tab, page_of(family), width)
         assert tab.run("document.documentElement.scrollHeight") <= most
         for view in dict.fromkeys(tab.run(VIEWS)):
             tab.run(f"location.hash = '#{view}'")
@@ -94,24 +76,8 @@ def test_the_overview_is_short(tab, pages, family):
     assert tab.messages() == []
 
 
-@pytest.mark.parametrize("family", some_of(FAMILIES, 3))
-def test_the_most_common_cause_is_a_click_away(tab, pages, family):
-    """The first screen names it, and the click shows its samples: lost ones, whose first line is its first reason."""
-    opened(tab, pages[family], 1440)
-    told = tab.run("+document.querySelector('.causes td.n').textContent")
-    name = tab.run("document.querySelector('.causes a').textContent")
-    tab.run("document.querySelector('.causes a').click()")
-    shown = "document.getElementById('shown-count').textContent"
-    assert tab.run(shown).split(" ")[0] == str(told) != "0"
-    tab.wait("document.querySelector('#one .inside') !== null")
-    assert name in tab.run("document.getElementById('one').textContent")
-    if ungraded := tab.run("document.querySelector('.finding .pick')?.closest('p').textContent.match(/\\d+/)[0]"):
-        tab.run("document.querySelector('.finding .pick').click()")
-        assert tab.run(shown).split(" ")[0] == ungraded
-
-
-def test_figures_are_searched(tab, pages):
-    opened(tab, pages["airline"], 1440)
+def test_figures_are_searched(tab, page_of):
+    opened(tab, page_of("airline"), 1440)
     tab.run("location.hash = '#figures'; document.getElementById('figure-table').open = true")
     tab.wait("document.querySelectorAll('[data-table] tbody tr').length > 20")
     tab.run("const find = document.querySelector('#figure-table input'); find.value = 'reward pass_hat_k.4'")
@@ -120,8 +86,8 @@ def test_figures_are_searched(tab, pages):
     assert lines == ["reward.pass_hat_k.pass_hat_k.4"]
 
 
-def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, pages):
-    opened(tab, pages["when2call"], 1440)
+def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, page_of):
+    opened(tab, page_of("when2call"), 1440)
     tab.wait("document.documentElement.classList.contains('searchable')")
     cells = tab.run("[...document.querySelectorAll('.block-table a')].map(one => [one.textContent, one.hash])")
     assert len(cells) > 5
@@ -132,8 +98,8 @@ def test_a_cell_of_the_confusion_matrix_shows_its_samples(tab, pages):
     assert tab.run("document.querySelector('.causes small').textContent").startswith("mostly ")
 
 
-def test_a_phone_shows_the_list_or_the_sample(tab, pages):
-    opened(tab, pages["airline"], 390)
+def test_a_phone_shows_the_list_or_the_sample(tab, page_of):
+    opened(tab, page_of("airline"), 390)
     tab.run("location.hash = '#samples'")
     seen = "[...document.querySelectorAll('.list, #one')].filter(one => one.checkVisibility())"
     seen += ".map(one => one.className || one.id)"
@@ -146,8 +112,8 @@ def test_a_phone_shows_the_list_or_the_sample(tab, pages):
 
 
 @pytest.mark.parametrize("family", ["airline", "when2call"])
-def test_what_is_touched_is_large_enough(tab, pages, family):
-    opened(tab, pages[family], 390)
+def test_what_is_touched_is_large_enough(tab, page_of, family):
+    opened(tab, page_of(family), 390)
     small = """[...document.querySelectorAll('a, button, select, input, summary')].filter(one => one.checkVisibility()
       && !one.closest('.skip, p, .reasons')).map(one => [one, one.getBoundingClientRect()])
       .filter(([one, box]) => box.height && box.height < 23.5).map(([one]) => one.outerHTML.slice(0, 80))"""

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import gradestack
 from gradestack_plugins.pages.comparison import differences
 from gradestack_plugins.pages.html import HtmlReporter
 from tests.placed import carried
@@ -79,3 +80,12 @@ def test_names_are_escaped(fake, tmp_path):
     assert "<i>two against one" in pages[0].text
     assert "<i>two" not in pages[0].html
     assert [json.loads(line) for line in carried(pages[0].html, "chunk1").splitlines()] == rows
+
+
+def test_a_page_that_breaks_costs_itself_alone(tmp_path, monkeypatch):
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text('{"id": "1", "expected": [], "predicted": []}\n', encoding="utf-8")
+    monkeypatch.setattr(HtmlReporter, "comparison", lambda *_: 1 / 0)
+    with pytest.raises(gradestack.PluginError, match=r"reporter html.*ZeroDivisionError"):
+        gradestack.compare(tmp_path / "a.jsonl", tmp_path / "b.jsonl", output=tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["comparison.json", "comparison.md"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+import operator
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,14 +27,13 @@ from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.jsonview import laid_out
 from gradestack_plugins.pages.losses import Losses, agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
+from gradestack_plugins.pages.sample import source_text
 from gradestack_plugins.pages.tallies import declared_presets
 from gradestack_plugins.pages.tasks import Reliability, reliability_of
 from gradestack_plugins.pages.text import UNDEFINED, brief, capital, counted, natural, number, percent
 
-STATES = ("graded", "skipped", "failed", "missing")
-MOST_PROBLEMS = 200
-SCORES = "Distribution of scores"
-_MOST_FINDINGS, _MOST_MODELS = 3, 6
+_STATES = ("graded", "skipped", "failed", "missing")
+_MOST_PROBLEMS, _MOST_FINDINGS, _MOST_MODELS = 200, 3, 6
 _LONGEST_NOTE = 1000
 _LOST_INPUT, _UNGRADED = 0.01, 0.01
 """Shares from which unread records and ungraded samples are a finding."""
@@ -43,24 +41,11 @@ _NO_DIFFERENCE, _ENOUGH = 0.05, 10
 """A grader whose means differ by less between successes and the others, over so many samples each, tells them not."""
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(NamedTuple):
     """A part of a sentence: ``ok``, ``no`` and ``b`` stand out, "" does not."""
 
     text: str
     tone: str = ""
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """What to know before using the figures."""
-
-    parts: tuple[Part, ...]
-    chart: Shape | None = None
-    """Scores it is about."""
-    more: str = ""
-    link: str = ""
-    """Id on the page that has the details."""
-    ungraded: int = 0
-    """Failed and missing samples it is about."""
 
 
 def overview(report: Report, index: RowIndex) -> Shape:
@@ -69,33 +54,42 @@ def overview(report: Report, index: RowIndex) -> Shape:
     ``verdict`` is ``passed``, ``failed``, ``none`` without a gate, or ``no_result`` without one where nothing was
     graded; ``success`` None where the run has no outcome; ``broken`` what ended the run early or broke on the way.
     """
-    summary, header, declared = as_map(report.summary), as_map(report.header), Declarations(report.header)
-    metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
-    duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
-    graders = _graders(summary, head, index)
+    summary, header = as_map(report.summary), as_map(report.header)
+    bad, duplicates = as_map(summary.get("bad_records")), as_map(summary.get("duplicates"))
+    head, metrics = main_key(summary, header), as_map(summary.get("metrics"))
+    graders = list(_graders(metrics, head, index))
+    inputs = [_input(as_map(entry)) for entry in as_list(header.get("inputs"))]
+    components = map(as_map, as_list(header.get("components")))
+
+    def listed(held: Any, limit: int) -> list[str]:
+        return [brief(each, limit) for each in as_list(held)[:_MOST_PROBLEMS]]
+
     return Shape(
         name=brief(report.name, 200),
         verdict=_verdict(report),
-        notes=tuple(_note(as_text(each), header) for each in as_list(header.get("notes"))),
+        notes=[_note(as_text(each), {name for name, *_ in inputs}) for each in as_list(header.get("notes"))],
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
-        gates=tuple(gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))),
-        success=success,
+        gates=[gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))],
+        success=success_of(summary),
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
         profile=brief(as_text(header.get("profile")), 60),
-        lead=_lead(summary, declared, index, head or ""),
+        lead=_lead(summary, Declarations(header), index, head or ""),
         graders=graders,
         head=graders[0] if graders else None,
         bad_count=as_count(bad.get("count")),
-        bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
-        warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
+        bad=[
+            Shape(place=source_text(each), reason=brief(as_text(each.get("reason")), 600))
+            for each in map(as_map, as_list(bad.get("listed"))[:_MOST_PROBLEMS])
+        ],
+        warnings=listed(summary.get("warnings"), 1000),
         duplicates=as_count(duplicates.get("count")),
         duplicate_rule=brief(as_text(duplicates.get("policy")), 40),
-        duplicate_places=tuple(brief(place, 300) for place in as_list(duplicates.get("listed"))[:MOST_PROBLEMS]),
-        broken=_broken(summary),
-        components=_components(header),
-        inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
+        duplicate_places=listed(duplicates.get("listed"), 300),
+        broken=[Shape(place=place, reason=brief(text, 600)) for place, text in _broken(summary)],
+        components=[_component(each) for each in components if each.get("kind") != "engine"],  # no result depends on it
+        inputs=inputs,
         config=laid_out(summary["config"], 20_000) if summary.get("config") else "",
     )
 
@@ -106,55 +100,74 @@ def _verdict(report: Report) -> str:
     return "passed" if report.passed and not report.all_failed else "failed"
 
 
-def _note(text: str, header: Mapping[str, Any]) -> str:
-    """Return a note; files in a command by their names, since a page says the same wherever they lay."""
+def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return name, size and checksum; the folder is left out, since a page says the same wherever the files lay."""
+    name, size = as_text(entry.get("path")).replace("\\", "/").rpartition("/")[2], entry.get("bytes")
+    known = "" if size is None else f"{number(size)} bytes"
+    return brief(name, 200), known, brief(as_text(entry.get("sha256")), 80)
+
+
+def _note(text: str, names: Collection[str]) -> str:
+    """Return a note; input files in a command by their names."""
     head, command, words = text.partition("The same as: ")
-    if not command:
-        return brief(text, _LONGEST_NOTE)
-    names = {_input(as_map(each))[0] for each in as_list(header.get("inputs"))}
-    short = (each.rpartition("/")[2] if each.rpartition("/")[2] in names else each for each in shlex.split(words))
-    return brief(f"{head}{command}{shlex.join(short)}", _LONGEST_NOTE)
+    if command:
+        short = (last if (last := each.rpartition("/")[2]) in names else each for each in shlex.split(words))
+        text = f"{head}{command}{shlex.join(short)}"
+    return brief(text, _LONGEST_NOTE)
+
+
+def _component(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    texts = (brief(as_text(entry.get(name)), 120) for name in ("kind", "key", "name", "version", "distribution"))
+    options = as_map(entry.get("options"))
+    return (*texts, brief(dict(options), 400) if options else "")
+
+
+def _broken(summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if stopped := summary.get("incomplete"):
+        why = "the run was interrupted; figures cover what was read"
+        yield "incomplete", stopped[:300] if isinstance(stopped, str) else why
+    if summary.get("all_failed"):
+        yield "error", as_text(summary["all_failed"])
+    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
+    yield from ((brief(key, 120), text) for key, text in sorted(broken.items()))
 
 
 def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
     """Return the key of the main grader, whose grades stand as the rows' own: the gate's, else the suite's first."""
     keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
-    gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
-    gate = gate or as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key"))
+    gates = [as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))[:1]]
+    gates.append(as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key")))
     components = map(as_map, as_list(header.get("components")))
     graders = [as_text(each.get("key")) for each in components if each.get("kind") == "grader"]
-    return next((key for key in (gate, *graders, *keys) if key in keys), None)
+    return next((key for key in (*filter(None, gates), *graders, *keys) if key in keys), None)
 
 
-def _graders(summary: Mapping[str, Any], head: str | None, index: RowIndex) -> tuple[Shape, ...]:
-    """Return the figures of graders: averages over graded samples and over all, states, and scores beside 0 and 1."""
-    metrics = as_map(summary.get("metrics"))
+def _graders(metrics: Mapping[str, Any], head: str | None, index: RowIndex) -> Iterator[Shape]:
+    """Yield the figures of graders: averages over graded samples and over all, states, and scores beside 0 and 1."""
     by_metric, aggregates, states = (as_map(metrics.get(part)) for part in ("by_metric", "aggregates", "states"))
-    found = []
     for key in sorted({*by_metric, *aggregates, *states}, key=lambda key: (key != head, natural(key))):
         averages, scores = as_map(by_metric.get(key)), index.scores.get(key)
-        found.append(
-            Shape(
-                key=brief(key, 80),
-                attempted=number(averages.get("avg_score_attempted")),
-                total=number(averages.get("avg_score_total")),
-                counts={name: as_count(as_map(states.get(key)).get(name)) for name in STATES},
-                scores=draw.distribution(SCORES, scores) if scores is not None and scores.fractional else None,
-            )
+        yield Shape(
+            key=brief(key, 80),
+            attempted=number(averages.get("avg_score_attempted")),
+            total=number(averages.get("avg_score_total")),
+            counts={name: as_count(as_map(states.get(key)).get(name)) for name in _STATES},
+            scores=draw.distribution("Distribution of scores", scores) if scores and scores.fractional else None,
         )
-    return tuple(found)
 
 
 def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, main: str) -> Shape:
-    words, metrics, success = words_of(summary), as_map(summary.get("metrics")), success_of(summary)
-    reliable = reliability_of(index, outcome=success is not None)
-    rows = rows_of(summary, declared, reliable)
+    success, metrics = success_of(summary), as_map(summary.get("metrics"))
     own = success.grader if success is not None else main
-    states = as_map(as_map(metrics.get("states")).get(own))
+    reliable, states = (
+        reliability_of(index, outcome=success is not None),
+        as_map(as_map(metrics.get("states")).get(own)),
+    )
+    rows = rows_of(summary, declared, reliable)
     return Shape(
-        sentence=sentence(success, words, reliable, rows, as_count(metrics.get("total"))),
+        sentence=sentence(success, words_of(summary), reliable, rows, as_count(metrics.get("total"))),
         made_of=made_of(summary, reliable),
-        states=tuple((name, as_count(states.get(name))) for name in STATES) if states else (),
+        states=[(name, as_count(states.get(name))) for name in _STATES] if states else [],
         confidence=confidence_of(summary),
         rows=rows,
         axes=axes_of(rows),
@@ -197,143 +210,70 @@ def side_of(summary: Mapping[str, Any]) -> str:
 
 def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     """Return what a run is made of, as a phrase: ``50 tasks × 4 trials = 200 runs``."""
-    total = as_count(as_map(summary.get("metrics")).get("total"))
-    if reliable.trials is not None and reliable.trials > 1 and reliable.tasks * reliable.trials == total:
-        each, left = divmod(reliable.tasks, reliable.models)
-        if left:  # the sides have other tasks
-            return counted(total, "samples")
-        side = side_of(summary)
-        sides = f" × {reliable.models} {side}s" if reliable.models > 1 else ""
-        tasks = each if sides else reliable.tasks
-        noun = "samples" if side == "run" else reliable.noun
-        return f"{counted(tasks, 'tasks')}{sides} × {reliable.trials} trials = {number(total)} {noun}"
-    return counted(total, "samples")
+    total, side = as_count(as_map(summary.get("metrics")).get("total")), side_of(summary)
+    trials, models = reliable.trials or 1, reliable.models
+    if trials == 1 or reliable.tasks * trials != total or reliable.tasks % models:  # the sides may have other tasks
+        return counted(total, "samples")
+    sides = f" × {models} {side}s" if models > 1 else ""
+    noun = "samples" if side == "run" else reliable.noun
+    return f"{counted(reliable.tasks // models, 'tasks')}{sides} × {trials} trials = {number(total)} {noun}"
 
 
-def findings(
-    summary: Mapping[str, Any],
-    index: RowIndex,
-    success: Success | None,
-    main: str,
-    noun: str,
-) -> tuple[Finding, ...]:
-    """Return the findings of a run, the gravest first, and only those that hold."""
-    words = words_of(summary)
-    found = [*_unread(summary), *_ungraded(summary, main)]
-    if success is not None and not success.many:
-        found += _unrelated(summary, index, success, words, noun)
-    return tuple(found[:_MOST_FINDINGS])
+def findings(summary: Mapping[str, Any], index: RowIndex, success: Success | None, main: str, noun: str) -> list[Shape]:
+    """Return what to know before using the figures, the gravest first, and only what holds.
 
-
-def opposed(index: RowIndex, key: str, words: Mapping[str, str], name: str) -> Shape | None:
-    """Return how the scores of one grader go with the outcome; None where they are 0 and 1 only, or all on one side."""
-    scores = index.scores.get(key)
-    sides = [index.by_outcome.get((key, passed)) for passed in (True, False)]
-    if scores is None or not scores.fractional or None in sides:
-        return None
-    left, right = (each for each in sides if each is not None)
-    labels = [*(f"{low:g}–{high:g}" for low, high in itertools.pairwise(scores.edges)), "1"]
-    bins = list(zip(labels, left.counts, right.counts, strict=True))[::-1]
-    if left.above or right.above:
-        bins.insert(0, ("> 1", left.above, right.above))
-    if left.below or right.below:
-        bins.append(("< 0", left.below, right.below))
-    names, ours, theirs = zip(*bins, strict=True)
-    return draw.opposed(name, (words["passed"], words["lost"]), names, (ours, theirs))
-
-
-def _unread(summary: Mapping[str, Any]) -> Iterator[Finding]:
+    ``chart`` has scores it is about, ``link`` the id on the page that has the details, ``ungraded`` failed and missing
+    samples it is about.
+    """
+    found, metrics = [], as_map(summary.get("metrics"))
     bad = as_count(as_map(summary.get("bad_records")).get("count"))
-    every = bad + as_count(as_map(summary.get("metrics")).get("total"))
+    every = bad + as_count(metrics.get("total"))
     if every and bad / every > _LOST_INPUT:
-        head = Part(f"{number(bad)} of {counted(every, 'records')} could not be read", "b")
-        yield Finding((head, Part(f" ({percent(bad, every)}) and are in no figure.")), link="problems")
+        head = f"{number(bad)} of {counted(every, 'records')} could not be read"
+        found.append(_finding(head, f" ({percent(bad, every)}) and are in no figure.", link="problems"))
+    states = as_map(as_map(metrics.get("states")).get(main))
+    counts = {name: as_count(states.get(name)) for name in ("failed", "missing")}
+    without = sum(counts.values())
+    every = as_count(states.get("graded")) + without
+    if every and without / every > _UNGRADED:
+        kinds = " and ".join(f"{number(n)} {name}" for name, n in counts.items() if n)
+        head = f"{number(without)} of {counted(every, 'samples')} have no grade"
+        rest = f" by {brief(main, 60)} ({kinds}) and are left out of the averages."
+        found.append(_finding(head, rest, ungraded=without))
+    if success is not None and not success.many:
+        found += _unrelated(summary, index, success, noun)
+    return found[:_MOST_FINDINGS]
 
 
-def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
-    states = as_map(as_map(as_map(summary.get("metrics")).get("states")).get(main))
-    failed, missing = as_count(states.get("failed")), as_count(states.get("missing"))
-    every = as_count(states.get("graded")) + failed + missing
-    if every and (failed + missing) / every > _UNGRADED:
-        kinds = " and ".join(f"{number(n)} {name}" for name, n in (("failed", failed), ("missing", missing)) if n)
-        head = Part(f"{number(failed + missing)} of {counted(every, 'samples')} have no grade", "b")
-        rest = Part(f" by {brief(main, 60)} ({kinds}) and are left out of the averages.")
-        yield Finding((head, rest), ungraded=failed + missing)
+def _finding(head: str, rest: str, **more: Any) -> Shape:
+    return Shape(parts=(Part(head, "b"), Part(rest)), **({"chart": None, "more": "", "link": "", "ungraded": 0} | more))
 
 
-def _unrelated(
-    summary: Mapping[str, Any], index: RowIndex, success: Success, words: Mapping[str, str], noun: str
-) -> Iterator[Finding]:
-    """Yield graders whose scores are about the same whatever the outcome."""
-    figures = map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
+def _unrelated(summary: Mapping[str, Any], index: RowIndex, success: Success, noun: str) -> Iterator[Shape]:
+    """Yield graders whose scores are about the same whatever the outcome, with both distributions."""
+    words, figures = words_of(summary), map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
     names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in figures}
     for key in sorted({key for key, _ in index.by_outcome} - {success.grader}):
-        ours, theirs = index.by_outcome.get((key, True)), index.by_outcome.get((key, False))
-        if ours is None or theirs is None or min(ours.count, theirs.count) < _ENOUGH:
+        sides = [(words[word], index.by_outcome.get((key, word == "passed"))) for word in ("passed", "lost")]
+        known = [(word, each) for word, each in sides if each is not None and each.count >= _ENOUGH]
+        means = [each.mean or 0.0 for _, each in known]
+        if len(means) < 2 or means[0] - means[1] >= _NO_DIFFERENCE:
             continue
-        high, low = ours.mean or 0.0, theirs.mean or 0.0
-        if high - low < _NO_DIFFERENCE:
-            name = names.get(f"{key}.mean") or brief(key, 60)
-            means = [(words["passed"], high, ours.count), (words["lost"], low, theirs.count)]
-            told = ", ".join(f"{word} {mean:.2f} ({counted(n, noun)})" for word, mean, n in means)
-            head = Part(f"{name} does not separate “{words['passed']}” from “{words['lost']}”.", "b")
-            chart = opposed(index, key, words, name)
-            yield Finding((head, Part(f" Mean: {told}.")), chart, _quiet(index, words, noun))
+        name, scores = names.get(f"{key}.mean") or brief(key, 60), index.scores[key]
+        told = ", ".join(f"{word} {each.mean:.2f} ({counted(each.count, noun)})" for word, each in known)
+        bins = draw.binned(scores.edges, [(each.below, *each.counts, each.above) for _, each in known])
+        chart = draw.opposed(name, [word for word, _ in known], bins[::-1]) if scores.fractional else None
+        head = f"{name} does not separate “{words['passed']}” from “{words['lost']}”."
+        yield _finding(head, f" Mean: {told}.", chart=chart, more=_quiet(index, words, noun))
 
 
 def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
     """Return what samples that expect no call have to do with it, "" when nothing."""
     entries = [index.entries[position] for position in index.quiet]
     zero = sum(entry.passed is True and entry.score == 0 for entry in entries)
-    if not zero:
-        return ""
-    tasks = len({(entry.model, entry.id) for entry in entries})
-    every = (
-        f"No call is expected in {counted(len(entries), noun)} of {counted(tasks, 'tasks')}, where any call scores 0"
-    )
-    return f"{every}: {number(zero)} of these “{words['passed']}”."
-
-
-def _problem(entry: Mapping[str, Any]) -> Shape:
-    line = entry.get("line")
-    place = f"line {line}" if isinstance(line, int) else f"record {as_count(entry.get('ordinal')) + 1}"
-    file = brief(as_text(entry.get("file")), 200)
-    return Shape(place=f"{file}, {place}", reason=brief(as_text(entry.get("reason")), 600))
-
-
-def _broken(summary: Mapping[str, Any]) -> list[Shape]:
-    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
-    found = [(brief(key, 120), text) for key, text in sorted(broken.items())]
-    if summary.get("all_failed"):
-        found.insert(0, ("error", as_text(summary["all_failed"])))
-    stopped = summary.get("incomplete")
-    if stopped:
-        why = "the run was interrupted; figures cover what was read"
-        found.insert(0, ("incomplete", stopped[:300] if isinstance(stopped, str) else why))
-    return [Shape(place=place, reason=brief(text, 600)) for place, text in found]
-
-
-def _components(header: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    """Return what took part; not the engine, on which no result depends."""
-    found = map(as_map, as_list(header.get("components")))
-    return tuple(_component(entry) for entry in found if entry.get("kind") != "engine")
-
-
-def _component(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    texts = (brief(as_text(entry.get(name)), 120) for name in ("kind", "key", "name", "version", "distribution"))
-    options = as_map(entry.get("options"))
-    return (*texts, brief(dict(options), 400) if options else "")
-
-
-def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return name, size and checksum; the folder is left out, since a page says the same wherever the files lay."""
-    name = as_text(entry.get("path")).replace("\\", "/").rsplit("/", 1)[-1]
-    size = entry.get("bytes")
-    return (
-        brief(name, 200),
-        f"{number(size)} bytes" if size is not None else "",
-        brief(as_text(entry.get("sha256")), 80),
-    )
+    tasks = counted(len({(entry.model, entry.id) for entry in entries}), "tasks")
+    every = f"No call is expected in {counted(len(entries), noun)} of {tasks}, where any call scores 0"
+    return f"{every}: {number(zero)} of these “{words['passed']}”." if zero else ""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -346,32 +286,24 @@ class Page(msgspec.Struct, frozen=True):
     losses: Losses
 
 
-_known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
-
-
 def page_of(report: Report) -> Page:
     """Return the model of a report's pages; the same one for every reporter of a run."""
-    index = index_of(report)
-    known = _known.get(index)
-    if known is not None and _same(known[0], report):
-        return known[1]
-    header, summary = report.header, report.summary
-    others, pairs = _compared(header, summary, index), agreement_of(header, summary, index)
-    view = overview(report, index)
-    view.warnings = tuple(each for each in view.warnings if not says_left_out(each))
-    shown = asked(panels(report), ("overview", "figures", "page"), report)
-    page = Page(index, view, shown, pairs, losses_of(index, others))
-    _known[index] = (report, page)
+    index, header, summary = index_of(report), report.header, report.summary
+    made_from = (index, header, summary, panels(report))
+    known, found = report.shared.get("page", ((), None))
+    if not known or not all(map(operator.is_, known, made_from)):
+        view = overview(report, index)
+        view.warnings = [each for each in view.warnings if not says_left_out(each)]
+        shown = asked(panels(report), ("overview", "figures", "page"), report)
+        losses = losses_of(index, _compared(header, summary, index))
+        found = Page(index, view, shown, agreement_of(header, summary, index), losses)
+        report.shared["page"] = (made_from, found)
+    page: Page = found
     return page
 
 
-def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> frozenset[str]:
+def _compared(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> Collection[str]:
     """Return the graders that declare a preset beside the outcome grader, only compared; none of one alone."""
-    declared = declared_presets(header).keys()
-    known, outcome = index.verdicts.by_grader, as_text(as_map(summary.get("outcome")).get("grader"))
-    several = len(declared & known.keys()) > 1 and outcome in known
-    return frozenset(declared & known.keys() - {outcome}) if several else frozenset()
-
-
-def _same(one: Report, other: Report) -> bool:
-    return one.summary is other.summary and one.header is other.header and panels(one) is panels(other)
+    declared, known = declared_presets(header).keys(), index.verdicts.by_grader
+    outcome = as_text(as_map(summary.get("outcome")).get("grader"))
+    return declared & known.keys() - {outcome} if len(declared & known.keys()) > 1 and outcome in known else ()

@@ -219,7 +219,10 @@ def test_a_score_that_tells_nothing_is_said():
     assert told(finding.parts) == (
         "Credit does not separate “solved” from “not solved”. Mean: solved 0.50 (30 runs), not solved 0.50 (30 runs)."
     )
-    assert [(bar.label, bar.left, bar.right) for bar in finding.chart.bars][:2] == [("1", 10, 10), ("0.8–1", 0, 0)]
+    assert [(bar.label, bar.left, bar.right) for bar in finding.chart.bars][:2] == [
+        ("1", 10, 10),
+        ("[0.8,\u00a01)", 0, 0),
+    ]
     assert finding.more == ("No call is expected in 10 runs of 10 tasks, where any call scores 0: 2 of these “solved”.")
 
 

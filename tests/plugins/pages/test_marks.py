@@ -29,7 +29,7 @@ def _marks():
     opposed = _one(blocks.Distribution({HOSTILE: [0.1, 0.1, 0.5], "others": [1.0]}, "t")).chart
     figures = {k: blocks.Figure(str(k), 1 / k, (0.5 / k, 1 / k)) for k in (1, 2, 4)} | {8: blocks.Figure("8", None)}
     node = blocks.Node
-    pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).pair
+    pair = _one(blocks.Graph([node(HOSTILE), node("b", [HOSTILE], ["x"])], made=[node("b"), node("c", ["b"])])).sides
     models = [
         Of(code=HOSTILE, value="0.5", unit="", at=at, low=low, high=90.0) for at, low in ((50.0, 10.0), (None, None))
     ]
@@ -44,7 +44,7 @@ def _marks():
         "opposed": [(opposed,), (opposed, True)],
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
-        "graph": [(pair.expected,), (pair.actual,)],
+        "graph": [(each,) for each in pair],
         "trend": [
             (Of(about=HOSTILE, points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)]),)
         ],

@@ -67,7 +67,7 @@ def test_the_verdict_has_three_values(fake, verdict, word):
 
 def test_machine_and_place_are_not_shown(fake):
     view = of(fake, [])
-    assert view.inputs == (("rail.json", "123,456 bytes", "ab" * 32),)
+    assert view.inputs == [("rail.json", "123,456 bytes", "ab" * 32)]
     assert [component[0] for component in view.components] == ["reader", "grader"]
 
 

@@ -106,13 +106,6 @@ def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, reco
     assert (report.exit_code, ids(report)) == (130, ["a"])
 
 
-def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, record, toys):
-    using = toys.make_registry(toys.component("reporter", "slow", "Interrupting"))
-    report = run_lines([record("a", 1.0)], reports=["slow", "markdown"], using=using)
-    assert (report.exit_code, report.metrics["total"], report.pages) == (130, 1, ())
-    assert read(report)["incomplete"] == "interrupted: all samples are graded, report pages are missing"
-
-
 def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
     def stop(self, summary):
         raise KeyboardInterrupt
@@ -120,16 +113,6 @@ def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines,
     monkeypatch.setattr(toys.Echo, "finish", stop)
     report = run_lines([record("a", 1.0)], using=with_echo)
     assert (report.exit_code, ids(report)) == (130, ["a"])
-
-
-def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):
-    def full(self, name, value):
-        raise OSError(28, "No space left on device", str(self.path / name))
-
-    monkeypatch.setattr("gradestack.rundir.place.Staging.write_json", full)
-    with pytest.raises(DataError, match=r"summary\.json: No space left on device"):
-        run_lines([record("a", 1.0)])
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
 
 
 def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lines):

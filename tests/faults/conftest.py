@@ -26,13 +26,11 @@ class Recording:
         self.count = self.files * self.records
         self.do({})
 
-    def do(self, what, **more):
+    def do(self, what):
         """Write the files; ``what`` maps the number of a record to what happens at it."""
         for file in range(self.files):
             numbers = range(file * self.records, (file + 1) * self.records)
-            rows = [
-                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n), **more}} for n in numbers
-            ]
+            rows = [{"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n)}} for n in numbers]
             (self.place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def suite(self, engine, **more):

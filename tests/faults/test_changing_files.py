@@ -54,23 +54,6 @@ def _run(path, engine, tmp_path, name):
     return gradestack.run({**suite, "engine": engine}, output=tmp_path / name)
 
 
-def _bytes(report):
-    return {name: (report.path / name).read_bytes() for name in ("results.jsonl", "summary.json")}
-
-
-@pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
-def test_lines_added_meanwhile_are_left_for_the_next_run(lines, tmp_path, engine, meanwhile):
-    """The results are those of the file as it was when the run began, whole lines and half ones alike."""
-    before = _bytes(_run(lines, "serial", tmp_path, "before"))
-
-    def grow():
-        with lines.open("a") as file:
-            file.write(lines.read_text()[:5000])
-
-    meanwhile(grow)
-    assert _bytes(_run(lines, engine, tmp_path, "grown")) == before
-
-
 @pytest.mark.parametrize("share", some_of([0.55, 0.0, 0.3, 0.999], 4))
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
 def test_a_file_cut_short_meanwhile_ends_the_run(lines, tmp_path, engine, share, meanwhile):

@@ -57,16 +57,6 @@ def test_a_record_that_ends_dask_workers(recording):
     assert {name: fault["code"] for name, fault in _faults(report).items()} == {"t101": DIED}
 
 
-def test_a_record_that_ends_the_process_once(recording, tmp_path):
-    """The shard is done again, and nothing is left to be seen of it."""
-    marker = tmp_path / "marker"
-    recording.do({50: "once"}, marker=str(marker))
-    report = recording.run(POOL)
-    assert marker.exists()
-    _all_there(report, recording)
-    assert _faults(report) == {}
-
-
 def test_in_a_strict_run_it_is_an_error(recording):
     recording.do({97: "exit"})
     with pytest.raises(PluginError, match=r"03\.jsonl: grading record 7 ends its worker process"):

@@ -15,17 +15,10 @@ import time
 import pytest
 import yaml
 
-from tests.conftest import until
+from tests.conftest import ON_RECORD, until
 from tests.core.outcomes import files_but_headers as files_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
-ON_RECORD = """
-import sys
-from gradestack.rundir import journal
-from gradestack.cli.commands import main
-journal.PAUSE = -1.0
-main()
-"""
 GRADER = """
 import time
 
@@ -233,16 +226,6 @@ def test_an_error_that_cannot_be_written_either(tmp_path):
     assert done.returncode == 3
 
 
-@pytest.mark.faults
-def test_an_output_that_is_read_only(laboratory, small_disk):
-    """Exit 2 before any work is done, with the place."""
-    place = small_disk("size=1m,ro")
-    done = laboratory.run(place / "out", "serial")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"error: {place / 'out'}: ")
-    assert "Traceback" not in done.stderr
-
-
 # permissions
 
 
@@ -272,21 +255,3 @@ def test_what_another_user_may_not_do(laboratory, another_user, closed):
     assert done.returncode == (3 if closed == "an input" else 2), done.stderr
     assert ("03.jsonl" if closed == "an input" else "out: ") in done.stderr
     assert "Traceback" not in done.stderr
-
-
-# two at a time
-
-
-@pytest.mark.faults
-def test_two_runs_into_one_place(held):
-    """The second is refused, the first goes on as if nothing had been."""
-    first = held.start("-o", "out", "--engine", "serial")
-    held.stand_still(first, "out")
-    second = held.start("-o", "out", "--engine", "serial")
-    _, said = second.communicate()
-    assert second.returncode == 2
-    assert "another run is writing it" in said
-    held.open()
-    assert first.communicate() == ("", "")
-    assert first.returncode == 0
-    assert not (held.place / ".out.unfinished").exists()

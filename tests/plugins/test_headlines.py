@@ -1,7 +1,5 @@
 """What each family's runs are summed up by: the headline its stack declares, over the family's example."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,6 @@
 """The real command in processes of its own: exit codes, odd terminals, closed pipes, Ctrl-C."""
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -64,20 +63,3 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arg
     if finishes:
         assert done.stderr == b""
         assert gradestack.load_report(here / "out").metrics["total"] == 2
-
-
-def test_ctrl_c_keeps_partial_results(held):
-    process = held.start("-o", "out", "--engine", "serial")
-    held.stand_still(process, "out")
-    process.send_signal(signal.SIGINT)
-    held.open()  # the sample at hand is finished
-    out, err = process.communicate()
-    assert (process.returncode, out) == (130, "")
-    first, _, end = err.partition("\n")
-    assert first == "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
-    kept, _, rest = end.partition("; ")
-    assert kept.rstrip() == "interrupted: partial results were kept"
-    assert bool(rest) == bool(list(held.place.glob(".out.*")))  # after a second or more it can be continued
-    report = gradestack.load_report(held.place / "out")
-    assert report.metrics["total"] == sum(1 for _ in report.rows()) == held.free + 1
-    assert "incomplete" in report.summary

@@ -13,7 +13,6 @@ import pytest
 import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
 from gradestack.grading.merging import ShardResult
-from gradestack.outcome.pages import Pages
 from gradestack.report import GENERATOR, HEADER
 from gradestack.rundir import journal, place, recorder
 from gradestack.rundir.header import differences, range_mark
@@ -219,19 +218,6 @@ def test_latest_points_at_the_last_run(tmp_path):
     assert not (tmp_path / "latest").is_symlink()
 
 
-@pytest.fixture
-def run(tmp_path, write_lines, record, registry, monkeypatch):
-    """Return a function that grades 500 samples in shards of about ten, with an engine of this process."""
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 600)
-    path = write_lines([record(f"task number {number}", 1.0) for number in range(500)])
-    suite = {"name": "x", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": [], "reader": "jsonl"}
-
-    def call(**more):
-        return gradestack.run(suite | more, output=tmp_path / "out", registry=registry, engine="serial")
-
-    return call
-
-
 @pytest.mark.parametrize(("files", "expected"), data(__file__, "memory.yaml")["free"])
 def test_available_memory(tmp_path, monkeypatch, files, expected):
     for name, text in files.items():
@@ -251,15 +237,6 @@ def test_memory_that_was_let_go_of_is_given_back():
     recorder.give_back_memory()
     assert _resident() < before - 20_000_000
     assert len(kept) == 100
-
-
-def test_pages_are_written_without_what_grading_has_let_go_of(run, monkeypatch):
-    happened = []
-    monkeypatch.setattr("gradestack.runner.MANY", 1)
-    monkeypatch.setattr("gradestack.runner.give_back_memory", lambda: happened.append("given back"))
-    monkeypatch.setattr("gradestack.runner.write_pages", lambda *_: happened.append("pages") or Pages())
-    run()
-    assert happened == ["given back", "pages"]
 
 
 def _resident():

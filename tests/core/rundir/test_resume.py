@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -163,25 +162,6 @@ def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
     assert files_of(tmp_path / "other") == files_of(tmp_path / "out")
 
 
-def test_a_disk_that_is_really_full(run, suite, tmp_path):
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no file system may be mounted here")
-    try:
-        with pytest.raises(DataError, match="No space left on device") as caught:
-            run("small/out", reports=[])
-        assert caught.value.problems == (KEPT,)
-        subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
-        report = run("small/out", reports=[], resume=True)
-        assert report.header["resumed"] > 0
-        run("whole", reports=[])
-        assert files_of(small / "out") == files_of(tmp_path / "whole")
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
-
-
 @pytest.mark.parametrize(("change", "told"), some_of(DATA["a_change_is_told_and_nothing_is_reused"], 2))
 def test_a_change_is_told_and_nothing_is_reused(run, full_disk, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
@@ -309,14 +289,6 @@ def test_a_damaged_record_counts_for_nothing(run, full_disk, tmp_path, line, dam
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
-def test_every_line_of_the_record_is_json(run, full_disk, tmp_path):
-    full_disk(4, run)
-    lines = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()
-    contents = [json.loads(line) for line in lines]
-    assert all("check" in content for content in contents)
-    assert ["table" in content for content in contents] == [False, True, True, True, True]
-
-
 def test_a_refused_attempt_leaves_nothing_behind(run, full_disk, tmp_path):
     full_disk(4, run)
     before = sorted(path.name for path in (tmp_path / ".out.unfinished").iterdir())
@@ -339,55 +311,7 @@ def test_an_input_that_fails_a_continued_run_does_not_cost_its_record(run, full_
     assert len((tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()) == 5
 
 
-SCRIPT = DATA["script"]
-"""The command, which the system kills when it has used as many seconds of its processor as the first argument says."""
 ENGINES = {"serial": ("--engine", "serial"), "processes": ("--engine", "processes", "--workers", "2")}
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory):
-    """Some forty ranges, what they come to undisturbed, and the seconds of its processor each engine takes."""
-    here = tmp_path_factory.mktemp("killed")
-    choose = random.Random(5)  # noqa: S311 - a seed is wanted
-    with (here / "runs.jsonl").open("w") as file:
-        for number in range(5_000):
-            call = [{"name": "f", "arguments": {"a": number}}]
-            other = call if choose.random() < 0.7 else []
-            file.write(json.dumps({"id": f"t{number // 2}", "expected": call, "predicted": other}) + "\n")
-    seconds = {name: float(_run(here, "whole", *engine).stdout) for name, engine in ENGINES.items()}
-    return here, files_of(here / "whole"), seconds
-
-
-def _run(here, output, *more, seconds=0.0, script=SCRIPT):
-    arguments = ["grade", "runs.jsonl", "-o", output, "--set", "reports=[markdown]", "--quiet", *more]
-    return subprocess.run(
-        [sys.executable, "-c", script, str(seconds), *arguments], cwd=here, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.faults
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.parametrize("seed", range(10))
-def test_killed_at_any_time_and_continued(recording, seed):
-    """The parent killed again and again, until a run is finished: its bytes are those of the undisturbed one."""
-    here, expected, seconds = recording
-    choose = random.Random(seed)  # noqa: S311 - a seed is wanted
-    engine = "serial" if seed % 2 else "processes"
-    output, taken_up = f"out{seed}", 0
-    for attempt in range(12):
-        most = choose.uniform(0.3, 1.1) * seconds[engine] / (1 + attempt % 2) if attempt < 6 else 0.0
-        done = _run(here, output, "--resume", *ENGINES[engine], seconds=most)
-        if done.returncode == 0:
-            break
-        assert done.returncode == -signal.SIGPROF, done.stderr
-        journal = here / f".{output}.unfinished/journal.jsonl"
-        lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
-        complete = (here / output).exists() and files_of(here / output) == expected  # killed while tidying up
-        assert lines >= taken_up or complete  # nothing on record is ever lost
-        taken_up = lines
-    assert done.returncode == 0
-    assert files_of(here / output) == expected
-    assert not list(here.glob(f".{output}*"))
 
 
 FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
@@ -420,20 +344,6 @@ def test_partial_results_can_be_completed(held, number, engine):
         assert process.returncode == 0
     assert files_of(held.place / "out") == files_of(held.place / "whole")
     assert not list(held.place.glob(".out*"))
-
-
-@pytest.mark.faults
-def test_a_limit_on_file_sizes(recording):
-    here, expected, _ = recording
-    limit = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (1_300_000, resource.RLIM_INFINITY))\n"
-    done = _run(here, "limited", *ENGINES["serial"], script=limit + SCRIPT)
-    assert done.returncode == 3
-    head, advice = done.stderr.splitlines()
-    assert head.startswith("error: ")
-    assert "File too large" in head
-    assert advice == "  - what was graded so far is kept: continue with --resume"
-    assert _run(here, "limited", "--resume").stderr == ""
-    assert files_of(here / "limited") == expected
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes"])

@@ -1,7 +1,5 @@
 """The outcome grader and the headline of a suite."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradestack import Component, ConfigError, discover, hookimpl

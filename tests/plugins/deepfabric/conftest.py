@@ -1,7 +1,5 @@
 """Builders of records and replies for the tests of this folder."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import gradestack
-from gradestack import Grade, Key, Outcome, testing
+from gradestack import Grade, Outcome
 from gradestack_plugins.deepfabric.aggregators import FIGURES as NAMES
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
 from gradestack_plugins.deepfabric.exporter import native_metrics
@@ -64,16 +64,6 @@ def test_figures(df, grades, profile):
     assert metrics["undefined"] == {}
 
 
-def test_error_samples_lower_every_rate(df, grades):
-    before = grades("documented")
-    error = before[4]
-    few, many = (df.fold(DeepFabricMetrics(), found) for found in (before, [*before, error]))
-    for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "overall_score"):
-        assert many[name] < few[name]
-        assert many[f"{name}_attempted"] == few[f"{name}_attempted"]
-    assert many["processing_errors"] == few["processing_errors"] + 1
-
-
 @PROFILES
 def test_no_samples(df, profile):
     """Nothing to divide by: 0.0 upstream, null with a reason in documented; counts are 0, and there is no band."""
@@ -91,13 +81,6 @@ def test_no_samples(df, profile):
     assert (metrics["samples_evaluated"], metrics["processing_errors"]) == (0, 0)
     assert metrics["interpretation"]["band"] is None
     assert metrics["interpretation"]["advice"] == []
-
-
-def test_overall_score_follows_the_weights(df, grades):
-    """The overall score is the mean of the sample scores, whatever the weights."""
-    weights = {"tool_selection": 0.2, "parameter_accuracy": 0.2, "execution_success": 0.6}
-    metrics = df.fold(DeepFabricMetrics(), grades("documented", weights=weights))
-    assert math.isclose(metrics["overall_score"], (0.2 * 4 + 0.2 * 4 + 0.6 * 3) / 7)
 
 
 def test_weights_without_a_score_leave_the_rates(df, grades):
@@ -160,14 +143,6 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
         ("fair", 0.5),
         ("poor", 0.0),
     ]
-
-
-@PROFILES
-def test_laws(df, grades, profile):
-    """The same figures for any cut and order of samples, on own and on foreign grades."""
-    aggregator = DeepFabricMetrics(profile=profile)
-    own = [(Key(id=str(n), ordinal=n), grade) for n, grade in enumerate(grades(profile) * 9)]
-    testing.check_aggregator(aggregator, own)
 
 
 def test_nothing_but_missing_replies_has_no_figures():

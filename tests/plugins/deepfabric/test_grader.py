@@ -2,18 +2,14 @@
 
 import json
 import math
-import pickle
-from types import SimpleNamespace
 
-import attrs
 import pytest
 
 import gradestack
 import gradestack_plugins.deepfabric as family
-from gradestack import DataError, Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec, testing
+from gradestack import DataError, Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
-from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric, resolve
 from gradestack_plugins.deepfabric.schemas import convert
 from tests.core.outcomes import data
@@ -54,16 +50,6 @@ def test_values_that_are_not_plain_json_count_by_their_class(df):
     for value, right in ((Number(3), 1.0), ((1, 2), 0.4)):
         made = ToolCall(name="f", arguments={"a": value})
         assert DeepFabric().grade(foreign(calls=(made,), tools=specs)).score == right
-
-
-@PROFILES
-def test_contract(profile):
-    testing.check_grader(DeepFabric(profile=profile, nested=True, check_enums=True, unknown_arguments="wrong"))
-    grader = DeepFabric(profile=profile)
-    grader.grade(foreign())
-    copy = pickle.loads(pickle.dumps(grader))  # noqa: S301  our own bytes
-    assert copy == grader
-    assert attrs.asdict(copy) == attrs.asdict(grader)
 
 
 def test_nested_depth_is_limited(df):
@@ -185,18 +171,6 @@ def test_null_content_of_the_prompt(df, record):
     assert (shown.error, shown.predicted_tool, shown.predicted_answer) == (None, "read", "end")
 
 
-def test_the_result_record(df, record):
-    """It shows the first execution, the first call, the last content and the coverage."""
-    reply = {"turns": [turn(("add", A), content="first"), {"role": "tool", "content": "3"}, END]}
-    sample = df.sample(record, reply, "upstream")
-    grade = DeepFabric(profile="upstream", multi_turn=True).grade(sample)
-    shown = SimpleNamespace(**prediction(sample, grade))
-    assert (shown.expected_tool, shown.expected_parameters) == READ
-    assert (shown.predicted_tool, shown.predicted_parameters, shown.predicted_answer) == ("add", A, "end")
-    assert shown.response_score == 0.5
-    assert grade.metadata == {"multi_turn": True, "max_turns": 10}
-
-
 @pytest.fixture
 def lines(df):
     """A right record, one with a broken rule, and one whose inference failed."""
@@ -265,16 +239,6 @@ def test_records_on_which_the_original_ends(df, tmp_path, lines):
         graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop")
     old = graded(df, tmp_path / "fine", [lines[0], silent], "upstream", on_stop="stop", upstream_version="4.3")
     assert not any("writes no result" in text for text in old.summary["warnings"])
-
-
-@pytest.mark.parametrize("engine", ["serial", "processes"])
-def test_the_run_ends_under_every_engine(df, tmp_path, lines, engine):
-    silent = {"sample": {"messages": [{"role": "system", "content": "s"}]}, "recorded": df.reply()}
-    path = df.write(tmp_path / "joined.jsonl", lines[0], silent)
-    stop = ["graders.tools.on_stop=stop"]
-    with pytest.raises(DataError, match="ends on this record"):
-        gradestack.grade_files([path], output=tmp_path / "run", profile="upstream", overrides=stop, engine=engine)
-    assert not (tmp_path / "run").exists()
 
 
 def test_the_first_error_is_the_first_in_input_order(df, lines):

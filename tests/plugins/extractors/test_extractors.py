@@ -1,7 +1,5 @@
 """Every row of the extractor table: which text of a conversation is the submission."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradestack import Message, Sample, ToolCall, testing

@@ -1,7 +1,5 @@
 """Builders of recorded letta-evals results, in the document's and the program's layout."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

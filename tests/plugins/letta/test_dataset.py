@@ -1,14 +1,12 @@
 """Reader `letta_dataset`: JSON Lines and CSV."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 import gradestack
-from gradestack import BadRecord, DataError, Inputs, discover, testing
-from gradestack.suites.recognition import name_inputs, recognise
+from gradestack import BadRecord, DataError, discover, testing
+from gradestack.suites.recognition import recognise
 from gradestack_plugins.letta.dataset import LettaDataset
 from tests.core.outcomes import at, data
 
@@ -63,16 +61,6 @@ def test_rows(letta, tmp_path, case):
             found = {name: at(row, name) for name in wanted}
             assert found.pop("reason", "").startswith(wanted.get("reason", ""))
             assert found == {name: value for name, value in wanted.items() if name != "reason"}
-
-
-def test_a_file_that_goes_away_is_told(letta, tmp_path):
-    path = letta.write(tmp_path / "d.jsonl", [{"input": "a"}])
-    inputs = Inputs(data=name_inputs([path]))
-    (shard,) = LettaDataset().plan(inputs, None)
-    path.unlink()
-    for reading in (LettaDataset().plan(inputs, None), LettaDataset().read(shard, None)):
-        with pytest.raises(DataError, match=r"d\.jsonl: cannot be read"):
-            list(reading)
 
 
 def test_empty_files_are_refused(letta, tmp_path):

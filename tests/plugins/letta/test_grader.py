@@ -1,7 +1,5 @@
 """Grades of Letta runs: faults, models, documents."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

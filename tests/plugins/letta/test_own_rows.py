@@ -1,7 +1,5 @@
 """gradestack's own run directories are read back without loss of what their rows hold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Readers of Letta: results, messages, recognition."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -198,26 +196,6 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     assert len(letta.read(tmp_path / "m.jsonl")) == 1
 
 
-def test_a_file_that_goes_away_is_told(letta, tmp_path):
-    file = letta.write(tmp_path / "results.jsonl", [letta.result(0)])
-    (shard,) = recognise_and_plan(file)
-    reader = Letta()
-    index = reader.index(Inputs(data=(shard.input,)))
-    file.unlink()
-    with pytest.raises(DataError, match=r"results\.jsonl: cannot be read"):
-        list(reader.read(shard, index))
-    with pytest.raises(DataError, match=r"results\.jsonl: cannot be read"):
-        list(reader.plan(Inputs(data=(shard.input,)), index))
-
-
-def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):
-    file = letta.write(tmp_path / "results.jsonl", [letta.result(n) for n in range(40)])
-    whole = letta.read(file)
-    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 1500)
-    assert len(recognise_and_plan(file)) > 5
-    assert letta.read(file) == whole
-
-
 @pytest.mark.parametrize("case", data(__file__, "results.yaml"))
 def test_a_result(letta, tmp_path, case):
     record = letta.failure(0) | case["failure"] if "failure" in case else letta.result(0, **case["result"])
@@ -298,22 +276,6 @@ def test_a_damaged_first_line(letta, tmp_path, given, line, kind):
     *bad, sample = letta.read(path)
     assert sample.id == "1"
     assert [each.source.line for each in bad if isinstance(each, BadRecord)] == ([1] if line else [])
-
-
-@GIVEN
-def test_a_long_first_line(letta, tmp_path, given):
-    long = letta.result(0, sample={"input": "q" * 70_000})
-    file = letta.write(tmp_path / "out" / "results.jsonl", [long, letta.result(1)])
-    assert taken_whole(file.parent, given)
-    assert taken_whole(file)
-    wrapped = [{"type": "header", "config": "q" * 70_000}, letta.wrapped(long)]
-    assert taken_whole(letta.write(tmp_path / "two" / "results.jsonl", wrapped).parent, given)
-
-
-def test_a_long_last_line_without_an_end(letta, tmp_path):
-    file = tmp_path / "results.jsonl"
-    file.write_text(json.dumps(letta.result(0, sample={"input": "q" * 70_000})), encoding="utf-8")
-    assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.95
 
 
 @GIVEN

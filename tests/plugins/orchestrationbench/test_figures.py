@@ -4,15 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import Grade, Key, Outcome, figures, testing
-from gradestack_plugins.orchestrationbench import stack
-from gradestack_plugins.orchestrationbench.aggregators import (
-    OrchestrationBenchFigures,
-    OrchestrationCalls,
-    OrchestrationDecisions,
-    OrchestrationPlans,
-)
-from tests.core.outcomes import data, some_of
+from gradestack import Grade, Outcome, figures
+from tests.core.outcomes import data
 
 DATA = data(__file__, "figures.yaml")
 
@@ -200,22 +193,6 @@ def test_without_its_own_aggregator_nothing_is_exported():
     assert OrchestrationBenchExporter().finish(summary) == {}
 
 
-AGGREGATORS = [OrchestrationBenchFigures, OrchestrationDecisions, OrchestrationCalls, OrchestrationPlans]
-
-
-@pytest.mark.parametrize("kind", some_of(AGGREGATORS, 4))
-@pytest.mark.parametrize("profile", PROFILES)
-def test_aggregators_keep_the_laws_on_real_grades(bench, generator, tmp_path, kind, profile):
-    """Any cut of the trials gives the same figures."""
-    directory, cards = generator.write_suite(tmp_path / "suite", 40, seed=9, trouble=0.3)
-    bench.directory = directory
-    graded = [
-        (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
-        for sample, grade in bench.grades(profile=profile, reader={"agent_cards": cards})
-    ]
-    testing.check_aggregator(kind(profile=profile), graded)
-
-
 def test_missing_trials_are_no_trials():
     """A dataset row without a run leaves no trace in the figures."""
     rows = [("x", None, None, Grade(outcome=Outcome.MISSING))]
@@ -231,8 +208,3 @@ def test_a_grade_without_file_is_grouped_by_task():
     ]
     (row,) = figures({"orchestration_plans": {}}, rows)["orchestration_plans"]["scenarios"]
     assert (row["file"], row["trials"], row["workflow_evaluation_with_failure"]) == ("x", 2, 0.5)
-
-
-def test_the_stack_names_its_graders():
-    """The first grader of the default stack gives the headline score."""
-    assert list(stack()["graders"]) == ["orchestrationbench", "decision", "call", "plan"]

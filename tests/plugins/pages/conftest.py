@@ -1,7 +1,5 @@
 """A made-up run, and a strict reader of the pages made from it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from html.parser import HTMLParser

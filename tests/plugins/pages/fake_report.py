@@ -1,8 +1,6 @@
 """A made-up run of a travel agent, with every kind of result a page must show."""
 # ruff: noqa: S311 - made-up data, the same every time
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -11,20 +9,13 @@ from typing import Any
 
 from gradestack import Report
 from gradestack.jsonio import dumps, loads
+from tests.core.outcomes import data
+
+DATA = data(__file__, "fake_report.yaml")
 
 Row = dict[str, Any]
 
-POLICY = (
-    "You are the booking desk of a small railway. You may look up, change and cancel journeys of the traveller who "
-    "writes to you.\n\n- Ask for the traveller's number before anything else.\n"
-    "- Say what a change costs and wait for a yes.\n"
-    "- First class can be cancelled until departure, second class until the evening before.\n"
-    "- A seat reservation belongs to one train; a changed train needs a new one.\n"
-    "- If a request is outside these rules, say so and hand over to a colleague.\n\n"
-    + "\n".join(
-        f"Rule {number}: keep answers short and name the train, the day and the price." for number in range(1, 9)
-    )
-)
+POLICY = DATA["policy"]
 
 STATIONS = ("Oslo", "Bergen", "Narvik", "Göteborg", "Malmö", "Århus", "Luleå", "Tromsø")
 
@@ -153,13 +144,7 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "grades": {"partial": partial, "reward": reward},
         "expected": {"calls": wanted, "label": None, "text": None, "plan": None},
         "predicted": {"calls": made, "label": None, "plan": None},
-        "tools": [
-            "find_traveller",
-            "get_journey",
-            "change_journey",
-            "reserve_seat_in_the_carriage_asked_for",
-            "cancel_journey",
-        ],
+        "tools": DATA["tools"],
         "recorded": {"reward": reward["score"]},
         "status": "ok",
         "error": None,
@@ -239,10 +224,6 @@ def _aggregates(rows: list[Row]) -> Row:
     place = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
     names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")
     histogram = [{"bin": name, "count": place.count(number)} for number, name in enumerate(names)]
-    bands = [
-        {"low": 0.9, "high": 1.0, "label": "close", "meaning": "the right tools, a detail wrong"},
-        {"low": 0.0, "high": 0.9, "label": "partly", "meaning": "some of the expected calls"},
-    ]
     error = None if mean is None else 0.031
     return {
         "partial": {
@@ -255,24 +236,10 @@ def _aggregates(rows: list[Row]) -> Row:
             "partial_statistics": {
                 "average": mean,
                 "histogram": histogram,
-                "interpretation": {"bands": bands},
-                "tool_selection_accuracy": None,
-                "undefined": {"tool_selection_accuracy": "no call was expected"},
-                "tasks_by_successes": {"0": 4, "1": 3, "2": 5},
-                "high": {"total": 3, "first": [{"id": "journey-3", "run": 0, "score": 0.925}]},
+                **DATA["partial_statistics"],
             },
         },
-        "reward": {
-            "pass_hat_k": {"pass_hat_k": {"1": 0.42, "2": 0.2733, "3": 0.22, "10": 0.2}, "trials": 4, "rule": "file"},
-            "classification": {
-                "labels": ["yes", "no"],
-                "confusion_matrix": {"no": {"no": 3, "yes": 1}, "yes": {"no": 0, "yes": 12}},
-                "per_class": {
-                    "yes": {"precision": 0.92, "recall": 1.0, "f1": 0.96, "support": 12},
-                    "no": {"precision": 1.0, "recall": 0.75, "f1": None, "support": 4},
-                },
-            },
-        },
+        "reward": DATA["reward"],
     }
 
 
@@ -318,39 +285,11 @@ def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, ma
             "states": {key: _states(rows, key) for key in figures},
             "aggregates": _aggregates(rows),
         },
-        "bad_records": {
-            "count": 2,
-            "listed": [
-                {"file": "runs/rail.json", "line": 812, "ordinal": 40, "reason": "not an object but a list"},
-                {"file": "runs/rail.json", "line": None, "ordinal": 41, "reason": "task_id is missing"},
-            ],
-        },
-        "duplicates": {"policy": "keep", "count": 1, "listed": ["runs/rail.json record 12"]},
-        "warnings": ["gate value 0.6 is a fraction; did you mean percent?"],
+        **DATA["summary"],
     }
 
 
-HEADER: Row = {
-    "generator": "gradestack",
-    "suite_name": "rail",
-    "timestamp": "2025-03-01T12:30:00+00:00",
-    "version": "0.1.0",
-    "python": "3.11.7",
-    "profile": "documented",
-    "components": [
-        {"kind": "reader", "key": "reader", "name": "tau_bench", "version": "1", "distribution": "gradestack 0.1.0"},
-        {
-            "kind": "grader",
-            "key": "partial",
-            "name": "tau_partial",
-            "version": "1",
-            "options": {"no_expected": "strict"},
-        },
-        {"kind": "engine", "key": "engine", "name": "processes", "version": "1", "options": {"workers": 7}},
-    ],
-    "inputs": [{"path": "/some/where/runs/rail.json", "bytes": 123456, "sha256": "ab" * 32}],
-    "timings": {"seconds": 1.234},
-}
+HEADER: Row = DATA["header"]
 
 
 def make_report(rows: list[Row], **options: Any) -> Report:

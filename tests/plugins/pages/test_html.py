@@ -72,17 +72,6 @@ def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_the_same_report_gives_the_same_bytes(fake, tmp_path):
-    def written(report, name):
-        (tmp_path / name).mkdir()
-        (path,) = HtmlReporter().write(report, tmp_path / name)
-        return path.read_bytes()
-
-    report = fake.make_report(fake.realistic_rows(tasks=4, trials=2))
-    read_back = attrs.evolve(report, summary=json.loads(json.dumps(report.summary, sort_keys=True)))
-    assert written(report, "a") == written(report, "b") == written(read_back, "c")
-
-
 def test_the_policy_allows_exactly_the_inline_texts(fake, html):
     page = html(fake.make_report(fake.realistic_rows(tasks=2, trials=1)))
     policy = dict(

@@ -1,5 +1,6 @@
 """Panels of plugins on the pages, themes, and templates that stand before ours."""
 
+import copy
 import sys
 import types
 
@@ -64,33 +65,6 @@ def of_sample(row):
 
 def of_comparison(data):
     return [blocks.Words(data["sentence"])]
-
-
-def comparison():
-    interval = {"ends": [0.0, 0.2], "confidence": 0.95}
-    metric = {
-        "a": 0.1,
-        "b": 0.2,
-        "difference": 0.1,
-        "interval": interval,
-        "path": "m",
-        "label": "M",
-        "unit": "share",
-        "share": True,
-        "better": 1,
-        "worse": 0,
-        "same": 0,
-        "verdict": "same",
-    }
-    return {
-        "sentence": "one is better",
-        "runs": [{"name": name, "tasks": 1, "trials": 1} for name in "ab"],
-        "metrics": {"m": {**metric, "verdict": "better", "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
-        "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
-        "failed": "zero",
-        "incomparable": [],
-        "changed": {"reasons": [], "tools": [], "arguments": []},
-    }
 
 
 def nothing(_):
@@ -254,9 +228,9 @@ def test_a_panel_cannot_change_the_run(report, panel, html):
 
 
 def test_a_panel_cannot_change_a_comparison(report, panel, tmp_path):
-    data = comparison()
+    data = copy.deepcopy(DATA["comparison"])
     (path,) = HtmlReporter().write_comparison(data, report(panel("meddling_comparison", "compare")), tmp_path)
-    assert data == comparison()
+    assert data == DATA["comparison"]
     assert ">changed" not in path.read_text(encoding="utf-8")
 
 
@@ -298,7 +272,7 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
 
 
 def test_a_panel_of_comparisons_stands_on_their_pages(report, panel, tmp_path):
-    data = comparison()
+    data = copy.deepcopy(DATA["comparison"])
     made = report(panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind", "page"))
     (path,) = HtmlReporter().write_comparison(data, made, tmp_path)
     page = path.read_text(encoding="utf-8")
@@ -386,24 +360,7 @@ def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     assert not (tmp_path / "report.html").exists()
 
 
-BASE = '{% extends "gradestack/report.html" %}\n'
-
-
-@pytest.mark.parametrize(
-    ("file", "template", "said"),
-    [
-        (
-            "report.html",
-            BASE + "\n{% block how %}{{ gone.thing }}{% endblock %}",
-            "3: UndefinedError: 'gone' is undefined",
-        ),
-        ("report.html", BASE + "{% block how %}\n{{ 1 / 0 }}{% endblock %}", "3: ZeroDivisionError"),
-        ("report.html", BASE + "{% block how %}\n\n{{ view. }}{% endblock %}", "4: TemplateSyntaxError"),
-        ("report.html", BASE + "{% block how %}{% include 'gone.html' %}{% endblock %}", "2: TemplateNotFound"),
-        ("_run.html", "\n{{ gone }}", "2: UndefinedError"),
-        ("report.md", "{% macro head() %}\nx\n{{ gone(1) }}{% endmacro %}", "3: UndefinedError: 'gone' is undefined"),
-    ],
-)
+@pytest.mark.parametrize(("file", "template", "said"), DATA["wrong_templates_of_a_suite"])
 def test_a_wrong_template_of_a_suite_is_told_with_its_line(report, tmp_path, file, template, said):
     folder = tmp_path / "house"
     folder.mkdir()
@@ -463,7 +420,9 @@ def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
     for number, made in enumerate([panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]):
         assert "no Chromium" in testing.check_panel(made.panel, report(), tmp_path / str(number))
     made = panel("of_comparison", "compare")
-    assert "no Chromium" in testing.check_panel(made.panel, report(), tmp_path / "compared", comparison=comparison())
+    assert "no Chromium" in testing.check_panel(
+        made.panel, report(), tmp_path / "compared", comparison=DATA["comparison"]
+    )
     with pytest.raises(AssertionError, match="hand over the content of one"):
         testing.check_panel(made.panel, report(), tmp_path / "not")
 

@@ -1,7 +1,5 @@
 """Helpers for the stability tests: sweeps read, and graded without the kernel."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradestack import BadRecord, Key

@@ -1,7 +1,5 @@
 """Labels, and the records of sweeps and datasets that carry them."""
 
-from __future__ import annotations
-
 from gradestack import figures
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

@@ -1,7 +1,5 @@
 """The stability reader and grader: records into runs, gold labels, duplicates and broken records."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Records and dataset rows at the edge of what can be used: what is counted, what is reported, and as what."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

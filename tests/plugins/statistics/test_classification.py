@@ -1,7 +1,5 @@
 """The classification aggregator, against numbers derived by hand and an independent slow calculation."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 
@@ -9,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import Grade, Item, Key, Outcome, figures, testing
-from gradestack_plugins.statistics.classification import Classification
+from gradestack import Grade, Item, Outcome, figures
 from tests.core.outcomes import at, data
 
 LABELS = ("a", "b", "c")
@@ -66,10 +63,6 @@ def slow(grades, labels):
     return found
 
 
-def item(identifier, gold, label, **more):
-    return Item(id=identifier, score=float(gold == label), gold=gold, label=label, **more)
-
-
 grades_of = st.lists(
     st.builds(graded, st.sampled_from(["a", "b", "c", "d"]), st.sampled_from(["a", "b", "c", "?", None])), max_size=40
 )
@@ -98,17 +91,3 @@ def test_the_order_of_samples_does_not_matter(grades, random):
     shuffled = list(grades)
     random.shuffle(shuffled)
     assert json.dumps(metrics(grades, labels=LABELS)) == json.dumps(metrics(shuffled, labels=LABELS))
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-@pytest.mark.parametrize("items", ["declared", "sets", "pool", "ignore"])
-def test_the_contract_holds(profile, items):
-    declared = {"label_set": {"labels": ["a", "b"], "exclude": ["a"], "items": "sets"}}
-    grades = [
-        graded("ab"[n % 2], "abc?"[n % 4], metadata=declared if n % 3 else {}, items=(item(f"s{n % 3}", "a", "b"),))
-        for n in range(40)
-    ]
-    keyed = [(Key(id=str(n), ordinal=n), each) for n, each in enumerate(grades)]
-    aggregator = Classification(profile=profile, items=items)
-    testing.check_aggregator(aggregator, keyed)
-    testing.check_aggregator(aggregator)

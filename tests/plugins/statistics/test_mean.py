@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from gradestack import Grade, figures, t_quantile, testing
-from gradestack_plugins.statistics.mean import Mean
+from gradestack import Grade, figures, t_quantile
 from tests.core.outcomes import data
 
 DATA = data(__file__, "mean.yaml")
@@ -104,10 +103,6 @@ def test_a_score_beyond_the_unit_interval_is_no_share():
     assert found["mean_interval"]["method"] == "t"
     half = 4.30265272991 * found["stderr"]
     assert ends(found) == pytest.approx([found["mean"] - half, found["mean"] + half])
-
-
-def test_the_contract_holds():
-    testing.check_aggregator(Mean(confidence=0.9), seed=3)
 
 
 def by_fractions(groups):

@@ -1,7 +1,5 @@
 """Builders of records and an independent scorer, written from the rules, for the tests of this folder."""
 
-from __future__ import annotations
-
 import functools
 import json
 import operator

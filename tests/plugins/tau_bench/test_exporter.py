@@ -1,7 +1,5 @@
 """Exporter ``tau_bench`` and the text forms behind it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Grader ``tau_partial``: scores, special cases, reasons, samples of other readers."""
 
-from __future__ import annotations
-
 import json
 import re
 from types import SimpleNamespace

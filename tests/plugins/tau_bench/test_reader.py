@@ -1,7 +1,5 @@
 """Readers of tau-bench: results, recognition, reference data."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -97,18 +95,6 @@ def test_act_and_react_runs(tau):
     assert sample.text == "All done."
 
 
-def test_shard_positions_leave_room(tau, tmp_path):
-    """A small file is one shard; positions grow by more than the number of records."""
-    paths = []
-    for number in range(3):
-        paths.append(tmp_path / f"{number}.json")
-        paths[-1].write_text(json.dumps([tau.record()] * 3))
-    inputs = Inputs(data=tuple(Input(path=path, name=path.stem, shown=path.name) for path in paths))
-    shards = list(TauBench().plan(inputs, None))
-    size = paths[0].stat().st_size
-    assert [(shard.ordinal, shard.position) for shard in shards] == [(0, 0), (1, size + 1), (2, 2 * (size + 1))]
-
-
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("tail", ["]", "", "] x", ', {"task_id": 5, "traj": [', ", 7]", ', nope, {"task_id": 1}]'])
 def test_a_large_file_is_read_in_several_shards(tau, tmp_path, monkeypatch, indent, tail):
@@ -144,19 +130,6 @@ def test_unusable_files(tau, tmp_path):
         with pytest.raises(DataError, match=what) as caught:
             tau.read(path)
         assert path.name in str(caught.value)
-
-
-def test_files_that_go_away(tau, tmp_path):
-    """A file that is gone when it is read, or has an impossible name, is unusable input."""
-    path = tmp_path / "r.json"
-    path.write_text("[]")
-    reader = TauBench()
-    (shard,) = reader.plan(Inputs(data=(Input(path=path, name="r", shown="shown.json"),)), None)
-    path.unlink()
-    with pytest.raises(DataError, match=r"shown\.json: cannot be read: No such file"):
-        list(reader.read(shard, None))
-    with pytest.raises(DataError, match="xxx: "):
-        tau.read(tmp_path / ("x" * 5000))
 
 
 def test_a_cut_off_file_gives_what_was_read(tau, tmp_path):
@@ -228,21 +201,12 @@ def test_bad_first_records_do_not_hide_the_format(tau):
     assert sniff([{"x": 1}] * 5 + [tau.record()]) == 0.0
 
 
-def test_directories_are_not_claimed(tmp_path):
-    assert TauBench.sniff(tmp_path, b"") == 0.0
-
-
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
 
 @pytest.fixture(scope="module")
 def samples(tau, reference_file):
     return tau.read(reference_file)
-
-
-def test_the_file_is_recognised(reference_file):
-    """The first 64 KiB are enough."""
-    assert TauBench.sniff(reference_file, reference_file.read_bytes()[: 64 * 1024]) > 0.9
 
 
 def test_shape(samples):
@@ -305,21 +269,6 @@ def test_script(tau, reference_file, tmp_path, capsys):
     assert "  Binary fail but partial > 0.7: 65 tasks\n    Task 0: partial=0.95\n" in out
 
 
-@pytest.mark.parametrize(
-    "grader",
-    [TauPartial(), TauPartial(profile="upstream", no_expected="skip"), TauReward(), TauReward(profile="upstream")],
-)
-def test_graders_keep_the_contract(tau, grader):
-    own = [
-        tau.record([("a", {"x": 1})], [tau.call("a", {"x": 2})], reward=1.0),
-        tau.record([("a", {"x": float("nan")})], [tau.call(None, "[]")]),
-        tau.record(info=None, reward=None),
-        tau.record(info={"error": "x"}, traj=[]),
-        tau.record([], []),
-    ]
-    testing.check_grader(grader, [tau.sample(record) for record in own])
-
-
 def test_pass_hat_k_by_task_keeps_the_laws():
     testing.check_aggregator(PassHatK(trials="task"))
 
@@ -328,15 +277,3 @@ def test_reader_keeps_the_contract(tau, tmp_path):
     path = tmp_path / "r.json"
     path.write_text(json.dumps([tau.record(), tau.record([("a", {})], [tau.call("a")], task_id="b")], indent=2))
     testing.check_reader(TauBench(), path, scratch=tmp_path)
-
-
-def test_stack():
-    """The stack grades partially first, so that this is the headline, then by the reward."""
-    from gradestack_plugins.tau_bench import stack
-
-    assert list(stack()["graders"].items()) == [
-        ("partial", {"kind": "tau_partial"}),
-        ("reward", {"kind": "tau_reward"}),
-    ]
-    assert TauPartial.aggregators == ("mean", "partial_statistics")
-    assert TauReward.aggregators == ("mean", "binary", "pass_hat_k", "pass_at_k")

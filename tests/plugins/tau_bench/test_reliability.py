@@ -1,7 +1,5 @@
 """Aggregators ``pass_hat_k`` and ``pass_at_k``."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from pathlib import Path

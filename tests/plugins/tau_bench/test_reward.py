@@ -1,7 +1,5 @@
 """Grader ``tau_reward``."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradestack import Fault, Outcome, Sample, Status, replace

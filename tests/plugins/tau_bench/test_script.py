@@ -1,7 +1,5 @@
 """The script ``python -m gradestack_plugins.tau_bench``."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Similarity of arguments, and the reasons for lost points."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

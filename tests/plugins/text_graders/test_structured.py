@@ -1,28 +1,17 @@
 """json_equal, numeric_close, one_of."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Sample, testing
-from gradestack_plugins.text_graders.texts import JsonEqual, NumericClose, OneOf, first_difference, read_number
+from gradestack import Expectation, Sample
+from gradestack_plugins.text_graders.texts import JsonEqual, NumericClose, first_difference, read_number
 
 
 def sample(text, truth=None):
     return Sample(id="t", text=text, expected=Expectation(text=truth))
-
-
-@pytest.mark.parametrize(
-    "grader",
-    [JsonEqual(allow_fence=True), NumericClose(number="last"), OneOf(), OneOf(values=("a",), ignore_case=True)],
-)
-def test_graders_keep_the_contract(grader):
-    own = [sample("[1]", "[1]"), sample("1", "1"), sample("x", "["), sample("x", '["a",1]'), sample("NaN", "NaN")]
-    testing.check_grader(grader, own)
 
 
 def test_json_nested_deeply_is_compared_without_recursion():

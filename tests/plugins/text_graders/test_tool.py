@@ -1,7 +1,5 @@
 """The letta-evals form `kind: tool`, Python functions, and model judges."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """The table of docs/tool-calls.md: what every preset says of fourteen small runs; made when the site is built."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Helpers for the When2Call tests: small datasets and predictions, read and graded without the kernel."""
 
-from __future__ import annotations
-
 import json
 
 import attrs

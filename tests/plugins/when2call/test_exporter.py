@@ -1,7 +1,5 @@
 """native/when2call.json: the suite's keys in the suite's order, and the summary of the audit file."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

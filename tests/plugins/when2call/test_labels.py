@@ -1,7 +1,5 @@
 """Labels out of raw text: the multiple-choice digit, the judge's JSON, the best score."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,16 +1,13 @@
 """The When2Call grader and its metrics in both profiles, against numbers by hand and a slow calculation of its own."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import Fault, Key, Outcome, Status, ToolSpec, figures, testing
+from gradestack import Fault, Outcome, Status, ToolSpec, figures
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
 from gradestack_plugins.when2call.grader import When2Call
 from tests.core.outcomes import at, data
 from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample
@@ -160,17 +157,6 @@ def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(given_cases, pr
     assert all(rate is None or 0 <= rate <= 1 for rate in rates)
     if profile == "documented":
         assert found["n_converted_to_cannot_answer"] == 0
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_the_aggregators_keep_the_contract(evaluate, row, profile):
-    """Declared figures, the same for any cut, with all four prediction sets."""
-    dataset = [row(f"u{n}", LABELS[n % 4], tools=[] if n % 3 else ["{}"]) for n in range(24)]
-    records = [logprob(f"u{n}", [LABELS[(n + k) % 4] for k in range(4)]) for n in range(0, 24, 2)]
-    grades = evaluate(records, dataset, profile=profile).grades
-    keyed = [(Key(id=f"u{n}", ordinal=n), grade) for n, grade in enumerate(grades)]
-    for aggregator in (Hallucination(), When2CallCounts()):
-        testing.check_aggregator(aggregator, keyed)
 
 
 def test_a_failed_run_fails_in_documented_and_is_missing_upstream():

@@ -1,7 +1,5 @@
 """The When2Call reader: dataset rows, every form of prediction, joins, duplicates and broken records."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """Records that overwrite, records too short to tell their form, and dataset rows that cannot be used."""
 
-from __future__ import annotations
-
 import pytest
 
 from gradestack import BadRecord, Status

@@ -1,7 +1,5 @@
 """Labels, and records and samples that carry them."""
 
-from __future__ import annotations
-
 from gradestack import Expectation, Sample
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

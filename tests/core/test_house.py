@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_484,
     "plugins": 39_726,
-    "tests": 44_693,
+    "tests": 43_563,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -1,14 +1,12 @@
 """A line of the ``jsonl`` form, decoded straight into a sample.
 
-What the form nests stays in fields of the line; those of the sample are set once, and parameters of tools are decoded
-when somebody asks for them. What does not follow the form in its usual shapes (``Unusual``, or whatever msgspec
-refuses) is left to ``gradestack_plugins.readers.jsonl``: it gives the same sample where both can, and says what is
-wrong where something is.
+What the form nests stays in fields of the line; those of the sample are set once. What does not follow the form in its
+usual shapes (``Unusual``, or whatever msgspec refuses) is left to ``gradestack_plugins.readers.jsonl_sides``: it gives
+the same sample where both can, and says what is wrong where something is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -28,15 +26,13 @@ another kind than the form's, and unknown keys of expected calls, are left out i
 arguments of an expected call that are neither an object nor text cannot be decoded in the first, and are refused in
 the second."""
 SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(Path(__file__).with_name("sample_schema.json").read_bytes())
-_MOST_SCHEMAS = 4096
-_LARGEST_SCHEMA = 32 * 1024
+_MOST_TOOLS = 4096
+_LARGEST_TOOL = 32 * 1024
 _LONG = 500
 """Characters of JSON that can be nested too deeply."""
-_LONG_TEXT = 4000
-"""Bytes of a schema in which a whole number may have more digits than are read."""
 _NO_EXPECTATION = Expectation()
-_schemas: dict[str, tuple[Raw, Any]] = {}
-"""Text and parameters of the last tool of a name: records repeat the same few."""
+_known_tools: dict[bytes, ToolSpec] = {}
+"""Tools by their text: records repeat the same few, in any order."""
 
 
 class Unusual(Exception):
@@ -103,46 +99,15 @@ def _hidden(of: type[msgspec.Struct], names: str) -> Any:
     return msgspec.defstruct(of.__name__, hidden, bases=(of,), frozen=True, kw_only=True, eq=False)
 
 
-class _Tool(_hidden(ToolSpec, "parameters"), frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg, misc]
-    """A tool whose parameters are decoded when somebody asks for them."""
-
-    text: Raw = msgspec.field(default=Raw(b"null"), name="parameters")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ToolSpec) and _plain(self) == _plain(other)
-
-    __hash__ = None  # type: ignore[assignment]  # holds a mapping
-
-    def __repr__(self) -> str:
-        return repr(_plain(self))
-
-
-def _plain(tool: ToolSpec) -> ToolSpec:
-    return ToolSpec(name=tool.name, description=tool.description, parameters=tool.parameters)
-
-
-def _parameters(tool: _Tool) -> Mapping[str, Any] | None:
-    known = _schemas.get(tool.name)
-    if known is not None and known[0] == tool.text:
-        return known[1]  # type: ignore[no-any-return]
-    found = chat.parameters_of(loads(bytes(tool.text)))
-    if len(_schemas) >= _MOST_SCHEMAS:
-        _schemas.clear()
-    if len(tool.text) <= _LARGEST_SCHEMA:
-        _schemas[tool.name] = tool.text.copy(), found
-    return found
-
-
-_Tool.parameters = property(_parameters)
-
-
-class _Entry(_Tool, frozen=True, kw_only=True, gc=False, eq=False):  # type: ignore[call-arg]
-    """A tool in OpenAI's form, or flat."""
-
-    name: str = ""
-    function: _Tool | None = None
-    type: Any = None
-    input_schema: None = None
+def _tool(text: bytes) -> ToolSpec:
+    spec = chat.tool_spec(loads(text))
+    if spec is None:
+        raise Unusual
+    if len(_known_tools) >= _MOST_TOOLS:
+        _known_tools.clear()
+    if len(text) <= _LARGEST_TOOL:
+        _known_tools[text] = spec
+    return spec
 
 
 _OF_READERS = "calls label text plan tools status agent_usage remarks source native"
@@ -162,7 +127,7 @@ class _Line(_hidden(Sample, _OF_READERS), frozen=True, eq=False, forbid_unknown_
     version: Annotated[int, msgspec.Meta(ge=VERSIONS[0], le=VERSIONS[-1])] = VERSIONS[0]
     predicted: list[_Call] | _Side | str | UnsetType | None = UNSET
     messages: list[dict[str, Any]] | None = None
-    entries: list[_Entry] | None = msgspec.field(default=None, name="tools")
+    entries: list[Raw] | None = msgspec.field(default=None, name="tools")
 
 
 _Line.__name__ = "Sample"  # as errors of graders call it
@@ -266,21 +231,14 @@ def usage_of(recorded: Any) -> Usage | None:
         return None
 
 
-def _set_tools(line: Any, size: int) -> None:
-    tools = tuple([each.function or each for each in line.entries])
-    for tool in tools:
-        if not tool.name or (size > _LONG_TEXT and len(tool.text) > _LONG_TEXT):
-            raise Unusual
-    _set(line, "tools", tools)
-
-
 def sample_of(data: bytes, file: str, number: int) -> Sample:
     """Return the sample of one line of a file, which is UTF-8."""
     line: Any = _decode(data)
     if len(data) > _LONG:
         check_depth(data)
     if line.entries is not None:
-        _set_tools(line, len(data))
+        texts = map(bytes, line.entries)
+        _set(line, "tools", tuple([_known_tools.get(text) or _tool(text) for text in texts]))
     expected = line.expected
     if type(expected) is not Expectation:
         expected = _set_expected(line, expected)

@@ -342,15 +342,15 @@ def test_schemas_are_shared(place):
 
 def test_what_is_known_does_not_grow_without_end(place, monkeypatch):
     """Samples are right when more tools are met than are kept, and no large one is kept."""
-    monkeypatch.setattr(jsonl_lines, "_MOST_SCHEMAS", 3)
-    monkeypatch.setattr(jsonl_lines, "_LARGEST_SCHEMA", 200)
-    jsonl_lines._schemas.clear()
+    monkeypatch.setattr(jsonl_lines, "_MOST_TOOLS", 3)
+    monkeypatch.setattr(jsonl_lines, "_LARGEST_TOOL", 200)
+    jsonl_lines._known_tools.clear()
     lines = [{"id": n, "tools": [{"name": "f", "parameters": {"a": n % 5}}]} for n in range(40)]
     lines.append({"id": "large", "tools": [{"name": "f", "parameters": {"a": "x" * 300}}]})
     agrees(place, *map(encoded, lines))
-    assert 0 < len(jsonl_lines._schemas) <= 3
-    assert max(map(len, jsonl_lines._schemas)) <= 200
-    jsonl_lines._schemas.clear()
+    assert 0 < len(jsonl_lines._known_tools) <= 3
+    assert max(map(len, jsonl_lines._known_tools)) <= 200
+    jsonl_lines._known_tools.clear()
 
 
 def test_no_grader_changes_what_samples_share(place):

@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_315,
     "plugins/gradestack_plugins/pages": 6_172,
-    "plugins/gradestack_plugins/readers": 4_305,
+    "plugins/gradestack_plugins/readers": 4_263,
     "plugins/gradestack_plugins/records": 827,
     "plugins/gradestack_plugins/reporters": 587,
     "plugins/gradestack_plugins/stability": 1_085,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_789,
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_484,
-    "plugins": 39_726,
+    "plugins": 39_684,
     "tests": 43_563,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

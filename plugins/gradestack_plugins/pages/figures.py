@@ -56,17 +56,13 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
     outcome = as_map(summary.get("outcome"))
     if not outcome:
         return None
-    passed = as_count(outcome.get("passed"))
-    of = passed + as_count(outcome.get("failed"))
-    models = map(as_map, as_list(outcome.get("per_model")))
+    passed, models = as_count(outcome.get("passed")), map(as_map, as_list(outcome.get("per_model")))
+    counts = {as_text(each.get("model_name")): (each.get("passed"), each.get("failed")) for each in models}
     return Success(
         passed=passed,
-        of=of,
+        of=passed + as_count(outcome.get("failed")),
         grader=as_text(outcome.get("grader")),
-        models={
-            as_text(each.get("model_name")): (as_count(each.get("passed")), as_count(each.get("failed")))
-            for each in models
-        },
+        models={name: (as_count(ok), as_count(lost)) for name, (ok, lost) in counts.items()},
     )
 
 
@@ -110,32 +106,38 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
 
     A figure of the headline that is that share is not shown twice.
     """
-    success, title = success_of(summary), capital(words_of(summary)["passed"])
-    share = None if success is None else _share_entry(summary, success)
+    success, outcome = success_of(summary), as_map(summary.get("outcome"))
+    title, held = capital(words_of(summary)["passed"]), {"interval": outcome.get("share_interval")}
     order = {} if success is None else {model: place for place, model in enumerate(success.models)}
-    rows = [
-        row for place, entry in enumerate(_entries(summary)) if place != share for row in _entry(entry, declared, order)
-    ]
+    rows, path = list[FigureRow](), ""
+    for entry in _entries(summary):
+        if success is not None and not path and _is_share(entry, outcome, success):
+            path = _path(as_text(entry.get("figure")))
+        else:
+            rows += _entry(entry, declared, order)
     if success is not None and success.many:
-        for each in reversed(list(map(as_map, as_list(as_map(summary.get("outcome")).get("per_model"))))):
+        shares = []
+        for each in map(as_map, as_list(outcome.get("per_model"))):
             name, ok, lost = as_text(each.get("model_name")), as_count(each.get("passed")), as_count(each.get("failed"))
-            one = {"value": each.get("share"), "interval": each.get("share_interval")}
+            own = {"value": each.get("share"), "interval": each.get("share_interval")}
             note = f"{number(ok)} of {number(ok + lost)}"
-            rows.insert(0, _row(title, one, None, note, "%", code=brief(name, 40) or "(no name)"))
+            shares.append(_row(title, own, None, note, "%", code=brief(name, 40) or "(no name)"))
+        rows = shares + rows
     elif success is not None:
-        value = success.passed / success.of if success.of else None
-        held = {"value": value, "interval": as_map(summary.get("outcome")).get("share_interval")}
-        path = "" if share is None else _path(as_text(_entries(summary)[share].get("figure")))
         note = f"{number(success.passed)} of {counted(success.of, reliable.noun)}" if success.of else "no result"
-        rows.insert(0, _row(title, held, None, note, "%", path))
+        value = success.passed / success.of if success.of else None
+        rows.insert(0, _row(title, {**held, "value": value}, None, note, "%", path))
     return tuple(rows[:_MOST_ROWS])
 
 
 def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
-    found = [held for entry in _entries(summary) for held in _intervals(entry)]
-    share = as_map(as_map(summary.get("outcome")).get("share_interval"))
-    found += [share] if "low" in share else []
+    found = [as_map(as_map(summary.get("outcome")).get("share_interval"))]
+    for entry in _entries(summary):
+        for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
+            held = as_map(each.get("interval"))
+            found += [held, *map(as_map, held.values())]
+    found = [held for held in found if "low" in held]
     sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
     if len(sure) != 1:
         return ""
@@ -147,12 +149,6 @@ def _entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
 
 
-def _intervals(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
-        held = as_map(each.get("interval"))
-        yield from [held] if "low" in held else [found for found in map(as_map, held.values()) if "low" in found]
-
-
 def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
     """Return rows by axis and figure. Of an axis only the tens around the data, where these take six tenths or less."""
     found = []
@@ -160,37 +156,31 @@ def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
         own = [row for row in rows if row.axis == axis]
         known = [at for row in own for at in (row.at, row.low, row.high) if at is not None]
         low, high = (10 * math.floor(min(known) / 10), 10 * math.ceil(max(known) / 10)) if known else (0, 100)
-        low, high = (low, high) if known and 0 < high - low <= _ZOOMED else (0, 100)
+        low, high = (low, high) if 0 < high - low <= _ZOOMED else (0, 100)
         steps = [low + part * (high - low) / 4 for part in range(5)] if axis else []
+        figures: dict[str, list[FigureRow]] = {}
+        for row in own:
+            ends = {name: scale_of(getattr(row, name), high, low) for name in ("at", "low", "high")}
+            figures.setdefault(row.title, []).append(msgspec.structs.replace(row, **ends))
         found.append(
             Shape(
                 name=axis,
                 ticks=[f"{step:g}%" if axis == "share" else f"{step / 100:g}" for step in steps],
-                figures=[
-                    Shape(title=title, rows=[_zoomed(row, low, high) for row in own if row.title == title])
-                    for title in dict.fromkeys(row.title for row in own)
-                ],
+                figures=[Shape(title=title, rows=each) for title, each in figures.items()],
             )
         )
     return found
 
 
-def _zoomed(row: FigureRow, low: float, high: float) -> FigureRow:
-    places = {name: getattr(row, name) for name in ("at", "low", "high")}
-    scaled = {name: None if at is None else round(100 * (at - low) / (high - low), 2) for name, at in places.items()}
-    return msgspec.structs.replace(row, **scaled)
-
-
 def _entry(entry: Mapping[str, Any], declared: Declarations, order: Mapping[str, int]) -> Iterator[FigureRow]:
     """Yield the rows of a figure of the headline: one, or one for each model; of a figure over k that of the last k."""
-    label, models, path = (
+    label, path, models = (
         brief(as_text(entry.get("label")), 80),
-        as_map(entry.get("models")),
         as_text(entry.get("figure")),
+        as_map(entry.get("models")),
     )
-    for model, each in sorted(models.items(), key=lambda one: order.get(one[0], 0)) if models else [("", entry)]:
-        held = as_map(each)
-        code = (brief(model, 40) or "(no name)") if models else _path(path)
+    for model, each in sorted(models.items(), key=lambda one: order.get(one[0], 0)) or [("", entry)]:
+        held, code = as_map(each), (brief(model, 40) or "(no name)") if models else _path(path)
         value, intervals = held.get("value"), as_map(held.get("interval"))
         if not isinstance(value, Mapping):
             yield _row(label, held, declared.at(path), code=code)
@@ -207,53 +197,47 @@ def _path(path: str) -> str:
     return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
 
 
-def _share_entry(summary: Mapping[str, Any], success: Success) -> int | None:
-    """Return the place of the headline's figure that is the share of successes itself.
+def _is_share(entry: Mapping[str, Any], outcome: Mapping[str, Any], success: Success) -> bool:
+    """Return whether a figure of the headline is the share of successes itself.
 
     It is the outcome grader's mean, or accuracy, with the value and the interval of that share. Any other figure may
     have both by chance, and is another one all the same.
     """
-    outcome = as_map(summary.get("outcome"))
-    names = [f"{success.grader}.{name}" for name in _MEANS]
 
-    def rounded(*values: Any) -> list[float | None]:
-        return [None if (known := as_number(each)) is None else round(known, 9) for each in values]
+    def rounded(value: Any, interval: Any) -> list[float | None]:
+        return [None if each is None else round(each, 9) for each in (as_number(value), *ends_of(interval))]
 
-    for place, entry in enumerate(_entries(summary)):
-        if as_text(entry.get("figure")) in names and not as_map(entry.get("models")):
-            own = rounded(entry.get("value"), *ends_of(entry.get("interval")))
-            if own[0] is not None and own == rounded(outcome.get("share"), *ends_of(outcome.get("share_interval"))):
-                return place
-    return None
+    known = as_text(entry.get("figure")) in {f"{success.grader}.{name}" for name in _MEANS}
+    own = rounded(entry.get("value"), entry.get("interval"))
+    alike = own[0] is not None and own == rounded(outcome.get("share"), outcome.get("share_interval"))
+    return known and alike and not entry.get("models")
 
 
 def _row(
     title: str, held: Mapping[str, Any], meaning: Meaning | None, note: str = "", unit: str = "", code: str = ""
 ) -> FigureRow:
     value, reason = as_number(held.get("value")), brief(as_text(held.get("reason")), 160)
-    about = "" if meaning is None else meaning.about
-    notes = [note, "" if meaning is None else which_is_better(meaning.better)]
+    about, better = ("", "") if meaning is None else (meaning.about, which_is_better(meaning.better))
     if value is None:
-        told = "; ".join(filter(None, (reason or note, notes[1])))
-        return FigureRow(title, code, told, UNDEFINED, about=about, better=notes[1])
-    low, high = ends_of(held.get("interval"))
-    ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
+        note = "; ".join(filter(None, (reason or note, better)))
+        return FigureRow(title, code, note, UNDEFINED, about=about, better=better)
     why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
-    axis = "share" if unit else _axis(meaning)
-    at, left, right = (scale_of(each) if axis else None for each in (value, low, high))
+    axis, ends = "share" if unit else _axis(meaning), ends_of(held.get("interval"))
+    shown = _short(value, unit)
+    at, low, high = (scale_of(each) if axis else None for each in (value, *ends))
     return FigureRow(
         title,
         code,
-        "; ".join(filter(None, (*notes, f"no interval: {why}" if why else ""))),
-        _short(value, unit) if meaning is None else with_unit(_short(value, unit), meaning.unit),
+        "; ".join(filter(None, (note, better, f"no interval: {why}" if why else ""))),
+        shown if meaning is None else with_unit(shown, meaning.unit),
         unit,
-        ends,
+        _interval(ends, unit),
         axis,
         at,
-        left,
-        right,
+        low,
+        high,
         about,
-        notes[1],
+        better,
     )
 
 
@@ -267,15 +251,15 @@ def _short(value: float, unit: str) -> str:
     return f"{100 * value:.1f}" if unit else number(value)
 
 
-def _end(value: float, unit: str) -> str:
-    return _short(value, unit) if unit else end(value)
+def _interval(ends: tuple[float | None, float | None], unit: str) -> str:
+    low, high = (each if each is None else _short(each, unit) if unit else end(each) for each in ends)
+    return "" if low is None or high is None else f"{low} – {high}{unit}"
 
 
 def lines_of(report: Report) -> list[Shape]:
     """Return the lines of the table ``figures`` as texts; a number that is not declared has no label."""
     found = []
     for held in report.table("figures").rows():
-        ends = "" if held["low"] is None else f"{end(held['low'])} – {end(held['high'])}"
         notes = (which_is_better(held["better"]) if held["better"] else "", as_text(held["reason"]))
         found.append(
             Shape(
@@ -284,7 +268,7 @@ def lines_of(report: Report) -> list[Shape]:
                 model=None if held["model"] is None else brief(held["model"], 80) or "(no name)",
                 label=brief(held["label"] or "", 120),
                 value=with_unit(number(held["value"]), held["unit"] or "") if held["value"] is not None else UNDEFINED,
-                interval=ends,
+                interval=_interval((held["low"], held["high"]), ""),
                 n="" if held["n"] is None else number(held["n"]),
                 note=brief("; ".join(filter(None, notes)), 200),
             )
@@ -297,10 +281,11 @@ def gate_of(gate: Mapping[str, Any]) -> Shape:
 
     Its note says whether the verdict is not sure, what the actual value leaves out, or why there is none.
     """
-    scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
-    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
-    (low, high), unit = ends_of(gate.get("interval")), "%" if scale > 1 else ""
+    unit = "%" if gate.get("metric") in _PERCENT else ""
+    scale = 100.0 if unit else 1.0
+    of_samples, ends = isinstance(gate.get("actual"), int), ends_of(gate.get("interval"))
+    known = [None if of_samples else as_number(gate.get(name)) for name in ("actual", "value")]
+    passed, interval = gate.get("passed") is True, _interval(ends, unit)
     unsure = "but the threshold lies within the interval" if gate.get("sure") is False else ""
     uncalibrated = brief(f"uncalibrated: {gate['uncalibrated']}", 200) if "uncalibrated" in gate else ""
     return Shape(
@@ -309,11 +294,11 @@ def gate_of(gate: Mapping[str, Any]) -> Shape:
         passed=passed,
         actual=_actual(gate),
         note=", ".join(filter(None, (unsure, _note(gate), uncalibrated))),
-        at=None if of_samples else scale_of(actual, scale),
-        threshold=None if of_samples else scale_of(value, scale),
-        low=scale_of(low),
-        high=scale_of(high),
-        interval="" if low is None or high is None else f"interval {_end(low, unit)} – {_end(high, unit)}{unit}",
+        at=scale_of(known[0], scale),
+        threshold=scale_of(known[1], scale),
+        low=scale_of(ends[0]),
+        high=scale_of(ends[1]),
+        interval=f"interval {interval}" if interval else "",
     )
 
 
@@ -322,14 +307,13 @@ def _actual(gate: Mapping[str, Any]) -> str:
     parts = [_actual(as_map(part)) for part in as_list(gate.get("conditions"))]
     if parts:
         return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
-    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
+    metric, actual, value = gate.get("metric"), as_number(gate.get("actual")), as_number(gate.get("value"))
     if actual is None or value is None or isinstance(gate.get("actual"), int):
         return number(gate.get("actual"))
-    if gate.get("metric") == "failed_share":
-        actual, value = 100 * actual, 100 * value
-    elif gate.get("metric") not in _PERCENT:
+    if metric not in (*_PERCENT, "failed_share"):
         return distinguishing_decimals(actual, value, 3)
-    return f"{distinguishing_decimals(actual, value, 1)}%"
+    scale = 100 if metric == "failed_share" else 1
+    return f"{distinguishing_decimals(scale * actual, scale * value, 1)}%"
 
 
 def _note(gate: Mapping[str, Any]) -> str:

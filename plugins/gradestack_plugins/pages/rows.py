@@ -1,67 +1,15 @@
-"""Rows of a run one by one: what they are called, where they stand, those that are looked at."""
+"""Rows of a run one by one, as they are looked at."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct
-
-from gradestack import DataError, Report, Row
-from gradestack_plugins.pages.index import RowEntry, RowIndex, index_of, outcome_of
+from gradestack import Report, Row
+from gradestack_plugins.pages.index import index_of
 
 _PIECE = 1 << 21
 """Bytes of long rows read at once: more than a chunk of pages has, but for a row that is longer."""
-
-
-class RowName(NamedTuple):
-    """What one row is called."""
-
-    position: int
-    place: int
-    id: str
-    model: str
-    run: str
-
-
-class _Task(Struct, frozen=True, gc=False):
-    id: str | int | None = None
-
-
-class _Named(Struct, frozen=True, gc=False):
-    sample: _Task = _Task()
-    run: str | int | None = None
-    model_name: str | None = None
-
-
-_named = msgspec.json.Decoder(_Named).decode
-
-
-def row_names(report: Report, places: Iterable[tuple[int, int]] | None = None) -> Iterator[RowName]:
-    """Yield the names of rows, of which little else is decoded; faster than the index, and nothing is kept."""
-    for position, (number, place, line) in enumerate(report.lines(places)):
-        try:
-            row = _named(line)
-        except (ValueError, RecursionError):  # NaN, and numbers that msgspec does not know
-            try:
-                row = msgspec.convert(report.row(number, line), _Named)
-            except ValueError as error:  # of msgspec's own kind, or a lone surrogate
-                raise DataError(f"{report.rows_name}:{number}: {error}") from error
-        names = ("" if each is None else str(each) for each in (row.sample.id, row.model_name, row.run))
-        yield RowName(position if places is None else number - 1, place, *names)
-
-
-def samples_at(
-    report: Report, places: Iterable[tuple[int, int]], *, trajectories: bool = True
-) -> Iterator[tuple[RowEntry, Row]]:
-    """Yield single samples as the index has them, each with its row, without an index of all."""
-    for number, place, line in report.lines(places):
-        row = report.row(number, line)
-        (entry,) = RowIndex.of([(number, place, line)], report.row, outcome_of(report), where=report.rows_name).entries
-        rows = report.completed([row]) if trajectories and report.completed is not None else iter([row])
-        yield msgspec.structs.replace(entry, position=number - 1), next(rows)
 
 
 def rows_at(report: Report, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[Row]:

@@ -36,8 +36,8 @@ from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages import jsonview
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
-from gradestack_plugins.pages.index import Entry, RowEntry
-from gradestack_plugins.pages.rows import RowName, row_names, samples_at
+from gradestack_plugins.pages.index import Entry, RowEntry, index_of, verdict
+from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import (
     GradeView,
     call_name,
@@ -207,57 +207,46 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
     found = _chosen(report, task, model)
     if subset:
         taken = report.only(subset)
-        kept = {(name.id, name.run, name.model) for name in row_names(taken)}
+        kept = {(entry.id, entry.run, entry.model) for entry in index_of(taken).entries}
         for said in taken.header["subset"]["said"]:
             click.echo(terminal_line(said), err=True)
-        found = [name for name in found if (name.id, name.run, name.model) in kept]
+        found = [entry for entry in found if (entry.id, entry.run, entry.model) in kept]
         if not found:
             raise ConfigError(f"no sample of task {task!r} is left: {subset}")
+    if len(found) > 1 and not every:
+        _list(task, found, words_of(report.summary))
+        return
     with forward_termination():  # packed inputs of slim rows are unpacked
         report = with_trajectories(report, discover(), lambda _: None)  # what is gone is said where it would stand
-    if len(found) > 1 and not every:
-        _list(report, task, found)
-        return
     colour = _coloured()
     style = Style(_width(), colour, _WHOLE if full else _LONGEST_TEXT)
-    for place, name in enumerate(found):
-        for entry, row in samples_at(report, [(name.position, name.place)]):
-            text = sample_text(report, entry, row, style)
-            click.echo(f"\n{text}" if place else text, nl=False, color=colour)
+    rows = rows_at(report, [entry.position for entry in found])
+    for place, (entry, row) in enumerate(zip(found, rows, strict=True)):
+        text = sample_text(report, entry, row, style)
+        click.echo(f"\n{text}" if place else text, nl=False, color=colour)
 
 
-def _chosen(report: Report, task: str, model: str | None) -> list[RowName]:
+def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
     """Return the samples of a task, of one trial where one is named; a task of the whole name goes first."""
+    if not report.has_rows:
+        report.lines()  # raises, and says why
+    entries = index_of(report).entries
     stem, dot, trial = task.rpartition(".")
-    whole: list[RowName] = []
-    part: list[RowName] = []
-    trials: list[RowName] = []
-    for name in row_names(report):
-        if name.id == task:
-            whole.append(name)
-        elif dot and f"{name.id}.{name.run}" == task:  # either may hold dots
-            trials.append(name)
-        elif dot and name.id == stem:
-            part.append(name)
-    found = whole or trials
-    if not found and part:
-        runs = list(dict.fromkeys(name.run for name in part))
-        raise ConfigError(f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}")
+    found = [entry for entry in entries if entry.id == task]
+    found = found or [entry for entry in entries if dot and f"{entry.id}.{entry.run}" == task]  # either may hold dots
     if not found:
-        raise ConfigError(f"no task {task!r} in {report.path}{_nearest(report, task, stem if dot else '')}")
-    if model is None:
-        return found
-    models = list(dict.fromkeys(name.model for name in found))
-    if model not in models:
+        runs = list(dict.fromkeys(entry.run for entry in entries if dot and entry.id == stem))
+        if runs:
+            raise ConfigError(f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}")
+        ids = dict.fromkeys(entry.id for entry in entries)
+        near = suggest(task, ids) or (suggest(stem, ids) if dot else "")
+        near = near or (f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples")
+        raise ConfigError(f"no task {task!r} in {report.path}{near}")
+    models = list(dict.fromkeys(entry.model for entry in found))
+    if model is not None and model not in models:
         msg = f"task {task!r} has no sample of model {model!r}{suggest(model, models)}; there are: {_listed(models)}"
         raise ConfigError(msg)
-    return [name for name in found if name.model == model]
-
-
-def _nearest(report: Report, task: str, stem: str) -> str:
-    ids = dict.fromkeys(name.id for name in row_names(report))
-    near = suggest(task, ids) or (suggest(stem, ids) if stem else "")
-    return near or f"; there are {len(ids):,}: {_listed(list(ids))}" if ids else "; it has no samples"
+    return [entry for entry in found if model in (None, entry.model)]
 
 
 def _listed(names: Sequence[str], most: int = 8) -> str:
@@ -265,29 +254,20 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(shown) + (", …" if len(names) > most else "")
 
 
-def _list(report: Report, task: str, found: Sequence[RowName]) -> None:
+def _list(task: str, found: Sequence[RowEntry], words: Mapping[str, str]) -> None:
     """Print a line for each of several samples, then how to see one."""
-    outcome = report.summary.get("outcome") or {}
-    words = outcome.get("words") or {"passed": "passed", "failed": "not passed"}
     lines = []
-    samples = samples_at(report, [(name.position, name.place) for name in found[:_MOST_LISTED]], trajectories=False)
-    for entry, _ in samples:
-        trial = f"{entry.id}.{entry.run}" if entry.run else entry.id
-        lines.append((trial, entry.model, _verdict(entry, words), "" if entry.score is None else f"{entry.score:.3f}"))
+    for entry in found[:_MOST_LISTED]:
+        trial, score = f"{entry.id}.{entry.run}" if entry.run else entry.id, entry.score
+        lines.append((trial, entry.model, words[verdict(entry)], "" if score is None else f"{score:.3f}"))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         columns = [text.ljust(width) for text, width in zip(line, widths, strict=True) if width]
         click.echo(terminal_line("  ".join(columns).rstrip()))
     if len(found) > _MOST_LISTED:
         click.echo(f"and {len(found) - _MOST_LISTED:,} more")
-    several = "--model NAME" if len({name.model for name in found}) > 1 else f"{terminal_line(task)}.TRIAL"
+    several = "--model NAME" if len({entry.model for entry in found}) > 1 else f"{terminal_line(task)}.TRIAL"
     click.echo(f"{len(found):,} samples; name one ({several}), or --all shows them all")
-
-
-def _verdict(entry: RowEntry, words: dict[str, str]) -> str:
-    if entry.passed is None:
-        return entry.state
-    return words["passed"] if entry.passed else words["failed"]
 
 
 def _width() -> int:

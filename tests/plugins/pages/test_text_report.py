@@ -5,7 +5,8 @@ import re
 import pytest
 
 from gradestack import terminal_line
-from gradestack_plugins.pages.rows import row_names, samples_at
+from gradestack_plugins.pages.index import index_of
+from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.show import Style, sample_text
 
 HOSTILE = (
@@ -26,8 +27,7 @@ def hostile(value):
 
 def only_sample(fake, row, width=80, colour=False):
     report = fake.make_report([row])
-    (name,) = row_names(report)
-    ((entry, found),) = samples_at(report, [(name.position, name.place)])
+    ((entry,), (found,)) = index_of(report).entries, rows_at(report, [0])
     return sample_text(report, entry, found, Style(width, colour, 1000))
 
 

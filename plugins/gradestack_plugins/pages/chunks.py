@@ -9,7 +9,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +67,16 @@ class Chunks:
 
     def add_lines(self, lines: Iterable[tuple[int, str]], positions: list[list[int]]) -> None:
         """Add lines of single samples: rows that hold more than those of results.jsonl (``picked``), or panels."""
-        for places, texts in _batches(lines):
-            positions.append(places)
+        size = 0
+
+        def chunk(line: tuple[int, str]) -> int:
+            nonlocal size
+            size += len(line[1])
+            return size // _CHUNK
+
+        for _, batch in groupby(lines, chunk):
+            places, texts = zip(*batch, strict=True)
+            positions.append(list(places))
             self._add(["\n".join(texts).encode()])
 
     def keep(self, rows: Iterable[tuple[int, Iterable[bytes]]]) -> None:
@@ -155,19 +163,6 @@ def _texts(packed: Iterable[bytes], hashed: Callable[[bytes], object]) -> Iterat
         yield base64.b64encode(rest[:cut]).decode()
         rest = rest[cut:]
     yield base64.b64encode(rest).decode()
-
-
-def _batches(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list[str]]]:
-    positions, lines, size = list[int](), list[str](), 0
-    for position, text in texts:
-        positions.append(position)
-        lines.append(text)
-        size += len(lines[-1])
-        if size >= _CHUNK:
-            yield positions, lines
-            positions, lines, size = [], [], 0
-    if lines:
-        yield positions, lines
 
 
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")

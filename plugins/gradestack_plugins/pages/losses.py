@@ -198,10 +198,9 @@ def facets_of(index: RowIndex) -> list[Shape]:
     for name, values in sorted(index.facets.counts().items(), key=lambda item: natural(item[0]))[:_MOST_FACETS]:
         lines = []
         for value, counts in sorted(values.items(), key=lambda item: natural(item[0])):
-            known = counts.passed + counts.failed
-            width = round(100 * counts.passed / known, 2) if known else 0.0
-            of = {"passed": counts.passed, "of": known, "others": counts.samples - known}
-            lines.append(Shape(value=brief(value, 80), width=width, **of))
+            known = counts[True] + counts[False]
+            width = round(100 * counts[True] / known, 2) if known else 0.0
+            lines.append(Shape(value=brief(value, 80), passed=counts[True], of=known, others=counts[None], width=width))
         found.append(Shape(name=brief(name, 80), lines=lines, few=len(lines) <= _FEW))
     return found
 

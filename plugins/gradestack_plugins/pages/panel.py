@@ -24,14 +24,8 @@ from gradestack_plugins.pages.text import token
 PAGE = "report.html"
 _LEFT_OUT = re.compile(r"panel '[a-z0-9_-]*' of plugin \S+ is left out")
 _HAS_PLACE = re.compile(r"\(\S+\.py:\d+\)$")
-_FRAMES: Mapping[str, tuple[str, str]] = {
-    "overview": ("_panel.html", ""),
-    "figures": ("_panel.html", ""),
-    "sample": ("_panel_of_sample.html", ""),
-    "compare": ("_panel.html", ""),
-    "page": ("_panel_of_page.html", PAGE),
-}
-"""Place -> what stands around a panel there, and where its links to samples lead."""
+_FRAMES = {"sample": "_panel_of_sample.html", "page": "_panel_of_page.html"}
+"""Place -> what stands around a panel there."""
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -226,12 +220,10 @@ class Sheets:
         )
 
     def _render(self, filled: Filled) -> Markup:
-        placed = filled.placed
-        template, where = _FRAMES[placed.panel.place]
-        body = ""
+        placed, body = filled.placed, ""
         if filled.data is not None:
-            body = self._env.get_template(f"{placed.plugin}/{placed.panel.template}").render(
-                data=filled.data, title=filled.title
-            )
-        known = {"filled": filled, "body": Markup(body), "where": where if self._rows else None}  # noqa: S704 - escaped
-        return Markup(self._env.get_template(template).render(known))  # noqa: S704 - the same
+            own = self._env.get_template(f"{placed.plugin}/{placed.panel.template}")
+            body = own.render(data=filled.data, title=filled.title)
+        where = (PAGE if placed.panel.place == "page" else "") if self._rows else None  # links to samples lead there
+        frame = self._env.get_template(_FRAMES.get(placed.panel.place, "_panel.html"))
+        return Markup(frame.render(filled=filled, body=Markup(body), where=where))  # noqa: S704 - escaped

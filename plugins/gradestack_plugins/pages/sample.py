@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.index import all_reasons, outcome, score
 from gradestack_plugins.pages.jsonview import alike, same
 from gradestack_plugins.pages.tallies import argument
@@ -219,24 +220,7 @@ def _why(grade: Object) -> str:
     return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}" if differ else ""
 
 
-class GradeView(msgspec.Struct, frozen=True):
-    """What one grader says of a sample, or of an item in it, as texts."""
-
-    key: str
-    score: str
-    """In short; the state when there is no score."""
-    label: str
-    gold: str
-    rationale: str
-    """"" where the code of a reason says the same."""
-    fault: str
-    reasons: list[str]
-    parts: list[tuple[str, str]]
-    held: Object
-    """The grade itself."""
-
-
-def grades_of(row: Object) -> list[GradeView]:
+def grades_of(row: Object) -> list[Shape]:
     """Return what graders say, the main one first."""
     grades, head = as_map(row.get("grades")), row.get("grade")
     if not grades and isinstance(head, Mapping):
@@ -247,8 +231,11 @@ def grades_of(row: Object) -> list[GradeView]:
     ]
 
 
-def grade_view(key: str, grade: Object) -> GradeView:
-    """Return a grade as texts; what its items say, too, is not said twice."""
+def grade_view(key: str, grade: Object) -> Shape:
+    """Return what a grader says of a sample, or of an item in it, as texts; what its items say is not said twice.
+
+    ``score`` is the state when there is none, ``rationale`` "" where the code of a reason says the same.
+    """
     items, rationale = map(as_map, as_list(grade.get("items"))), as_text(grade.get("rationale"))
     inside = {reason_text(as_map(each)) for item in items for each in as_list(item.get("reasons"))}
     texts = [
@@ -259,7 +246,7 @@ def grade_view(key: str, grade: Object) -> GradeView:
     counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
     numbers, value = {**as_map(grade.get("parts")), **counts}, score(grade)
     label, gold = ("" if (name := grade.get(side)) is None else brief(name, 80) for side in ("label", "gold"))
-    return GradeView(
+    return Shape(
         key=key,
         score=number(value) if value is not None else outcome(grade),
         label=label,

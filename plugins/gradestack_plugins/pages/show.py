@@ -34,12 +34,12 @@ from gradestack import (
 )
 from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.pages import jsonview
+from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
 from gradestack_plugins.pages.index import Entry, RowEntry, index_of, verdict
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import (
-    GradeView,
     call_name,
     calls_of,
     fault_text,
@@ -147,7 +147,7 @@ def _content(content: Any) -> str:
     return _plain(content)
 
 
-def _items(grade: Mapping[str, Any]) -> list[GradeView]:
+def _items(grade: Mapping[str, Any]) -> list[Shape]:
     items = map(as_map, as_list(grade.get("items")))
     return [grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")}) for item in items]
 

@@ -47,22 +47,17 @@ class Item(Struct, frozen=True, gc=False):
     metadata: Answer = Answer()
 
 
-class Head(Struct, frozen=True, gc=False):
+class Own(Struct, frozen=True, gc=False):
     """What an index reads of a row's own grade, which stands among the others once more."""
 
     score: float | None = None
     state: str | None = None
+    label: Any = None
+    gold: Any = None
 
     def outcome(self) -> str:
         """Return its state; a grade without one is graded when it has a score."""
         return self.state or ("skipped" if self.score is None else "graded")
-
-
-class Own(Head, frozen=True, gc=False):
-    """What an index reads of a row's own grade: its labels, too."""
-
-    label: Any = None
-    gold: Any = None
 
 
 class Grade(Own, frozen=True, gc=False):
@@ -106,19 +101,15 @@ class CallTally:
     def add(self, rows: Iterable[Mapping[str, Grade]]) -> None:
         """Count the items of some rows' grades."""
         for grades in rows:
-            if self.grader:
-                grade = grades.get(self.grader)
-                if grade is not None and grade.items:
-                    self._count(grade.items)
-                continue
-            for key, grade in grades.items():
-                if grade.items and self._count(grade.items):
+            for key in (self.grader,) if self.grader else grades:
+                grade = grades.get(key)
+                if grade is not None and grade.items and self._count(grade.items):
                     self.grader = key
                     break
 
     def _count(self, items: Iterable[Item]) -> bool:
         """Count the items of one grade; False where they are not about expected calls."""
-        tools, known = self.tools, False
+        known = False
         for item in items:
             call, score = item.metadata.call, item.score
             if score is None or (call is not None and type(call) is not int):
@@ -126,13 +117,12 @@ class CallTally:
             known = True
             if item.outcome is not None and item.outcome != "graded":
                 continue
-            tool = item.gold or item.label or ""
-            counts = tools.get(tool)
+            tool = (item.gold or item.label or "")[:_LONGEST_NAME]
+            counts = self.tools.get(tool)
             if counts is None:
-                tool = tool[:_LONGEST_NAME]
-                if not tool or (tool not in tools and len(tools) >= MOST_NAMES):
+                if not tool or len(self.tools) >= MOST_NAMES:
                     continue
-                counts = tools.setdefault(tool, CallCounts())
+                counts = self.tools[tool] = CallCounts()
             if item.gold is None:
                 counts.extra += 1
                 continue
@@ -156,15 +146,15 @@ class ReasonTally:
         self.kinds: dict[Kind, int] = {}
         self.given: list[tuple[int, ...]] = []
         self._known: dict[tuple[Kind, ...], tuple[int, ...]] = {}
-        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
     def add(self, kinds: tuple[Kind, ...]) -> None:
-        """Add the reasons of a sample. Many samples have the same ones: they are looked up once."""
-        numbers = self._known.get(kinds)
+        """Add the reasons of a sample, but for kinds that are too many. Many samples have the same: looked up once."""
+        numbers, found = self._known.get(kinds), self.kinds
         if numbers is None:
             if len(self._known) >= _MOST_HELD:
                 self._known.clear()
-            numbers = self._known[kinds] = self._numbers(kinds)
+            kept = [found.setdefault(kind, len(found)) for kind in kinds if kind in found or len(found) < MOST_NAMES]
+            numbers = self._known[kinds] = tuple(dict.fromkeys(kept))
         self.given.append(numbers)
 
     @property
@@ -175,19 +165,6 @@ class ReasonTally:
             for number in numbers:
                 found[number] += times
         return found
-
-    def _numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
-        """Return the numbers of kinds, each once; one that is one too many has none."""
-        found: dict[int, None] = {}
-        for kind in kinds:
-            number = self.kinds.get(kind)
-            if number is None:
-                if len(self.kinds) >= MOST_NAMES:
-                    continue
-                number = self.kinds[kind] = len(self.kinds)
-            found[number] = None
-        numbers = tuple(found)
-        return self._sets.setdefault(numbers, numbers)
 
 
 def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None, swapped: str = "") -> list[Kind]:
@@ -348,27 +325,13 @@ class SearchTally:
         self._held.clear()
 
 
-class FacetCounts(Struct):
-    """Samples with one value of a facet: all, those that are a success, and those that are none."""
-
-    samples: int = 0
-    passed: int = 0
-    failed: int = 0
-
-    def add(self, times: int, passed: bool | None) -> None:
-        """Count so many samples."""
-        self.samples += times
-        self.passed += times * (passed is True)
-        self.failed += times * (passed is False)
-
-
 class FacetTally:
     """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
 
     def __init__(self) -> None:
         self._held: Counter[tuple[bytes, bool | None]] = Counter()
         """Facets as they are written, which many samples share, and success -> samples not counted yet."""
-        self._found: dict[str, dict[str, FacetCounts]] = {}
+        self._found: dict[str, dict[str, Counter[bool | None]]] = {}
         self._many: set[str] = set()
 
     def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
@@ -377,8 +340,8 @@ class FacetTally:
         if len(self._held) > _MOST_HELD:
             self._fold()
 
-    def counts(self) -> dict[str, dict[str, FacetCounts]]:
-        """Return facet -> value -> samples, of facets with two values at least."""
+    def counts(self) -> dict[str, dict[str, Counter[bool | None]]]:
+        """Return facet -> value -> samples by success, None where it is not known; facets of two values at least."""
         self._fold()
         return {name: values for name, values in self._found.items() if len(values) > 1}
 
@@ -393,7 +356,7 @@ class FacetTally:
                 values = self._found.setdefault(short, {})
                 words = isinstance(value, list) and all(isinstance(each, str) for each in value)
                 text = value if isinstance(value, str) else ", ".join(value) if words else compact(value)
-                values.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(times, passed)
+                values.setdefault(text[:_LONGEST_NAME], Counter())[passed] += times
                 if len(values) > MOST_VALUES:
                     self._many.add(short)
                     del self._found[short]

@@ -14,7 +14,7 @@ def rows(fake, facets):
 
 def counted(report):
     return {
-        name: {value: (each.samples, each.passed, each.failed) for value, each in values.items()}
+        name: {value: (each.total(), each[True], each[False]) for value, each in values.items()}
         for name, values in index_of(report).facets.counts().items()
     }
 

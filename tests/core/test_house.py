@@ -85,7 +85,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_577,
     "plugins/gradestack_plugins/otel": 1_315,
-    "plugins/gradestack_plugins/pages": 6_172,
+    "plugins/gradestack_plugins/pages": 5_996,
     "plugins/gradestack_plugins/readers": 4_263,
     "plugins/gradestack_plugins/records": 827,
     "plugins/gradestack_plugins/reporters": 587,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_789,
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_484,
-    "plugins": 39_684,
+    "plugins": 39_508,
     "tests": 43_563,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

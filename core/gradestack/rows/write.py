@@ -63,7 +63,6 @@ _Call = _form(
     "name arguments",
     "raw_arguments error turn step author server kind status error_type started seconds requestor result",
 )
-_ExpectedCall = _form("ExpectedCall", "name arguments", "raw_arguments names rules optional turn group requestor")
 _Content = _form("Content", "calls label plan text", "state alternatives forbidden")
 _Message = _form("Message", "content role", "name reasoning tool_call_id tool_calls")
 _Recorded = _form(
@@ -146,17 +145,7 @@ def _expected_call(call: ExpectedCall, values: list[Any]) -> Any:
     values += (rules, *arguments.values()) if isinstance(arguments, dict) else (rules, arguments)
     if arguments and call.name:
         return call
-    return _ExpectedCall(  # with what it leaves out where there is nothing
-        call.name,
-        arguments,
-        call.raw_arguments,
-        call.names or None,
-        rules,
-        call.optional or None,
-        call.turn,
-        call.group,
-        call.requestor,
-    )
+    return {"name": call.name, "arguments": arguments, **json_data(call)}  # also where there is nothing
 
 
 def _expected(of: Expectation, values: list[Any]) -> Any:

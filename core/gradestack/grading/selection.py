@@ -11,7 +11,6 @@ import json
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
@@ -156,24 +155,31 @@ def picked(places: Iterator[str], positions: Sequence[int]) -> list[str]:
 
 _encode = msgspec.json.Encoder().encode
 _MASK, _HALF, _STEP = (1 << 64) - 1, 1 << 63, 0x9E3779B97F4A7C15
+_MOST_MARKS = 1 << 16
 
 
 def digests(samples: Sequence[Sample]) -> list[int]:
     """Return 64 bits of each sample's identity (id, model, run): those of its task, and a step for each trial."""
-    marks = map(_mark, [(sample.id, sample.model) for sample in samples])
+    marks = [_marks.get(key) or _mark(key) for key in [(sample.id, sample.model) for sample in samples]]
     return [
         (mark + (run * _STEP if type(run) is int and -_HALF <= run < _HALF else _mark((run,)))) & _MASK
         for mark, run in zip(marks, [sample.run for sample in samples], strict=True)
     ]
 
 
-@lru_cache(1 << 16)  # a task has several trials
+_marks: dict[tuple[Any, ...], int] = {}
+"""Those of tasks met before: a task has several trials."""
+
+
 def _mark(identity: tuple[Any, ...]) -> int:
     try:
         text = _encode(identity)
     except (TypeError, UnicodeEncodeError):  # a text of a class of its own, or a lone surrogate: the same form
         text = json.dumps(identity, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(text, digest_size=DIGEST).digest())
+    if len(_marks) >= _MOST_MARKS:
+        _marks.clear()
+    mark = _marks[identity] = int.from_bytes(blake2b(text, digest_size=DIGEST).digest())
+    return mark
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):

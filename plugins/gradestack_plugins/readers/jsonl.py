@@ -104,7 +104,7 @@ class JsonLines(RecordReader):
             for number in range(first, first + len(lines)):
                 data = lines.pop()  # which may be long, and is not needed while somebody works on what it holds
                 try:
-                    if not plain:
+                    if not (plain or data.isascii()):
                         check_utf8(data)  # what is kept raw, or overridden by a later key, is not looked at otherwise
                     record: Sample | BadRecord = sample_of(data, shown, number)
                 except (ValueError, RecursionError, jsonl_lines.Unusual):

@@ -18,8 +18,9 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for number, name in enumerate(("first", "second one", "third")):
         rows = [
-            {"id": str(each), "expected": {"text": "a"}, "predicted": "ab"[each % (4 - number) == 0]}
+            {"id": str(each), "model": model, "expected": {"text": "a"}, "predicted": "ab"[each % (4 - number) == 0]}
             for each in range(12)
+            for model in "ab"[: 1 + number % 2]
         ]
         (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
         suite = {"name": "s", "target": {"paths": [str(folder / "rows.jsonl")]}, "graders": {"e": "exact_match"}}
@@ -43,6 +44,7 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
     assert contrast["seen"] > 30
     heads = "[...document.querySelectorAll('.runs thead tr > *')].filter(one => one.matches('td') || !one.textContent)"
     assert tab.run(f"{heads}.length") == 0
+    assert tab.run("[...document.querySelectorAll('.runs tbody tr')].map(one => one.checkVisibility())") == [True] * 4
     assert tab.messages() == []
     assert tab.requests() == [page.as_uri()]
 
@@ -68,9 +70,6 @@ def test_two_ticked_runs_are_a_command(tab, page):
 def test_without_scripts_the_runs_are_there(tab, page):
     tab.visit(page.as_uri(), scripts=False)
     tab.emulate()
-    assert tab.run("[...document.querySelectorAll('.runs a')].map(one => one.textContent)") == [
-        "third",
-        "second one",
-        "first",
-    ]
+    links = "[...document.querySelectorAll('.runs a')].map(one => one.textContent)"
+    assert tab.run(links) == ["third", "second one", "first"]
     assert tab.run("[...document.querySelectorAll('.pick')].every(one => !one.checkVisibility())")

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_194,
     "core": 20_479,
     "plugins": 39_508,
-    "tests": 43_563,
+    "tests": 43_562,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

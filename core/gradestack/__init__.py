@@ -13,7 +13,7 @@ from gradestack._version import __version__
 
 _NAMES = {
     "api": "Aggregator Contract Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input "
-    "Inputs Profile Reader ResultT Shard",
+    "Inputs Profile Reader ResultT Shard valid_confidence",
     "cli.signals": "forward_termination",
     "declared": "Declarations which_is_better with_unit",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut error_text first_of guarded "
@@ -26,7 +26,7 @@ _NAMES = {
     "interpreter": "Limits Looks UNDER_WAY step time_limit_text",
     "grading.loop": "Progress",
     "estimates": "Estimate Grades Interval TaskNumbers TaskSums WholeCell estimate interval jackknife ratio "
-    "ratio_interval t_quantile valid_confidence",
+    "ratio_interval t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed native_of replace skipped",
     "output": "csv_line distinguishing_decimals terminal_line",

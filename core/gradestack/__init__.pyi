@@ -15,6 +15,7 @@ from gradestack.api import Profile as Profile
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT
 from gradestack.api import Shard as Shard
+from gradestack.api import valid_confidence as valid_confidence
 from gradestack.cli.signals import forward_termination as forward_termination
 from gradestack.comparison.compared import Comparison as Comparison
 from gradestack.comparison.paired import compared_rows as compared_rows
@@ -46,7 +47,6 @@ from gradestack.estimates import jackknife as jackknife
 from gradestack.estimates import ratio as ratio
 from gradestack.estimates import ratio_interval as ratio_interval
 from gradestack.estimates import t_quantile as t_quantile
-from gradestack.estimates import valid_confidence as valid_confidence
 from gradestack.grading.loop import Progress as Progress
 from gradestack.grading.subset import Subset as Subset
 from gradestack.hooks import Component as Component

@@ -291,6 +291,16 @@ def _pattern(name: str) -> str:
 _PARTS = ("items", "reasons", "fault", "metadata")
 
 
+def valid_confidence(_component: object, _field: object, confidence: float) -> None:
+    """Validate an option ``confidence``, as ``attrs.field(default=0.95, validator=valid_confidence)``.
+
+    Raises:
+        ValueError: It does not lie between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
+
+
 def misdeclared(component: Any) -> str | None:
     """Return what is wrong with the sample fields, or the parts of a grade and the figures, a component declares."""
     of_grades = component.contract == "aggregator"

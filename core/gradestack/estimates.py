@@ -74,16 +74,6 @@ class Estimate(msgspec.Struct, frozen=True):
     """Excess kurtosis of the pseudo-values, unbiased (G2); 0 for fewer than four tasks."""
 
 
-def valid_confidence(_component: object, _field: object, confidence: float) -> None:
-    """Validate an option ``confidence``, as ``attrs.field(default=0.95, validator=valid_confidence)``.
-
-    Raises:
-        ValueError: It does not lie between 0 and 1.
-    """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
-
-
 def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width: int) -> dict[str, Estimate]:
     """Return figures with their standard errors, leaving out one task at a time.
 

@@ -15,8 +15,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Inputs, Profile
-from gradestack.copies.addresses import local_path_of
-from gradestack.copies.files import named_as_given, run_name
+from gradestack.copies.files import local_path_of, named_as_given, run_name
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.loop import ProgressCallback
 from gradestack.grading.metrics import figures_of, grades_of, wanted
@@ -173,29 +172,22 @@ def read_suite(suite: AnySuite, options: RunOptions, cached: str | Path | None =
     if isinstance(suite, Mapping):
         document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:
-        origin = _local(suite)
-        no_suite = ConfigError(f"{origin}: not a suite; to grade a result file: gradestack grade {origin}")
+        origin = local_path_of(str(suite))
+        no_suite = f"{origin}: not a suite; to grade a result file: gradestack grade {origin}"
         if origin.suffix in _RESULTS and origin.is_file():
-            raise no_suite
+            raise ConfigError(no_suite)
         document = read_yaml(origin)
         if origin.suffix == ".json" and document.data.keys().isdisjoint(("target", "graders", "stack")):
-            raise no_suite
+            raise ConfigError(no_suite)
     unused: list[str] = []
     if cached is not None:
         target = document.data.get("target")
         asked = [key for key in ("model_configs", "model_handles") if isinstance(target, Mapping) and target.get(key)]
         unused = [f"target.{key} is not used with --cached: every model of the recording is graded" for key in asked]
-        document.data["target"] = {"paths": [str(_local(cached).absolute())], "reader": "letta"}
+        document.data["target"] = {"paths": [str(local_path_of(str(cached)).absolute())], "reader": "letta"}
     resolved = resolve(document, options, origin.parent if origin is not None else None)
     warnings = (*resolved.warnings, *unused)
     return msgspec.structs.replace(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
-
-
-def _local(path: str | Path) -> Path:
-    try:
-        return local_path_of(str(path))
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
 
 
 def grade_files(
@@ -307,7 +299,7 @@ def files_suite(
         options_of = {key: str(each) for key, each in judged.items() if each is not None}
         name = "judged"
         with suppress(GradestackError):  # the grader says what is wrong with a rubric
-            name = str(read_yaml(_local(options_of["rubric"])).data.get("name") or name)
+            name = str(read_yaml(local_path_of(options_of["rubric"])).data.get("name") or name)
         graders, data["graders"] = (name,), {name: {"kind": "judged", **options_of}}
     if graders and "stack" in data:
         what = f"graders take the place of a stack's; leave out the stack {data['stack']!r}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -128,24 +127,25 @@ class RecordReader(Reader):
     @classmethod
     def recognised(cls, path: Path, head: bytes) -> float | None:
         """Return how sure the surest of the first records, or its beginning, makes it; None when they tell nothing."""
-        found, broken = cls._recognised(first_records(head, cls.sniffed, cls.layout))
-        if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
-            with suppress(OSError):  # reading it will say so
-                found, broken = cls._recognised(beginnings.records(path, cls.sniffed, cls.layout))
-        return (cls.begins_like(broken) or None) if found is None and broken else found
-
-    @classmethod
-    def _recognised(cls, records: Iterable[tuple[Element, bytes]]) -> tuple[float | None, bytes]:
-        """Return what the first records say, and the last of them that cannot be decoded (b"" when all can)."""
-        best, others, broken = 0.0, False, b""
-        for element, text in records:
-            if element.problem is not None:
-                broken = text
-            elif found := cls.looks_like(element.value):
-                best = max(best, min(found, cls.behind_others) if others else found)
-            else:
-                others = others or found is not None
-        return best if best or others else None, broken
+        records: Iterable[tuple[Element, bytes]] = first_records(head, cls.sniffed, cls.layout)
+        while True:
+            best, others, broken = 0.0, False, b""
+            for element, text in records:
+                if element.problem is not None:
+                    broken = text
+                elif found := cls.looks_like(element.value):
+                    best = max(best, min(found, cls.behind_others) if others else found)
+                else:
+                    others = others or found is not None
+            if best or others or not broken:
+                return best if best or others else None
+            begun = cls.begins_like(broken)
+            if begun == 0.0 or len(head) < _HEAD:
+                return begun or None
+            try:
+                records, head = beginnings.records(path, cls.sniffed, cls.layout), b""
+            except OSError:  # reading it will say so
+                return begun
 
     def files(self, inputs: Inputs, index: Any) -> Iterable[RecordFile]:
         """Yield the files to read, in order; by default each input is one.

@@ -49,11 +49,6 @@ def normal(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def bare(name: str) -> str:
-    """Return a component's own name, without ``DISTRIBUTION:``."""
-    return name.rpartition(":")[2]
-
-
 def qualified(component: Component, plugin: Plugin) -> str:
     """Return the name that says which of several components is meant: ``acme-graders:shout``."""
     return f"{normal(plugin.distribution)}:{component.name}"
@@ -94,9 +89,10 @@ class Registry:
 
     def conflict(self, kind: Kind, name: str) -> str | None:
         """Return the same of one name; None where one distribution has it, or none."""
-        pairs = self.owners(kind, name)
-        told = f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}"
-        return f"{told}; write {' or '.join(qualified(*pair) for pair in pairs)}" if len(pairs) > 1 else None
+        if len(pairs := self.owners(kind, name)) < 2:
+            return None
+        offered = f"{kind} {name!r} is offered by {' and '.join(str(plugin) for _, plugin in pairs)}"
+        return f"{offered}; write {' or '.join(qualified(*pair) for pair in pairs)}"
 
     @property
     def broken(self) -> tuple[Plugin, ...]:
@@ -119,17 +115,20 @@ class Registry:
         """Return what is called ``NAME``, ours first, or the one called ``DISTRIBUTION:NAME``."""
         if found := self._owners.get((kind, name)):
             return found
-        distribution = name.rpartition(":")[0]
-        pairs = self._owners.get((kind, bare(name)), ()) if distribution else ()
+        distribution, _, own = name.rpartition(":")
+        pairs = self._owners.get((kind, own), ()) if distribution else ()
         return [pair for pair in pairs if normal(pair[1].distribution) == normal(distribution)]
 
     def spelled(self, kind: Kind, name: str) -> str:
         """Return the shortest name of a component: without its distribution where that says nothing."""
-        for component, plugin in self.owners(kind, name)[:1]:
-            alone = self.owners(kind, component.name)
-            first = alone[0][1] is plugin and (len(alone) == 1 or plugin.distribution == BUILT_IN)
-            return component.name if first or name == component.name else qualified(component, plugin)
-        return name
+        found = None if (kind, name) in self._owners else next(iter(self.owners(kind, name)), None)
+        return name if found is None else self.shortest(*found)
+
+    def shortest(self, component: Component, plugin: Plugin) -> str:
+        """Return the same of a component and its plugin."""
+        alone = self._owners[component.kind, component.name]
+        first = alone[0][1] is plugin and (len(alone) == 1 or plugin.distribution == BUILT_IN)
+        return component.name if first else qualified(component, plugin)
 
     def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
         """Return a component, by ``NAME`` or ``DISTRIBUTION:NAME``, and its plugin: of several of one name ours.
@@ -158,15 +157,16 @@ class Registry:
     @staticmethod
     def loaded(component: Component, plugin: Plugin) -> Any:
         """Return what a component of a plugin stands for, likewise."""
-        what = f"{component.kind} {component.name!r} of plugin {plugin}"
+        cause = None
         try:
             target = _imported(component.target)
-        except (Exception, SystemExit) as error:
+            if (problem := flaw(target, component.kind)) is None:
+                return target
+            problem = f": {component.target} {problem}"
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being imported
             hint = suggest(error.name, dir(error.obj)) if isinstance(error, AttributeError) else ""
-            raise PluginError(f"{what} cannot be loaded: {type(error).__name__}: {error}{hint}") from error
-        if problem := flaw(target, component.kind):
-            raise PluginError(f"{what}: {component.target} {problem}")
-        return target
+            problem, cause = f" cannot be loaded: {type(error).__name__}: {error}{hint}", error
+        raise PluginError(f"{component.kind} {component.name!r} of plugin {plugin}{problem}") from cause
 
 
 def flaw(target: Any, kind: Kind) -> str | None:
@@ -190,7 +190,7 @@ def flaw(target: Any, kind: Kind) -> str | None:
         return f"has no method {', '.join(methods)}"
     if attrs.has(target):
         own = [each.name for each in attrs.fields(target) if not each.inherited]
-        return _taken(target, [name for name in own if hasattr(target.__mro__[1], name)])
+        return _taken(target, taken) if (taken := [n for n in own if hasattr(target.__mro__[1], n)]) else None
     if target.__init__ is not object.__init__:
         return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
     if not all(str(each).startswith(("ClassVar", "typing.ClassVar")) for each in target.__annotations__.values()):
@@ -201,7 +201,7 @@ def flaw(target: Any, kind: Kind) -> str | None:
 
 def _taken(target: type, names: Sequence[str]) -> str | None:
     """Return which of some options has the name, and not the type, of something else that the contract has."""
-    own, theirs = (get_type_hints(each) if names else {} for each in target.__mro__[:2])
+    own, theirs = (get_type_hints(each) for each in target.__mro__[:2])
     for name in names:
         if name in theirs and theirs[name] not in (own[name], ClassVar[own[name]]):
             return f"has an option by the name of the contract's {name!r}; name it otherwise"

@@ -98,11 +98,6 @@ Over = Literal["total", "graded"]
 """What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
 
 
-def _check_confidence(confidence: float | None) -> None:
-    if confidence is not None and not 0.5 < confidence < 1:
-        raise ValueError(f"confidence must be between 0.5 and 1, got {confidence}")
-
-
 def exactly(value: float) -> str:
     """Return a number as people write it, every digit of it."""
     short = f"{value:g}"
@@ -141,7 +136,8 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     """``model``, or the name of a facet: the gate must hold in every group."""
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
+        if self.confidence is not None and not 0.5 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0.5 and 1, got {self.confidence}")
 
 
 class GateSpec(_Threshold, frozen=True, kw_only=True):
@@ -207,7 +203,7 @@ class WeightedGate(_Threshold, frozen=True, kw_only=True):
     over: Over | None = None
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
+        super().__post_init__()
         if not self.weights:
             raise ValueError("weights: at least one is needed")
         if min(self.weights.values()) < 0 or not any(self.weights.values()):
@@ -300,7 +296,8 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     on_no_data: ClassVar[OnNoData] = "fail"
 
     def __post_init__(self) -> None:
-        _check_confidence(self.confidence)
+        if not 0.5 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0.5 and 1, got {self.confidence}")
         if self.not_worse_than is None and self.require is None and self.max_flips is None:
             raise ValueError("not_worse_than, require or max_flips: at least one is needed")
         if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:

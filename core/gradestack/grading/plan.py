@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
@@ -81,11 +81,19 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its code is not ours: then it is watched, and its scores have to lie within its bounds."""
 
     def __post_init__(self) -> None:
-        """See whose code it is, and have errors name the lines of others'."""
+        """See whose code it is, and which profile, and have errors name the lines of others'."""
+        if (own := getattr(self.component, "profile", None)) in get_args(Profile):
+            msgspec.structs.force_setattr(self, "profile", own)
         foreign = is_foreign(self.component) or (self.extractor is not None and self.extractor.foreign)
         msgspec.structs.force_setattr(self, "foreign", foreign)
         code = (getattr(self.component, "function", None), type(self.component))  # that of `tool` is a name
         AUTHORED.update({str(getattr(each, "__module__", None)).partition(".")[0] for each in code} - _OURS - {"None"})
+
+    def shares(self, inputs: Inputs) -> list[tuple[Stage, Inputs]]:
+        """Return a reader with its inputs; one of several formats as those of each, with their own."""
+        if not self.parts:
+            return [(self, inputs)]
+        return [(part, own) for part, (_, own) in zip(self.parts, self.component.parts(inputs), strict=True)]
 
     @property
     def combines(self) -> tuple[str, ...]:

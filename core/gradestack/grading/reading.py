@@ -194,11 +194,6 @@ class Mixed(Reader):
         return records_of(self, shard, index)
 
 
-def parts_of(reader: Reader, inputs: Inputs) -> Iterable[tuple[Reader, Inputs]]:
-    """Return the readers of a run, each with its inputs."""
-    return reader.parts(inputs) if isinstance(reader, Mixed) else [(reader, inputs)]
-
-
 def shards_of(reader: Reader, inputs: Inputs) -> tuple[list[Shard], Any]:
     """Return a reader's shards and index."""
     with guarded(name_of(reader)), step(f"{name_of(reader)}: plan"):

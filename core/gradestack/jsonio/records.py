@@ -463,7 +463,7 @@ def first_records(
         return
     number, cut = 0, b""
     if listed:
-        for element in islice(elements(opened(Walk(io.BytesIO(text)), Path())), count):
+        for element in islice(elements(Walk(io.BytesIO(text[1:]))), count):
             if more and element.fatal:
                 cut = text
                 break

@@ -74,15 +74,6 @@ def _room() -> int:
     return sys.getrecursionlimit() - used
 
 
-def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
-    """Return an error as Python 3.11 words it; 3.13 has words of its own for a comma before a bracket."""
-    if not error.msg.startswith("Illegal trailing comma"):
-        return error
-    behind = _space.match(error.doc, error.pos + 1)
-    msg = "Expecting property name enclosed in double quotes" if error.msg.endswith("object") else "Expecting value"
-    return json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
-
-
 def standard_loads(text: str | bytes) -> Any:
     """Return what ``json.loads`` returns.
 
@@ -94,7 +85,12 @@ def standard_loads(text: str | bytes) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         check_depth(error.doc, 0, error.pos)
-        raise _in_old_words(error) from None
+        if error.msg.startswith("Illegal trailing comma"):  # as 3.13 says it, 3.11 of what stands behind the comma
+            behind = _space.match(error.doc, error.pos + 1)
+            of_object = error.msg.endswith("object")
+            msg = "Expecting property name enclosed in double quotes" if of_object else "Expecting value"
+            error = json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
+        raise error from None
     check_depth(text)
     return value
 

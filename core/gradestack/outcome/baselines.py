@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import msgspec
 
-from gradestack.copies.addresses import local_path_of
+from gradestack.copies.files import local_path_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.jsonio.files import open_regular
@@ -99,7 +99,7 @@ def _baseline(name: str, suite: Suite, place: Path | None) -> Report | None:
     advice = "name another run directory, or latest"
     try:
         report = load_report(local_path_of(name, suite.origin.parent if suite.origin is not None else None))
-    except ValueError as error:
+    except ConfigError as error:
         raise ConfigError(f"the baseline cannot be used: {error}", advice) from error
     except DataError as error:
         raise DataError(f"the baseline cannot be used: {error.args[0]}", advice) from error

@@ -31,7 +31,6 @@ from gradestack.output import counted, terminal_line
 from gradestack.report import Report
 from gradestack.rows.read import GradeRow, Row
 from gradestack.rundir.header import MADE
-from gradestack.suites.components import name_of_broken
 from gradestack.suites.spec import Figure, Suite
 
 _SHOWN = 8
@@ -83,7 +82,7 @@ def summary(
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     success = None if suite.success is None else successes(table, suite.success, part)
     said = merging.merged.broken
-    exporters = {name_of_broken(each.name, each.distribution): said.get(each.name) for each in suite.exporters}
+    exporters = {f"exporter {each.name} ({each.distribution})": said.get(each.name) for each in suite.exporters}
     broken = {**suite.broken, **{name: text for name, text in exporters.items() if text is not None}}
     failed_metrics = {each.name: said[each.name] for each in suite.metrics if each.name in said}
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")

@@ -20,12 +20,13 @@ from gradestack.copies.files import check_original, is_fetched, name_of, origina
 from gradestack.declared import declared_entry
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Stage
-from gradestack.grading.reading import FileState, ends_of, files_below, parts_of
+from gradestack.grading.reading import FileState, ends_of, files_below
 from gradestack.grading.subset import subset_entry
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.report import GENERATOR
-from gradestack.suites.spec import RECORDED, Suite, jsonable
+from gradestack.suites.spec import RECORDED, Suite
+from gradestack.suites.strict import jsonable
 from gradestack.table import FORM
 
 _PIECE = 1 << 20
@@ -143,8 +144,7 @@ def _absolute(path: Any) -> str:
 def _recording(stage: Stage, inputs: Inputs) -> dict[str, Any]:
     reader = stage.component
     if stage.parts:
-        each = zip(stage.parts, parts_of(reader, inputs), strict=True)
-        options: dict[str, Any] = {"parts": [_recording(part, own) for part, (_, own) in each]}
+        options: dict[str, Any] = {"parts": [_recording(*each) for each in stage.shares(inputs)]}
     else:
         options = {
             field.name: json_data(getattr(reader, field.name), _absolute)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gradestack.api import Contract, Grader
-from gradestack.copies.addresses import path_of
+from gradestack.copies.files import path_of
 from gradestack.errors import LOCAL_CODE, ConfigError, error_text, suggest
 from gradestack.hooks import NAME, Component, Kind
 from gradestack.model import Sample
@@ -48,15 +48,6 @@ class InFile(NamedTuple):
     def shown(self) -> str:
         """The reference without the folder: the component's name in results, which do not depend on places."""
         return f"{Path(self.file).name}:{self.name}"
-
-
-def short(reference: Any) -> Any:
-    """Return a component reference as written, files cut to their last part."""
-    if isinstance(reference, Mapping):
-        named = {key: short(reference[key]) for key in ("kind", "extractor", "function") if key in reference}
-        return {**reference, **named}
-    in_file = InFile.parse(reference)
-    return reference if in_file is None else in_file.shown
 
 
 def key_of(reference: str) -> str:

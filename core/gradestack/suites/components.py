@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
 import attrs
 import msgspec
 
 from gradestack.api import Grader, Inputs, Profile, Reader
-from gradestack.copies.addresses import is_remote, local_path_of, protocol_of, shown_address
-from gradestack.errors import ConfigError, GradestackError, PluginError, error_text, guarded, suggest
+from gradestack.copies.files import local_files, local_path_of, protocol_of, shown_address
+from gradestack.errors import LOCAL_CODE, ConfigError, GradestackError, PluginError, error_text, guarded, suggest
 from gradestack.grading.plan import Metric, Stage
-from gradestack.grading.reading import name_of, parts_of, records_of, shards_of
+from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.hooks import Kind
 from gradestack.model import Sample
-from gradestack.registry import Registry, bare, qualified
+from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS, InFile, code_of_component, file_plugin, from_file
 from gradestack.suites.document import Document, show_place
 from gradestack.suites.spec import SuiteSpec
@@ -29,38 +29,29 @@ from gradestack.suites.strict import Place, Problems, structure
 T = TypeVar("T")
 
 
-def profile_of(component: Any, inherited: Profile) -> Profile:
-    """Return the profile a component is given, which may be another than the suite's."""
-    own: Any = getattr(component, "profile", None)
-    return own if own in get_args(Profile) else inherited
-
-
+@attrs.define
 class Resolver:
     """Resolves component references, collecting problems instead of stopping at the first."""
 
-    def __init__(
-        self,
-        document: Document,
-        registry: Registry,
-        base: Path | None,
-        *,
-        allow_code: bool = False,
-        allow_remote: bool = False,
-    ) -> None:
-        self.document, self.registry, self.base = document, registry, base
-        self.allow_code, self.allow_remote = allow_code, allow_remote
-        self.problems: dict[str, Place] = {}
-        self.broken: list[str] = []
-        self.warnings: list[str] = []
-        self.notes: list[str] = []  # what was decided by the data
-        self.asked = ""  # options for the stack or graders that were asked for, on a command line
-        self.profile: Profile = "documented"
-        self.code: dict[Path, None] = {}
-        """Files of the user's own that are in use, in the order they were met."""
-        self.stacks: dict[str, Mapping[str, Any]] = {}
-        """Stacks that were laid under the suite, as they were made for its inputs."""
-        self._local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = {}
-        self._cause: Exception | None = None
+    document: Document
+    registry: Registry
+    base: Path | None = None
+    allow_code: bool = False
+    allow_remote: bool = False
+    profile: Profile = "documented"
+    problems: dict[str, Place] = attrs.field(init=False, factory=dict)
+    broken: list[str] = attrs.field(init=False, factory=list)
+    warnings: list[str] = attrs.field(init=False, factory=list)
+    notes: list[str] = attrs.field(init=False, factory=list)
+    """What was decided by the data."""
+    asked: str = attrs.field(init=False, default="")
+    """Options for the stack or graders that were asked for, on a command line."""
+    code: dict[Path, None] = attrs.field(init=False, factory=dict)
+    """Files of the user's own that are in use, in the order they were met."""
+    stacks: dict[str, Mapping[str, Any]] = attrs.field(init=False, factory=dict)
+    """Stacks that were laid under the suite, as they were made for its inputs."""
+    _local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = attrs.field(init=False, factory=dict)
+    _cause: Exception | None = attrs.field(init=False, default=None)
 
     def add_problem(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
@@ -94,46 +85,26 @@ class Resolver:
         if self.broken:
             raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)
 
-    def portable_warnings(self) -> list[str]:
-        """Return the warnings for summary.json, which must not depend on where the suite lies."""
-        return [text.replace(self.document.origin, Path(self.document.origin).name, 1) for text in self.warnings]
-
     def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
-        """Return the data as an instance of a class, or None with its problems recorded."""
+        """Return the data as an instance of a class; of a suite what has no problems, of anything else then None."""
         try:
             return structure(data, kind, self.base)
         except Problems as problems:
             for below, message in problems.found:
                 self.add_problem((*place, *below), message)
-        return None
+            return kind(**problems.sound) if kind is SuiteSpec else None
 
-    def suite(self) -> SuiteSpec:
-        """Return the document as a suite, without what has problems, so that the rest is checked too."""
-        try:
-            return structure(self.document.data, SuiteSpec, self.base)
-        except Problems as problems:
-            for place, message in problems.found:
-                self.add_problem(place, message)
-            return SuiteSpec(**problems.sound)
-
-    def load_plugins(self) -> None:
+    def load_plugins(self, files: Any) -> None:
         """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
-        written = self.document.data.get("plugins")
-        for number, file in enumerate(written if isinstance(written, list) else []):
+        for number, file in enumerate(files if isinstance(files, list) else []):
             place = ("plugins", number)
             if isinstance(file, str) and self._allowed(f"{file} is Python code", place):
                 with self.refusals(place):
-                    self.registry = self.registry.extended(file_plugin(self._path(file)))
+                    path = local_path_of(file, self.base)
+                    self.code[path.resolve()] = None
+                    self.registry = self.registry.extended(file_plugin(path))
         if self.problems:
             self.finish()
-
-    def _path(self, file: str) -> Path:
-        try:
-            path = local_path_of(file, self.base)
-        except ValueError as error:
-            raise ConfigError(str(error)) from error
-        self.code[path.resolve()] = None
-        return path
 
     def _allowed(self, why: str, place: Place) -> bool:
         if not self.allow_code:
@@ -141,8 +112,8 @@ class Resolver:
         return self.allow_code
 
     def may_read(self, text: str, place: Place) -> bool:
-        """Return whether an input may be opened; an address that only the suite names is a problem, and is recorded."""
-        if not is_remote(text, self.base):
+        """Return whether an address may be opened; one that only the suite names is a problem, and is recorded."""
+        if local_files(text, self.base):
             return True
         protocol_of(text)
         allowed = self.allow_remote or self.document.is_set(place)
@@ -151,8 +122,8 @@ class Resolver:
             self.add_problem(place, why)
         return allowed
 
-    def registered(self, kind: Kind, name: str, place: Place) -> str | None:
-        """Return a component's name in the registry, where ``FILE.py:NAME`` is put first; None with a problem."""
+    def _in_file(self, kind: Kind, name: str, place: Place) -> str | None:
+        """Return the registered name of what ``FILE.py:NAME`` names, put there first; None with a problem."""
         reference = InFile.parse(name) or InFile.parse(f"{name}:")
         if reference is None:
             return name
@@ -160,29 +131,25 @@ class Resolver:
         if not self._allowed(f"{name} is Python code{unnamed}", place):
             return None
         shown = reference.shown
-        try:
-            path = self._path(reference.file)
+        with self.refusals(place):
+            path = local_path_of(reference.file, self.base)
+            self.code[path.resolve()] = None
             if (kind, shown) not in self._local:
                 plugin, options = from_file(reference, kind, path, self.registry)
                 self.registry = self.registry.extended(plugin)
                 self._local[kind, shown] = path.resolve(), options
-        except ConfigError as error:
-            self.add_problem(place, error)
-            return None
-        if (known := self._local[kind, shown][0]) != path.resolve():
+            if (known := self._local[kind, shown][0]) == path.resolve():
+                return shown
             self.add_problem(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
-            return None
-        return shown
+        return None
 
-    def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
-        """Return whether options that can have code run are set on the command line, or allowed; say so if not."""
-        wary = () if self.allow_code else getattr(target, "trusted_options", ())
-        places = [(*place, option) for option in sorted(wary) if options.get(option) is not None]
-        refused = [at for at in places if not self.document.is_set(at)]
+    def _untrusted(self, names: Iterable[str], place: Place) -> bool:
+        """Return whether options that can have code run are written in the suite alone, a problem each."""
+        refused = [at for name in names if not self.document.is_set(at := (*place, name))]
         for at in refused:
             remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
             self.add_problem(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
-        return not refused
+        return bool(refused)
 
     def stage(
         self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
@@ -195,20 +162,23 @@ class Resolver:
             self.add_problem(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
             return None
         at = place if isinstance(reference, str) else (*place, "kind")
-        if (name := self.registered(kind, name, at)) is None:
+        if ".py" in name and (name := self._in_file(kind, name, at)) is None:
             return None
-        if conflict := self.registry.conflict(kind, name):  # where it is none of ours, loading it refuses it
-            self.warn(at, f"{conflict}: the first is used")
-        name = self.registry.spelled(kind, name)
         with self.refusals(at):
             try:
-                target = self.registry.load(kind, name)
+                found, plugin = self.registry.find(kind, name)
+                target = self.registry.loaded(found, plugin)
             except PluginError as error:
                 self.broken.append(f"{self.document.where(place)}: {error.line}")
-        code = getattr(target, "runs_code", False)
-        if target is None or (code and not self._allowed(f"{name} imports Python code the suite names", place)):
+        if target is None:
             return None
-        if not self._trusted(target, options, place):
+        if conflict := self.registry.conflict(kind, name):
+            self.warn(at, f"{conflict}: the first is used")
+        name, code = self.registry.shortest(found, plugin), getattr(target, "runs_code", False)
+        if code and not self._allowed(f"{name} imports Python code the suite names", place):
+            return None
+        wary = () if self.allow_code else sorted(getattr(target, "trusted_options", ()))
+        if (wary := [each for each in wary if options.get(each) is not None]) and self._untrusted(wary, place):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
         path, function = self._local.get((kind, name), (None, {}))
@@ -232,9 +202,9 @@ class Resolver:
             component=component,
             options={**options, **{option: each for option, each in own.items() if type(each) is str}},
             version=component.version,
-            distribution=self.registry.find(kind, name)[1].release,
-            profile=profile_of(component, self.profile),
-            code=code_of_component(component, path),
+            distribution=plugin.release,
+            profile=self.profile,
+            code=code_of_component(component, path) if LOCAL_CODE else {},
         )
 
 
@@ -244,30 +214,31 @@ _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
 def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader]) -> dict[str, Stage]:
     """Return a suite's graders by key; those ``made`` by the caller are taken as they are."""
     stages: dict[str, Stage] = {}
-    for key, reference in spec.graders.items():
+    for key, written in spec.graders.items():
+        reference = {"kind": written} if isinstance(written, str) else written
+        stage: Stage | None
         if key in made:
-            stage: Stage | None = made_stage("grader", key, made[key], spec.profile)
+            stage = made_stage("grader", key, made[key], spec.profile)
         else:
-            stage = resolver.stage("grader", key, _code_reference(reference), ("graders", key), reserved=_TEXT_KEYS)
+            named = _code_reference(reference) if reference.get("kind") == "tool" else written
+            stage = resolver.stage("grader", key, named, ("graders", key), reserved=_TEXT_KEYS)
+        if stage is not None and (stage.component.submission or not reference.keys().isdisjoint(_TEXT_KEYS)):
+            stage = _with_extractor(resolver, stage, reference)
         if stage is not None:
-            stages[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
+            stages[key] = stage
     for key, stage in stages.items():
         for part in stage.combines:
-            of = stages.get(part)
+            of, place = stages.get(part), ("graders", key, "of")
             if part not in spec.graders:
-                resolver.add_problem(
-                    ("graders", key, "of"), f"no grader has the key {part!r}{suggest(part, spec.graders)}"
-                )
+                resolver.add_problem(place, f"no grader has the key {part!r}{suggest(part, spec.graders)}")
             elif of is not None and (of.combines or of.component.better != "higher"):
                 what = "combines others itself" if of.combines else "is no score of which more is better"
-                resolver.add_problem(("graders", key, "of"), f"{part!r} {what}")
+                resolver.add_problem(place, f"{part!r} {what}")
     return stages
 
 
-def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; anything else unchanged."""
-    if not isinstance(reference, Mapping) or reference.get("kind") != "tool":
-        return reference
+def _code_reference(reference: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; another one unchanged."""
     function = reference.get("function")
     place, colon, name = function.rpartition(":") if isinstance(function, str) else ("", "", "")
     if not colon:
@@ -289,21 +260,16 @@ def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, An
         return stage
     if not isinstance(named, Mapping):
         named = {**(config or {}), "kind": "last_assistant" if named is None else named}
-    return msgspec.structs.replace(
-        stage, extractor=resolver.stage("extractor", stage.key, named, (*place, "extractor"))
-    )
+    extractor = resolver.stage("extractor", stage.key, named, (*place, "extractor"))
+    return msgspec.structs.replace(stage, extractor=extractor)
 
 
 def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
     """Return the default aggregators of every grader and the suite's own; an own one replaces a default of its name."""
-    own: dict[tuple[str, str], Metric] = {}
-
-    def refuse_key(at: Place, key: object) -> None:
-        resolver.add_problem(at, f"no grader has the key {key!r}{suggest(key, spec.graders)}")
-
-    for key, reference in spec.metrics.items():
+    own: dict[tuple[str, str], Metric | None] = {}
+    for key, written in spec.metrics.items():
         place: Place = ("metrics", key)
-        entry: dict[str, Any] = {"kind": reference} if isinstance(reference, str) else dict(reference)
+        entry: dict[str, Any] = {"kind": written} if isinstance(written, str) else dict(written)
         if "kind" not in entry and key in resolver.registry.names("aggregator"):
             entry["kind"] = key
         of = entry.get("of")
@@ -311,66 +277,56 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
             by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
             of = next(iter([*by_default, *graders, *spec.graders]), "")
         elif not isinstance(of, str) or of not in spec.graders:
-            refuse_key((*place, "of"), of)
+            resolver.add_problem((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
             of = ""
-        stage = resolver.stage("aggregator", key, _bounded(resolver, entry, graders.get(of)), place, reserved=("of",))
-        if stage is None:
+        if (metric := _metric(resolver, of, graders.get(of), key, entry, place)) is None:
             continue
-        own[of, key] = Metric(of=of, stage=stage)
-        for rater in getattr(stage.component, "raters", ()):
+        own[of, key] = metric
+        for rater in getattr(metric.stage.component, "raters", ()):
             if rater not in spec.graders:
-                refuse_key((*place, "raters"), rater)
-    metrics: list[Metric] = []
+                problem = f"no grader has the key {rater!r}{suggest(rater, spec.graders)}"
+                resolver.add_problem((*place, "raters"), problem)
+    metrics: list[Metric | None] = []
     for key, grader in graders.items():
         for name in grader.component.aggregators:
-            if (key, name) in own:
-                metrics.append(own.pop((key, name)))
-            elif stage := resolver.stage("aggregator", name, _bounded(resolver, name, grader), ("graders", key)):
-                metrics.append(Metric(of=key, stage=stage))
-    return [_fitted(metric, graders.get(metric.of)) for metric in [*metrics, *own.values()]]
+            known = own.pop((key, name), None)
+            metrics.append(known or _metric(resolver, key, grader, name, name, ("graders", key)))
+    return [each for each in (*metrics, *own.values()) if each is not None]
 
 
-def _fitted(metric: Metric, grader: Stage | None) -> Metric:
-    """Return a metric with what its grader's options say of it, labels say; those of its own come first."""
-    fit: Any = getattr(grader and grader.component, "for_metric", lambda component: component)
-    stage = msgspec.structs.replace(metric.stage, component=fit(metric.stage.component))
-    return msgspec.structs.replace(metric, stage=stage)
+def _metric(
+    resolver: Resolver, of: str, grader: Stage | None, key: str, entry: str | Mapping[str, Any], place: Place
+) -> Metric | None:
+    """Return an aggregator; where scores are no shares with ``share: false``, their ``least`` and ``most``.
 
-
-def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
-    """Return an aggregator's entry; where scores are no shares with ``share: false``, their ``least`` and ``most``."""
-    low, high = (0.0, 1.0) if grader is None else grader.component.bounds
+    Its labels are what its grader's options say; those of its own come first.
+    """
     data = {"kind": entry} if isinstance(entry, str) else entry
+    low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     if (low < 0 or high > 1) and "share" not in data and isinstance(name := data.get("kind"), str):
         with suppress(GradestackError):  # of one that is unknown or broken, a problem of its stage
             options = {field.name for field in attrs.fields(resolver.registry.load("aggregator", name))}
             ends = {option: end for option, end in (("least", low), ("most", high)) if math.isfinite(end)}
             known: dict[str, Any] = {"share": False, **ends}
-            return {**{option: each for option, each in known.items() if option in options}, **data}
-    return entry
+            entry = {**{option: each for option, each in known.items() if option in options}, **data}
+    stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
+    if stage is not None and (fit := getattr(grader and grader.component, "for_metric", None)) is not None:
+        stage = msgspec.structs.replace(stage, component=fit(stage.component))
+    return None if stage is None else Metric(of=of, stage=stage)
 
 
-def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
-    """Return the engine, with the workers asked for beside the suite; options without a kind are the default one's."""
-    if not isinstance(reference, str) and reference and "kind" not in reference:
-        reference = {"kind": "auto", **reference}
-    if workers is not None:
-        reference = {**({"kind": reference} if isinstance(reference, str) else reference), "workers": workers}
-    return resolver.stage("engine", "engine", reference, ("engine",))
-
-
-def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
+def made_stage(kind: Kind, key: str, component: Any, profile: Profile, name: str = "") -> Stage:
     """Return the stage of a component object made by the caller."""
     fields = attrs.fields(type(component)) if attrs.has(type(component)) else ()
     return Stage(
         kind=kind,
         key=key,
-        name=type(component).__name__,
+        name=name or type(component).__name__,
         component=component,
         options={field.name: getattr(component, field.name) for field in fields if field.repr},
         version=component.version,
         distribution="local",
-        profile=profile_of(component, profile),
+        profile=profile,
     )
 
 
@@ -384,32 +340,28 @@ class Exporters(NamedTuple):
     """The same of those that come with the reader."""
 
 
-def name_of_broken(name: str, distribution: str) -> str:
-    """Return what a broken exporter is called in messages."""
-    return f"exporter {name} ({distribution})"
-
-
 def exporters_of(
     resolver: Resolver, named: Iterable[str | Mapping[str, Any]], reader: Stage, graders: Iterable[Stage]
 ) -> Exporters:
     """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use."""
-    used, registry = {each for stage in graders for each in (stage.name, bare(stage.name))}, resolver.registry
+    registry = resolver.registry
+    used = {each for stage in graders for each in (stage.name, stage.name.rpartition(":")[2])}
     stages, broken, warnings = dict[str, Stage](), dict[str, str](), list[str]()
 
     def misfit(exporter: Any) -> str | None:
         """Return what an exporter writes that this run has not."""
-        if exporter.reader not in ("", reader.name, bare(reader.name)):
+        if exporter.reader not in ("", reader.name, reader.name.rpartition(":")[2]):
             return f"what the reader {exporter.reader!r} reads, and this is {reader.name!r}"
         lacking = sorted(set(exporter.graders) - used)
         return f"the grades of {', '.join(lacking)}, which is no grader of this suite" if lacking else None
 
     for number, reference in enumerate(named):
         name = registry.spelled("exporter", str(reference if isinstance(reference, str) else reference.get("kind")))
-        if registry.owners("exporter", name):
+        if owners := registry.owners("exporter", name):
             try:
                 registry.load("exporter", name)
             except GradestackError as error:
-                broken[name_of_broken(name, registry.owners("exporter", name)[0][1].release)] = error.line
+                broken[f"exporter {name} ({owners[0][1].release})"] = error.line
                 continue
         stage = resolver.stage("exporter", name, reference, ("exporters", number))
         if stage is not None and (why := misfit(stage.component)):
@@ -420,15 +372,15 @@ def exporters_of(
     for component, own in ((each, plugin) for plugin in plugins for each in plugin.components):
         if component.kind != "exporter":
             continue
-        name = registry.spelled("exporter", qualified(component, own))
-        shown = name_of_broken(name, own.release)
+        name = registry.shortest(component, own)
+        shown = f"exporter {name} ({own.release})"
         if name in stages or shown in broken:
             continue
         try:
-            target = registry.load("exporter", name)
+            target = registry.loaded(component, own)
             if not misfit(target):
-                stage = made_stage("exporter", name, target(), "documented")
-                stages[name] = msgspec.structs.replace(stage, name=name, options={}, distribution=own.release)
+                stage = made_stage("exporter", name, target(), "documented", name=name)
+                stages[name] = msgspec.structs.replace(stage, options={}, distribution=own.release)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever keeps it from being made
             text = error.line if isinstance(error, GradestackError) else error_text(error)
             warnings.append(f"{shown} is broken and left out: {text}")
@@ -457,7 +409,8 @@ def stack_for(
     registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Any = tuple
 ) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for inputs or samples; of another one that it names, that."""
-    make, whose = registry.load("stack", name), f"stack {name!r} of plugin {registry.find('stack', name)[1]}"
+    found, plugin = registry.find("stack", name)
+    make = registry.loaded(found, plugin)
     try:
         takes, about = set(inspect.signature(make).parameters), {"provides": provides, "samples": samples}
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
@@ -465,9 +418,9 @@ def stack_for(
     except GradestackError:
         raise  # of what reads the samples
     except Exception as error:
-        raise PluginError(f"{whose} raised {error_text(error)}") from error
+        raise PluginError(f"stack {name!r} of plugin {plugin} raised {error_text(error)}") from error
     if not isinstance(fragment, Mapping):
-        raise PluginError(f"{whose} is {type(fragment).__name__}, not a mapping")
+        raise PluginError(f"stack {name!r} of plugin {plugin} is {type(fragment).__name__}, not a mapping")
     other = fragment.get("stack", name)
     return fragment if other == name else {**stack_for(registry, other, inputs, provides, samples), **fragment}
 
@@ -481,10 +434,10 @@ def samples_of(reader: Reader, inputs: Inputs, most: int | None = FIRST) -> Iter
 
 
 def graders_for(
-    resolver: Resolver, graders: Mapping[str, Stage], reader: Reader, inputs: Inputs
+    resolver: Resolver, graders: Mapping[str, Stage], used: Stage, inputs: Inputs
 ) -> tuple[dict[str, Stage], list[str]]:
     """Return the graders as the recording asks for, and what the reader remarks; refusals are problems."""
-    stages, remarks = dict(graders), list[str]()
+    reader, stages, remarks = used.component, dict(graders), list[str]()
     for key, stage in graders.items():
         if reader.empty_answers and stage.extractor is not None and "expected" in stage.component.needs:
             stages[key] = stage = msgspec.structs.replace(stage, grades_empty=True)  # noqa: PLW2901
@@ -496,7 +449,8 @@ def graders_for(
         chosen = {field.name: getattr(component, field.name) for field in attrs.fields(type(component))}
         changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
         stages[key] = msgspec.structs.replace(stage, component=component, options={**stage.options, **changed})
-    for one, own in parts_of(reader, inputs):
+    for part, own in used.shares(inputs):
+        one = part.component
         if (remarks_on := getattr(one, "remarks", None)) is not None:
             with resolver.refusals(("reader",)), guarded(name_of(one)):
                 remarks += remarks_on(own)

@@ -9,6 +9,7 @@ import msgspec
 import yaml
 
 from gradestack.errors import ConfigError
+from gradestack.jsonio.files import encoding_problem
 from gradestack.jsonio.values import compact
 from gradestack.suites.strict import Place
 
@@ -41,13 +42,12 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
     return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
 
 
-class _Survey:
+class _Survey(msgspec.Struct):
     """What is known of nodes before data is made of them: lines, repeated keys, and how much aliases stand for."""
 
-    def __init__(self) -> None:
-        self.lines: dict[Place, int] = {}
-        self.problems: list[str] = []
-        self._sizes: dict[int, int] = {}
+    lines: dict[Place, int] = {}
+    problems: list[str] = []
+    _sizes: dict[int, int] = {}
 
     def size(self, node: yaml.Node, place: Place) -> int:
         """Return how many nodes there are at and below one, what an alias stands for as often as it is used."""
@@ -158,8 +158,6 @@ def parse_yaml(text: str, origin: str) -> Document:
 
 def read_yaml(path: Path) -> Document:
     """Return the document of a YAML file."""
-    from gradestack.jsonio.files import encoding_problem  # noqa: PLC0415 - many suites stand in no file
-
     try:
         content = path.read_bytes()
         if problem := encoding_problem(content):

@@ -8,24 +8,34 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gradestack.api import Input, Inputs, Reader
-from gradestack.copies.addresses import MAGIC, is_address, local_files, path_of
-from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
+from gradestack.copies.files import (
+    MAGIC,
+    STANDARD_INPUT,
+    fetched,
+    is_address,
+    local_files,
+    original,
+    path_of,
+    readable,
+    shown_path,
+    standard_input,
+)
 from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, reading, suggest
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import MIXED, Mixed
-from gradestack.jsonio.files import encoding_problem, open_regular, read_regular
+from gradestack.jsonio.files import encoding_problem, open_regular
 from gradestack.jsonio.records import Element, beginnings, first_records
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry
-from gradestack.report import HEADER, ROWS, is_run
+from gradestack.report import ROWS, header_of
 from gradestack.suites.components import Resolver, Target, made_stage
 from gradestack.suites.strict import Place
 
@@ -63,38 +73,30 @@ def _nearly(path: Path) -> str:
     return suggest(path.name, near)
 
 
-def _apart(paths: Iterable[Path]) -> list[Path]:
-    """Return paths, those that differ only in the query of their address, which is not shown, by a number."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        number, each = 1, path
-        while each in found:
-            number += 1
-            each = path.with_name(f"{path.name} ({number})")
-        found[each] = None
-    return list(found)
-
-
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
-    called = _apart(map(shown_path, paths))
+    called: dict[Path, None] = {}
+    for path in map(shown_path, paths):
+        number, each = 1, path
+        while each in called:  # they differ only in the query of their address, which is not shown
+            number += 1
+            each = path.with_name(f"{path.name} ({number})")
+        called[each] = None
     tails = cache(lambda length: Counter(each.parts[-length:] for each in called))
-    shown: list[str] = []
-    for path in called:
-        lengths = range(1, len(path.parts))
-        length = next((each for each in lengths if tails(each)[path.parts[-each:]] == 1), len(path.parts))
-        shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)
     stems = [path.stem if path.is_file() else (path.name or path.resolve().name) for path in paths]
     total, seen = Counter(stems), Counter[str]()
     taken = {stem for stem in stems if total[stem] == 1}
     inputs = []
-    for path, stem, text in zip(paths, stems, shown, strict=True):
+    for path, known, stem in zip(paths, called, stems, strict=True):
+        lengths = range(1, len(known.parts))
+        length = next((each for each in lengths if tails(each)[known.parts[-each:]] == 1), len(known.parts))
         name = stem
         while total[stem] > 1 and (name == stem or name in taken):
             seen[stem] += 1
             name = f"{stem}-{seen[stem]}"
         taken.add(name)
-        inputs.append(Input(path=path, name=name, shown=text))
+        shown = "/".join(known.parts[-length:]) if known.name else known.resolve().name
+        inputs.append(Input(path=path, name=name, shown=shown))
     return tuple(inputs)
 
 
@@ -121,17 +123,6 @@ class Recognised(NamedTuple):
     remarks: list[tuple[Path, str]]
     """What is odd about a path: that it was given more than once, or something in it, with its line in front."""
 
-    @property
-    def inputs(self) -> tuple[Input, ...]:
-        """The paths with their names."""
-        return name_inputs(self.paths)
-
-    @classmethod
-    def of_all(cls, reader: str, several: Sequence[Recognised]) -> Recognised:
-        """Return what paths of several formats hold together."""
-        fields = ([each for found in several for each in getattr(found, name)] for name in cls._fields[1:])
-        return cls(reader, *fields)
-
 
 def target_of(resolver: Resolver) -> Target:
     """Return what the suite grades, each path read by its own reader, else by the suite's, else as it is recognised."""
@@ -144,36 +135,38 @@ def target_of(resolver: Resolver) -> Target:
     written = target.get("paths") or [] if isinstance(target, Mapping) else []
     entries = written if isinstance(written, list) else [written]
     named = [_named(resolver, each, ("target", "paths", number)) for number, each in enumerate(entries)]
-    reference, place = _reader_reference(data)
-    options = reference if isinstance(reference, Mapping) else {} if reference is None else {"kind": reference}
+    reference, outer = target.get("reader") if isinstance(target, Mapping) else None, data.get("reader")
+    place: Place = ("reader",) if reference is None else ("target", "reader")
+    if reference is None:
+        reference = {} if outer is None else outer
+    elif isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
+        reference = {**(reference if isinstance(reference, Mapping) else {"kind": reference}), **outer}
+    options = reference if isinstance(reference, Mapping) else {"kind": reference}
     several = any(isinstance(each, dict) for each in entries)
-    reader = None if several else _named_reader(resolver, options, place, "reader")
+    reader = resolver.stage("reader", "reader", options, place) if "kind" in options and not several else None
+    dataset, dataset_reader = None, None
     try:
         if several:
             reader, found = _together(resolver, named, options, place)
         else:
             texts = [each[0] for each in named if each is not None]
-            reader, found = _read_with(resolver, reader, texts * (len(texts) == len(named)), options, place, "reader")
-        dataset, dataset_reader = _dataset(resolver, reader)
+            texts = texts if len(texts) == len(named) else []
+            reader, found = _read_with(resolver, reader, texts, options, place, "reader")
+        if reader is not None and isinstance(given := data.get("dataset"), str | dict):
+            dataset, dataset_reader = _dataset(resolver, reader, given)
     except GradestackError as error:
         if not data.get("graders"):
             raise
         return Target(Inputs(data=()), reader, late=error)
     if found is None:
         return Target(Inputs(data=()), reader)
-    inputs = found.inputs
+    inputs = name_inputs(found.paths)
     ignored = [f"{path}: not recognised, left out" for path in found.ignored]
-    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, input_remarks(inputs, found))
-
-
-def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
-    target, outer = data.get("target"), data.get("reader")
-    inner = target.get("reader") if isinstance(target, Mapping) else None
-    if inner is None:
-        return outer, ("reader",)
-    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
-        inner = {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}
-    return inner, ("target", "reader")
+    shown = {given.path: given.shown for given in inputs}
+    why = "a run with slim rows, which hold no conversation: graders and extractors that read it find none"
+    remarks = [f"{name}: {why}; grade the input of that run instead" for path, name in shown.items() if _is_slim(path)]
+    remarks += [f"{shown[path]}{what}" for path, what in found.remarks]
+    return Target(Inputs(data=inputs, dataset=dataset), reader, dataset_reader, ignored, remarks)
 
 
 def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | None:
@@ -183,11 +176,8 @@ def _named(resolver: Resolver, given: Any, place: Place) -> tuple[str, Any] | No
     if not isinstance(text, str) or not isinstance(own, str | dict | None) or named.keys() - {"path", "reader"}:
         resolver.add_problem(place, "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
         return None
-    return (text, own) if resolver.may_read(text, (*place, "path") if isinstance(given, dict) else place) else None
-
-
-def _named_reader(resolver: Resolver, options: Mapping[str, Any], place: Place, key: str) -> Stage | None:
-    return resolver.stage("reader", key, options, place) if "kind" in options else None
+    at = (*place, "path") if isinstance(given, dict) else place
+    return (text, own) if not is_address(text) or resolver.may_read(text, at) else None
 
 
 def _read_with(
@@ -209,13 +199,13 @@ def _together(
     resolver: Resolver, named: Sequence[tuple[str, Any] | None], options: Mapping[str, Any], default: Place
 ) -> tuple[Stage | None, Recognised | None]:
     """Return the readers that paths name for themselves as the one of a run, and all that they read."""
-    stages, known = list[Stage](), dict[Path, int]()
-    several: list[Recognised] = []
+    stages, several, known = list[Stage](), list[Recognised](), dict[Path, int]()
     for number, (text, own) in ((number, each) for number, each in enumerate(named) if each is not None):
         place: Place = ("target", "paths", number)
         at = default if own is None else (*place, "reader")
         asked = options if own is None else {"kind": own} if isinstance(own, str) else own
-        stage = _named_reader(resolver, asked, at, key := f"reader {number + 1}")
+        key = f"reader {number + 1}"
+        stage = resolver.stage("reader", key, asked, at) if "kind" in asked else None
         stage, found = _read_with(resolver, stage, [text], asked, at, key)
         for path in found.paths if found is not None else ():
             if (first := known.setdefault(path.resolve(), number)) != number:
@@ -226,19 +216,18 @@ def _together(
     if len(stages) < len(named):
         return None, None
     name = MIXED.join(dict.fromkeys(stage.name for stage in stages))
-    found = several[0].of_all(name, several)
-    inputs = iter(found.inputs)
+    paths, ignored, remarks = ([*chain.from_iterable(each)] for each in zip(*(own[1:] for own in several), strict=True))
+    inputs = iter(name_inputs(paths))
     names = tuple(frozenset(each.name for each in islice(inputs, len(own.paths))) for own in several)
     reader = Mixed(tuple(stage.component for stage in stages), names)
-    stage = made_stage("reader", "reader", reader, resolver.profile)
-    return msgspec.structs.replace(stage, name=name, options={}, parts=tuple(stages)), found
+    stage = made_stage("reader", "reader", reader, resolver.profile, name)
+    stage = msgspec.structs.replace(stage, options={}, parts=tuple(stages))
+    return stage, Recognised(name, paths, ignored, remarks)
 
 
-def _dataset(resolver: Resolver, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+def _dataset(resolver: Resolver, reader: Stage, given: str | dict[str, Any]) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    given = resolver.document.data.get("dataset")
-    named = _named(resolver, given, ("dataset",)) if reader is not None and isinstance(given, str | dict) else None
-    if reader is None or named is None:
+    if (named := _named(resolver, given, ("dataset",))) is None:
         return None, None
     text, own = named
     path = expand([text], resolver.base)[0]
@@ -257,23 +246,10 @@ def _dataset(resolver: Resolver, reader: Stage | None) -> tuple[Input | None, St
     return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
 
 
-def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
-    """Return a warning for each input that is a slim run of ours, was given more than once, or holds something odd."""
-    why = "graders and extractors that read it find none; grade the input of that run instead"
-    slim = cache(lambda folder: is_run(folder) and _recorded_rows(folder) == "slim")
-    shown = {given.path: given.shown for given in inputs}
-    return [
-        *(
-            f"{name}: a run with slim rows, which hold no conversation: {why}"
-            for path, name in shown.items()
-            if slim(path if path.is_dir() else path.parent)
-        ),
-        *(f"{shown[path]}{what}" for path, what in found.remarks),
-    ]
-
-
-def _recorded_rows(run: Path) -> Any:
-    return loads(read_regular(run / HEADER)).get("rows")
+def _is_slim(path: Path) -> bool:
+    """Return whether a path is a run with slim rows, or a file of one."""
+    run = path if path.is_dir() else path.parent
+    return (run / ROWS).is_file() and header_of(run).get("rows") == "slim"
 
 
 def _once(paths: Iterable[Path]) -> dict[Path, int]:
@@ -371,9 +347,9 @@ def _unknown(path: Path, registry: Registry, readers: Mapping[str, type[Reader]]
     """Return that a path is of no format that is known, what it looks like, and what to do."""
     if path.is_file() and not path.stat().st_size:
         return DataError(f"{path}: the file is empty")
-    if is_run(path) and not (path / ROWS).is_file():
+    if header_of(path) and not (path / ROWS).is_file():
         lost = "not a regular file" if (path / ROWS).exists() else "gone"
-        why = "rows: none" if _recorded_rows(path) is False else f"{ROWS} is {lost}"
+        why = "rows: none" if header_of(path).get("rows") is False else f"{ROWS} is {lost}"
         return DataError(f"{path}: a run without rows ({why}): there is nothing in it to grade again")
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return DataError(f"{path}: {reader} recognises nothing in this directory; name the files it shall read")

@@ -1,4 +1,4 @@
-"""Suites: from a YAML document, or samples in memory, to components ready to run, every problem reported at once."""
+"""Suites: from a configuration, or samples in memory, to components ready to run, every problem reported at once."""
 
 from __future__ import annotations
 
@@ -6,22 +6,39 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import msgspec
 
-from gradestack.api import Grader, Input, Inputs, Reader
-from gradestack.copies.addresses import path_of
-from gradestack.grading.plan import Stage
+from gradestack.api import Grader, Input, Inputs, Reader, declared_figure
+from gradestack.copies.files import path_of
+from gradestack.errors import GradestackError, suggest
+from gradestack.gates.rules import (
+    PERCENT,
+    AggregateGate,
+    AnyGate,
+    BaselineGate,
+    FigureGate,
+    GateSpec,
+    Limit,
+    LogicalGate,
+    LogicalSpec,
+    SimpleGate,
+    WeightedGate,
+    as_limit,
+    keys_of,
+    split_path,
+)
+from gradestack.grading.plan import Metric, Stage, Success
 from gradestack.grading.subset import Subset
-from gradestack.interpreter import limited
+from gradestack.interpreter import Limits, limited
 from gradestack.model import Sample
-from gradestack.suites.code import LocalFiles
+from gradestack.suites.code import InFile, LocalFiles
 from gradestack.suites.components import (
     Exporters,
     Resolver,
     Target,
-    engine_stage,
     exporters_of,
     grader_stages,
     graders_for,
@@ -31,8 +48,8 @@ from gradestack.suites.components import (
     stack_for,
 )
 from gradestack.suites.document import Document, apply_override
-from gradestack.suites.gates import Verdicts
-from gradestack.suites.spec import LimitsSpec, RunOptions, Suite, SuiteSpec, config_snapshot, jsonable
+from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, LimitsSpec, RunOptions, Suite, SuiteSpec
+from gradestack.suites.strict import Place, Problems, jsonable, structure
 
 _DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
 """Fields of a sample that say what an agent did."""
@@ -46,26 +63,33 @@ def resolve(document: Document, options: RunOptions, base: Path | None = None, s
     Callers in Python may put objects for graders, and have ``samples``, a reader of what is in memory, for a target.
     """
     data, written = document.data, document.data.get("engine")
-    same = options.engine == (written.get("kind") if isinstance(written, Mapping) else written)
-    if not same and options.engine is not None:  # options of the same one stay
-        data["engine"] = {"kind": options.engine}
-    _override(document, options.overrides, early=True)
-    resolver = Resolver(
-        document, options.registry, base, allow_code=options.allow_code, allow_remote=options.allow_remote
-    )
-    resolver.load_plugins()
-    if not same and options.engine is not None:
-        resolver.registry.find("engine", options.engine)
+    engine = options.engine
+    if engine == (written.get("kind") if isinstance(written, Mapping) else written):
+        engine = None  # options of the same one stay
+    elif engine is not None:
+        data["engine"] = {"kind": engine}
+    late = list[str]()
+    for each in options.overrides:
+        if each.split(".")[0].split("=")[0].strip() in _EARLY:
+            apply_override(document, each)
+        else:
+            late.append(each)
+    resolver = Resolver(document, options.registry, base, options.allow_code, options.allow_remote)
+    if "plugins" in data:
+        resolver.load_plugins(data["plugins"])
+    if engine is not None:
+        resolver.registry.find("engine", engine)
     made = dict[str, Grader]()
     if isinstance(graders := data.get("graders"), Mapping):
         made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
         data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
     if data.get("profile") == "upstream":  # readers are made at once
         resolver.profile = "upstream"
-    limits = LimitsSpec()
+    wanted = LimitsSpec()
     with suppress(msgspec.ValidationError):  # said with the other problems
-        limits = msgspec.convert(data.get("limits", {}), LimitsSpec)
-    with limited(limits.known):
+        wanted = msgspec.convert(data.get("limits", {}), LimitsSpec)
+    limits = Limits(*(None if each == "none" else each for each in msgspec.structs.astuple(wanted)))
+    with limited(limits):
         if samples is None:
             from gradestack.suites.recognition import target_of  # noqa: PLC0415 - reads files
 
@@ -74,22 +98,21 @@ def resolve(document: Document, options: RunOptions, base: Path | None = None, s
         else:
             data.setdefault("engine", "serial")
             target = Target(Inputs(data=()), made_stage("reader", "reader", samples, resolver.profile))
-        _override(document, options.overrides, early=False)
-        return _resolve(resolver, options, made, target, samples)
-
-
-def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
-    """Apply the assignments that decide on reader and stack (early), or all others, once the stack is laid."""
-    for assignment in assignments:
-        if (assignment.split(".")[0].split("=")[0].strip() in _EARLY) == early:
-            apply_override(document, assignment)
+        for each in late:
+            apply_override(document, each)
+        return _resolve(resolver, options, made, target, samples, limits)
 
 
 def _resolve(
-    resolver: Resolver, options: RunOptions, made: Mapping[str, Grader], target: Target, samples: Reader | None
+    resolver: Resolver,
+    options: RunOptions,
+    made: Mapping[str, Grader],
+    target: Target,
+    samples: Reader | None,
+    limits: Limits,
 ) -> Suite:
     document, reader = resolver.document, target.reader
-    spec = resolver.suite()
+    spec = resolver.structure(document.data, SuiteSpec, ()) or SuiteSpec()
     resolver.profile = spec.profile
     if samples is None and not spec.target.paths and not resolver.has_problem(("target",)):
         resolver.add_problem(("target",), "paths is missing: name the result files to grade")
@@ -97,20 +120,24 @@ def _resolve(
     if not spec.graders and reader is not None and not any(map(resolver.has_problem, (("stack",), ("graders",)))):
         resolver.add_problem(("graders",), f"at least one grader is needed{'' if samples else ', or a stack'}")
     metrics = metric_stages(resolver, spec, graders)
-    verdicts, format_reader = Verdicts(resolver, spec, graders, metrics), None if samples else reader
+    by_grader: dict[str, dict[str, Stage]] = {}
+    for metric in metrics:
+        by_grader.setdefault(metric.of, {})[metric.stage.key] = metric.stage
+    verdicts, format_reader = Verdicts(resolver, spec, graders, by_grader), None if samples else reader
     gates, main = verdicts.gates()
-    limit = verdicts.limit()
+    limit = None if spec.max_failed is None else verdicts.limit(spec.max_failed)
     success, headline = verdicts.headline(gates, format_reader)
-    _check_runs(resolver, spec)
-    subset = Subset()
-    with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
-        tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
-        subset = Subset.read(spec.filter, tasks, None)
+    subset = _samples_and_runs(resolver, spec)
     formats = (spec.tables,) if isinstance(spec.tables, str) else spec.tables
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     there = {stage.name for stage in reports if stage is not None}
     reports += [resolver.stage("reporter", each, each, ("tables",)) for each in formats if each not in there]
-    engine = engine_stage(resolver, spec.engine, options.workers)
+    wanted = spec.engine
+    if not isinstance(wanted, str) and wanted and "kind" not in wanted:  # options without a kind are the default one's
+        wanted = {"kind": "auto", **wanted}
+    if options.workers is not None:
+        wanted = {**({"kind": wanted} if isinstance(wanted, str) else wanted), "workers": options.workers}
+    engine = resolver.stage("engine", "engine", wanted, ("engine",))
     exporters = Exporters()
     if format_reader is not None:
         _check_needs(resolver, format_reader, graders, target)
@@ -121,7 +148,7 @@ def _resolve(
     if reader is None or engine is None:
         raise AssertionError  # every way to get here has said its problem
     resolver.warnings += [*target.remarks, *exporters.warnings]
-    graders, remarks = graders_for(resolver, graders, reader.component, target.inputs)
+    graders, remarks = graders_for(resolver, graders, reader, target.inputs)
     resolver.warnings += remarks
     if samples is None:
         config = config_snapshot(document.data, target.inputs, reader, graders, metrics)
@@ -130,11 +157,12 @@ def _resolve(
         config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in graders.items()}
     needs = [getattr(stage.component, "compares", stage.component.needs) for stage in graders.values()]
     own_ids = getattr(reader.component, "ids", None) is not None  # then records of one id are runs, whatever the format
+    origin = Path(document.origin)  # nothing in summary.json depends on where the suite lies
     return Suite(
-        name=spec.name or ("samples" if samples else Path(document.origin).stem),
+        name=spec.name or ("samples" if samples else origin.stem),
         description=spec.description,
         profile=spec.profile,
-        files=LocalFiles.load(resolver.code),
+        files=LocalFiles.load(resolver.code) if resolver.code else LocalFiles(),
         registry=resolver.registry,
         inputs=target.inputs,
         reader=reader,
@@ -155,7 +183,7 @@ def _resolve(
         subset=subset,
         sample_tags=frozenset(spec.sample_tags),
         unused=_unused(needs, format_reader),
-        limits=spec.limits.known,
+        limits=limits,
         duplicates=spec.duplicates or ("keep" if own_ids else reader.component.duplicates),
         rows=options.rows or spec.rows,
         reports=tuple(stage for stage in reports if stage is not None),
@@ -163,18 +191,24 @@ def _resolve(
         broken=exporters.broken,
         engine=engine,
         config=jsonable(config),
-        warnings=(*target.ignored, *resolver.portable_warnings()),
+        warnings=(*target.ignored, *(each.replace(document.origin, origin.name, 1) for each in resolver.warnings)),
         notes=tuple(resolver.notes),
     )
 
 
-def _expecting(target: Target) -> Iterator[Sample]:
-    """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
-    if target.reader is None or not target.inputs.data:
-        return
-    if target.inputs.dataset is not None and target.dataset_reader is not None:
-        yield from samples_of(target.dataset_reader.component, Inputs(data=(target.inputs.dataset,)), None)
-    yield from samples_of(target.reader.component, target.inputs)
+def _samples_and_runs(resolver: Resolver, spec: SuiteSpec) -> Subset:
+    """Return which samples count, and check what is said of runs."""
+    if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
+        why = f"{spec.runs_must_pass} of {spec.num_runs or 1} run(s) can never pass; see num_runs"
+        resolver.add_problem(("runs_must_pass",), why)
+    for name in ("max_concurrent", "setup_script"):
+        if getattr(spec, name) is not None:
+            resolver.warn((name,), "has no effect on recorded results")
+    if spec.filter is not None or spec.tasks is not None:
+        with resolver.refusals(("filter" if spec.tasks is None else "tasks",)):
+            tasks = None if spec.tasks is None else path_of(spec.tasks, resolver.base)
+            return Subset.read(spec.filter, tasks, None)
+    return Subset()
 
 
 def _lay_stack(resolver: Resolver, target: Target) -> None:
@@ -199,6 +233,15 @@ def _lay_stack(resolver: Resolver, target: Target) -> None:
             _merge_stack(data, stack)
             resolver.warnings += stack.get("warnings", ())
             resolver.notes += stack.get("notes", ())
+
+
+def _expecting(target: Target) -> Iterator[Sample]:
+    """Yield the samples by which a stack is chosen: those of the dataset, and the first of each input."""
+    if target.reader is None or not target.inputs.data:
+        return
+    if target.inputs.dataset is not None and target.dataset_reader is not None:
+        yield from samples_of(target.dataset_reader.component, Inputs(data=(target.inputs.dataset,)), None)
+    yield from samples_of(target.reader.component, target.inputs)
 
 
 def _without_stack(resolver: Resolver, reader: Stage, inputs: Sequence[Input]) -> str:
@@ -244,15 +287,6 @@ def _unused(needs: Sequence[frozenset[str]], reader: Stage | None) -> dict[str, 
     return {} if known else {kind: each for kind, each in _GRADERS.items() if kind not in compared}
 
 
-def _check_runs(resolver: Resolver, spec: SuiteSpec) -> None:
-    if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
-        why = f"{spec.runs_must_pass} of {spec.num_runs or 1} run(s) can never pass; see num_runs"
-        resolver.add_problem(("runs_must_pass",), why)
-    for name in ("max_concurrent", "setup_script"):
-        if getattr(spec, name) is not None:
-            resolver.warn((name,), "has no effect on recorded results")
-
-
 def _check_needs(resolver: Resolver, reader: Stage, graders: Mapping[str, Stage], target: Target) -> None:
     provides = set(reader.component.provides)
     if target.dataset_reader is not None:
@@ -263,3 +297,319 @@ def _check_needs(resolver: Resolver, reader: Stage, graders: Mapping[str, Stage]
             advice = "" if joined or "expected" not in lacking else "; a --dataset that has it may help"
             why = f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
             resolver.add_problem(("graders", key), f"{why}{', '.join(sorted(provides)) or 'only ids'}{advice}")
+
+
+def config_snapshot(
+    data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+) -> dict[str, Any]:
+    """Return the configuration for summary.json: input paths by their short names, others cut to their last part."""
+    config = {key: each for key, each in data.items() if key not in ("engine", "rows")}  # no results depend on these
+    target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
+    inherited = ("profile", data.get("profile", "documented"))
+    paths: list[Any] = []
+    for stage, own in reader.shares(inputs):
+        options = {key: value for key, value in stage.options.items() if (key, value) != inherited}
+        entry = _entry({**options, "kind": stage.name}, stage)
+        if reader.parts:
+            config.pop("reader", None)
+            paths += [{"path": each.shown, "reader": entry} for each in own.data]
+        else:
+            config["reader"], paths = entry, [each.shown for each in own.data]
+    config["target"] = {**target, "paths": paths}
+    named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
+    for section, stages in named.items():
+        if isinstance(written := config.get(section), Mapping):
+            config[section] = {str(key): _entry(entry, stages.get(str(key))) for key, entry in written.items()}
+    if inputs.dataset is not None:
+        config["dataset"] = inputs.dataset.shown
+    for section in ("reports", "exporters"):
+        if isinstance(written := config.get(section), list):
+            config[section] = [_entry(each) for each in written]
+    if isinstance(config.get("tasks"), str):
+        config["tasks"] = Path(config["tasks"]).name
+    if "plugins" in config:
+        config["plugins"] = [Path(each).name for each in config["plugins"]]
+    return config
+
+
+def _entry(written: Any, stage: Stage | None = None) -> Any:
+    """Return a component reference with files and path options cut to their last part."""
+    if not isinstance(written, Mapping):
+        in_file = InFile.parse(written) if isinstance(written, str) and ".py:" in written else None
+        return written if in_file is None else in_file.shown
+    entry = {key: _entry(each) if key in ("kind", "extractor", "function") else each for key, each in written.items()}
+    for name in entry if stage is not None else ():
+        value = getattr(stage and stage.component, name, None)
+        if isinstance(value, Path) or (isinstance(value, tuple) and any(isinstance(each, Path) for each in value)):
+            entry[name] = jsonable(value)
+    return entry
+
+
+_FORMS: Mapping[str, type] = {
+    "simple": SimpleGate,
+    "weighted_average": WeightedGate,
+    "logical": LogicalSpec,
+    "figure": FigureGate,
+    "baseline": BaselineGate,
+}
+NONE = "none"
+"""What is written for "no outcome", where no grader has that key."""
+
+
+def _hint(name: object, known: Iterable[str]) -> str:
+    return suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
+
+
+@attrs.define
+class Verdicts:
+    """Resolves what a run is judged by, among the graders and metrics that a suite has."""
+
+    resolver: Resolver
+    spec: SuiteSpec
+    graders: Mapping[str, Stage]
+    metrics: Mapping[str, Mapping[str, Stage]]
+    """Aggregators by their key, by that of their grader."""
+
+    def _without_effect(self, place: Place) -> bool:
+        """Warn of what the original program does not have, and return whether the suite follows it."""
+        upstream = self.resolver.profile == "upstream"
+        if upstream:
+            self.resolver.warn(place, "has no effect in the profile upstream")
+        return upstream
+
+    def limit(self, written: float | str) -> Limit | None:
+        """Return the most samples that may have failed or be missing; None without a limit."""
+        ignored = self._without_effect(("max_failed",))
+        try:
+            limit = as_limit(written)
+        except ValueError as error:
+            self.resolver.add_problem(("max_failed",), str(error))
+            return None
+        return None if ignored else limit
+
+    def gates(self) -> tuple[tuple[AnyGate, ...], str]:
+        """Return the gates and the key of the main grader: the first gate's, else the first grader."""
+        written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(self.spec.gates)]
+        if self.spec.gate is not None:
+            written.insert(0, (("gate",), self.spec.gate))
+        gates = list[AnyGate]()
+        for place, each in written:
+            gate = self._gate(each, place)
+            names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
+            for below, key in names:
+                if isinstance(key, str) and key not in self.spec.graders:
+                    why = f"no grader has the key {key!r}{_hint(key, self.spec.graders)}"
+                    self.resolver.add_problem((*place, *below), why)
+            if gate is not None:
+                gates.append(gate)
+            if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
+                text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
+                self.resolver.warn((*place, "value"), text)
+            elif isinstance(gate, BaselineGate) and gate.metric in PERCENT and 0 < (gate.not_worse_than or 0) < 1:
+                text = f"{gate.not_worse_than:g} is in percentage points here: {gate.not_worse_than:g} of 100 samples"
+                self.resolver.warn((*place, "not_worse_than"), text)
+        named = next((key for gate in gates[:1] for place, key in keys_of(gate) if len(place) == 1), None)
+        main = named or next(iter(self.graders), next(iter(self.spec.graders), ""))
+        for position, gate in enumerate(gates):
+            of_scores = isinstance(gate, BaselineGate) and not gate.grader and gate.metric not in PERCENT
+            if isinstance(gate, GateSpec) or of_scores:
+                gates[position] = msgspec.structs.replace(gate, metric_key=gate.metric_key or main)  # type: ignore[union-attr]
+        return tuple(gates), main
+
+    def _gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
+        """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
+        kind = written.get("kind", next((form for form in ("baseline", "figure") if form in written), None))
+        if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
+            why = f"unknown gate {kind!r}{suggest(kind, _FORMS)}; there are: {', '.join(_FORMS)}"
+            self.resolver.add_problem((*place, "kind"), why)
+            return None
+        gate: Any = self.resolver.structure(written, GateSpec if kind is None else _FORMS[kind], place)
+        if isinstance(gate, LogicalSpec):
+            return self._logical(gate, place)
+        if isinstance(gate, BaselineGate):
+            return self._baseline(gate, place)
+        if isinstance(gate, FigureGate):
+            gate = self._figure(gate, place)
+        if gate is None:
+            return None
+        at = (*place, "confidence")
+        if gate.confidence is not None and not self._without_effect(at) and gate.op == "eq":
+            self.resolver.add_problem(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
+        if (over := getattr(gate, "over", None)) is not None:
+            at = (*place, "over")
+            if over == "total" and gate.aggregation not in PERCENT:
+                why = f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}"
+                self.resolver.add_problem(at, why)
+            self._without_effect(at)
+        return gate  # type: ignore[no-any-return]
+
+    def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
+        over = spec.over
+        if over is not None and self._without_effect((*place, "over")):
+            over = None
+        parts = []
+        for position, condition in enumerate(spec.conditions):
+            below, implied = (*place, "conditions", position), dict[str, Any]()  # what it takes over from its gate
+            if "baseline" not in condition:
+                implied["on_no_data"] = spec.on_no_data
+            if "baseline" not in condition and "figure" not in condition:
+                implied["kind"] = "logical" if "operator" in condition else "simple"
+                if over is not None and ("operator" in condition or condition.get("aggregation") in PERCENT):
+                    implied["over"] = over
+            part = self._gate({**implied, **condition}, below)
+            if isinstance(part, WeightedGate | BaselineGate):
+                self.resolver.add_problem(below, "a condition is a simple or a logical gate, or one on a figure")
+            elif part is not None and part.per is not None:
+                self.resolver.add_problem((*below, "per"), "stands beside `conditions`, for the gate as a whole")
+            elif part is not None:
+                parts.append(part)
+        return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
+
+    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
+        """Return a gate on an earlier run, its figure as grader key, metric key, and the path below it."""
+        why = "the profile upstream compares no runs" if self.resolver.profile == "upstream" else ""
+        why = why or ("" if gate.baseline.strip() else "expected a run directory, latest or latest_any")
+        if why:
+            self.resolver.add_problem((*place, "baseline"), why)
+            return None
+        if gate.figure is None:
+            return gate
+        if (path := self._path(gate.figure, (*place, "figure"))) is None:
+            return None
+        grader, metric, rest = path
+        used = self.metrics.get(grader, {}).get(metric)
+        if used is not None:
+            meant = declared_figure(used.component.figures, metric, rest, used.name)
+            why = "has no direction in which it is better; compare it with op and value"
+            if meant is None:
+                declared = ", ".join(each.name for each in used.component.figures) or "none"
+                why = f"is no figure that {metric} declares; there are: {declared}"
+            if meant is None or meant.better == "neither":
+                self.resolver.add_problem((*place, "figure"), f"{'.'.join(filter(None, path))} {why}")
+        return msgspec.structs.replace(gate, figure=path)
+
+    def _figure(self, gate: FigureGate, place: Place) -> FigureGate | None:
+        if (path := self._path(gate.figure, (*place, "figure"))) is None:
+            return None
+        used = self.metrics.get(path[0], {}).get(path[1])
+        return msgspec.structs.replace(gate, figure=(*path, "" if used is None else used.name))
+
+    def _path(self, figure: str | Sequence[str | int], place: Place) -> tuple[str, str, str] | None:
+        """Return grader key, metric key and the path below it; of a grader that is unknown, its key alone."""
+        steps = figure.split(".") if isinstance(figure, str) else [*map(str, figure)]
+        if len(steps) < 2:
+            why = f"expected GRADER.METRIC or a figure below it, got {figure!r}"
+            self.resolver.add_problem(place, why)
+            return None
+        grader, metric, rest = split_path(
+            ".".join(steps), {each: self.metrics.get(each, {}) for each in self.spec.graders}
+        )
+        if metric:
+            return grader, metric, rest
+        if not grader:
+            return steps[0], "", ""  # said where keys are looked at
+        key = ".".join(steps)[len(grader) + 1 :].partition(".")[0]
+        sound = key not in self.spec.metrics or any(key in each for each in self.metrics.values())
+        if grader in self.graders and sound:  # else what is wrong with them is a problem already
+            why = f"{grader} has no metric {key!r}{_hint(key, self.metrics.get(grader, ()))}"
+            self.resolver.add_problem(place, why)
+        return None
+
+    def headline(self, gates: Sequence[AnyGate], reader: Stage | None = None) -> tuple[Success | None, Headline]:
+        """Return what makes a sample a success, and what the run is summed up by."""
+        spec, graders = self.spec, self.graders
+        names = dict.fromkeys((spec.stack, reader.component.stack if reader is not None else None))
+        applying = [each for name in names if name and (each := self._declared(name)) is not None]
+        declared = applying[0] if applying else _Declared()
+        letta = declared.letta or any(
+            isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values()
+        )
+        gate = gates[0] if letta and spec.gate is not None and gates else None
+        key, judging = spec.outcome, [each for each in graders if graders[each].component.better != "neither"]
+        if key is None and isinstance(gate, GateSpec):
+            success: Success | None = Success(gate.metric_key or "", gate)
+        else:
+            if key is None:
+                declared_there = (each.outcome for each in applying if each.outcome is not None)
+                key = next(declared_there, next(iter(judging), NONE))
+            elif key not in {*graders, *spec.graders, NONE}:
+                hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+                self.resolver.add_problem(("outcome",), f"no grader has the key {key!r}{hint}")
+            success = Success(key, better=graders[key].component.better) if key in graders else None
+        brought = self.resolver.stacks.get(spec.stack or "", {}).get("graders") or ()
+        first = next((each for each in judging if each not in brought), key)
+        if success is not None and success.rule is None and spec.outcome is None and first != key:
+            whose = f"Outcome: the verdict of grader {key!r}, not of {first!r}, the first one named"
+            self.resolver.notes.append(f"{whose}. To change it: outcome: {first} (--set outcome={first})")
+        main = success.grader if success is not None else next(iter(graders), "")
+        mean = next((key for key, each in self.metrics.get(main, {}).items() if each.name == "mean"), "")
+        average = Figure(label="Avg score", grader=main, metric=mean, name="mean" if mean else AVERAGE)
+        # about the grader's own verdict, which a gate's rule is not; an option of that name says nothing of it
+        own_verdict = success is not None and success.rule is None and main in graders
+        words = getattr(type(graders[main].component), "words", None) if own_verdict else ()
+        passed, failed = words if words and isinstance(words, tuple) else Grader.words
+        own = spec.headline
+        return success, Headline(
+            figures=(declared.figures if own.figures is None else self._own_figures(own.figures)) or (average,),
+            passed=own.passed or passed,
+            failed=own.failed or failed,
+            letta=own.letta or letta,
+        )
+
+    def _declared(self, name: str) -> _Declared | None:
+        """Return what a stack declares of the graders in use; None where none is, or the stack is broken."""
+        resolver, asked, headline = self.resolver, name == self.spec.stack, HeadlineSpec()
+        try:
+            fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
+            headline = structure(fragment.get("headline") or {}, HeadlineSpec)
+        except GradestackError:
+            return None
+        except Problems as problems:
+            for place, text in problems.found if asked else ():
+                resolver.add_problem(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
+            return None
+        if asked and (headline.passed or headline.failed):
+            why = "words for a verdict are the grader's (words of its class)"
+            resolver.add_problem(("stack",), f"{name}: headline: {why}")
+        keys: dict[str, str | None] = {}
+        for key, entry in (fragment.get("graders") or {}).items():
+            kind = entry.get("kind") if isinstance(entry, Mapping) else entry
+            same = [own for own, stage in self.graders.items() if stage.name == kind]
+            keys[key] = key if key in same or (asked and key in self.graders) else next(iter(same), None)
+        if not any(keys.values()):
+            return None
+        figures, known = [], {key: self.metrics.get(used or "", ()) for key, used in keys.items()}
+        for label, path in (headline.figures or {}).items():
+            grader, metric, rest = split_path(path, known)
+            if (used := keys.get(grader)) is not None and metric:
+                there, own = fragment["graders"][grader], self.spec.graders.get(used)
+                as_there = there in (own, {"kind": own}) or own == {"kind": there}
+                shown = label if as_there else self._label(used, metric, rest) or label
+                figures.append(Figure(label=shown, grader=used, metric=metric, name=rest))
+        outcome = fragment.get("outcome")
+        return _Declared(outcome if outcome == NONE else keys.get(str(outcome)), headline.letta, tuple(figures))
+
+    def _label(self, grader: str, metric: str, name: str) -> str:
+        """Return what an aggregator itself calls its figure, for a grader with other options than the stack's."""
+        if metric == "mean":
+            return str(self.graders[grader].component.label)
+        figures = self.metrics[grader][metric].component.figures
+        return next((each.label for each in figures if each.covers(name or metric)), "")
+
+    def _own_figures(self, written: Mapping[str, str]) -> tuple[Figure, ...]:
+        figures = []
+        for label, path in written.items():
+            place: Place = ("headline", "figures", label)
+            grader, metric, rest = self._path(path, place) or ("", "", "")
+            if metric:
+                figures.append(Figure(label=label, grader=grader, metric=metric, name=rest))
+            elif grader:
+                self.resolver.add_problem(place, f"no grader has the key {grader!r}{_hint(grader, self.graders)}")
+        return tuple(figures)
+
+
+class _Declared(NamedTuple):
+    outcome: str | None = None
+    """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
+    letta: bool = False
+    figures: tuple[Figure, ...] = ()

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from gradestack.api import Inputs, Profile
+from gradestack.api import Profile
 from gradestack.errors import ConfigError
 from gradestack.gates.rules import AnyGate, Limit
-from gradestack.grading.plan import Duplicates, Metric, Plan, Stage, Success
-from gradestack.grading.reading import parts_of
-from gradestack.interpreter import Limits
-from gradestack.jsonio.values import json_data
-from gradestack.model import JSON
+from gradestack.grading.plan import Duplicates, Plan, Stage, Success
 from gradestack.registry import Registry
-from gradestack.suites.code import LocalFiles, short
+from gradestack.suites.code import LocalFiles
 from gradestack.suites.strict import Problems, structure
 
 if TYPE_CHECKING:
@@ -135,11 +130,6 @@ class LimitsSpec(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_step: Annotated[float, msgspec.Meta(ge=1)] | Literal["none"] | None = None
     """How long reading a block, a metric's figures, a native file, a reporter or a panel may take, at least 1."""
 
-    @property
-    def known(self) -> Limits:
-        """The limits there are."""
-        return Limits(*(None if each == "none" else each for each in msgspec.structs.astuple(self)))
-
 
 class SuiteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of a suite file."""
@@ -229,64 +219,3 @@ class Suite(Plan, frozen=True, kw_only=True):
     """What was decided by the data, and the option that changes it."""
     origin: Path | None = None
     """The suite file, when there is one."""
-
-
-def jsonable(value: Any) -> JSON:
-    """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
-    return json_data(value, _named)
-
-
-def _named(value: Any) -> JSON:
-    if isinstance(value, Path):
-        return value.name
-    if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
-    if isinstance(value, set | frozenset):
-        return sorted(map(jsonable, value), key=str)
-    name = getattr(value, "__qualname__", None)
-    return name if isinstance(name, str) else f"({type(value).__qualname__})"
-
-
-def _entry(written: Any, stage: Stage | None) -> Any:
-    """Return a component reference with files and path options cut to their last part."""
-    if not isinstance(written, Mapping) or stage is None:
-        return written if stage is None else short(written)
-    entry = dict(short(written))
-    for name in entry:
-        value = getattr(stage.component, name, None)
-        if isinstance(value, Path) or (isinstance(value, tuple) and any(isinstance(each, Path) for each in value)):
-            entry[name] = jsonable(value)
-    return entry
-
-
-def config_snapshot(
-    data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
-) -> dict[str, Any]:
-    """Return the configuration for summary.json."""
-    config = {key: each for key, each in data.items() if key not in ("engine", "rows")}  # no results depend on these
-    target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
-    inherited = ("profile", data.get("profile", "documented"))
-    paths: list[Any] = []
-    for stage, (_, own) in zip(reader.parts or [reader], parts_of(reader.component, inputs), strict=True):
-        options = {key: value for key, value in stage.options.items() if (key, value) != inherited}
-        entry = _entry({**options, "kind": stage.name}, stage)
-        if reader.parts:
-            config.pop("reader", None)
-            paths += [{"path": each.shown, "reader": entry} for each in own.data]
-        else:
-            config["reader"], paths = entry, [each.shown for each in own.data]
-    config["target"] = {**target, "paths": paths}
-    named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
-    for section, stages in named.items():
-        if isinstance(written := config.get(section), Mapping):
-            config[section] = {str(key): _entry(entry, stages.get(str(key))) for key, entry in written.items()}
-    if inputs.dataset is not None:
-        config["dataset"] = inputs.dataset.shown
-    for section in ("reports", "exporters"):
-        if isinstance(written := config.get(section), list):
-            config[section] = [short(each) for each in written]
-    if isinstance(config.get("tasks"), str):
-        config["tasks"] = Path(config["tasks"]).name
-    if "plugins" in config:
-        config["plugins"] = [Path(each).name for each in config["plugins"]]
-    return jsonable(config)  # type: ignore[no-any-return]

@@ -1,10 +1,11 @@
-"""Strict structuring of plain data into frozen classes, every problem reported with its place.
+"""Plain data structured into frozen classes, every problem reported with its place; and as JSON data again.
 
 The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a value has the right type or is refused.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -16,8 +17,10 @@ import attrs
 import cattrs
 import msgspec
 
-from gradestack.copies.addresses import AddressGivenError, local_path_of
+from gradestack.copies.files import AddressGivenError, local_path_of
 from gradestack.errors import suggest
+from gradestack.jsonio.values import json_data
+from gradestack.model import JSON
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]
@@ -224,3 +227,19 @@ def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | Non
     if at and version != versions[name]:
         raise ValueError(f"preset {name!r} is there in version {versions[name]} only, not in {version!r}")
     return f"{name}@{versions[name]}"
+
+
+def jsonable(value: Any) -> JSON:
+    """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
+    return json_data(value, _json_of)
+
+
+def _json_of(value: Any) -> JSON:
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(map(jsonable, value), key=str)
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else f"({type(value).__qualname__})"

@@ -58,7 +58,7 @@ from gradestack.model import (
     replace,
 )
 from gradestack.python_api import run
-from gradestack.registry import Registry, bare, discover, flaw, normal, qualified
+from gradestack.registry import Registry, discover, flaw, normal, qualified
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
@@ -486,8 +486,12 @@ def _run(
     its = registry.load("reader", reader)
     used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
     graders = [name for (kind, name), each in own.items() if kind == "grader" and each.requires <= its.provides]
-    exporters = [name for (kind, name), each in own.items() if kind == "exporter" and each.reader == bare(reader)]
-    wanted = {name for each in exporters for name in own["exporter", each].graders} - set(map(bare, graders))
+    exporters = [
+        name for (kind, name), each in own.items() if kind == "exporter" and each.reader == reader.rpartition(":")[2]
+    ]
+    wanted = {name for each in exporters for name in own["exporter", each].graders} - {
+        name.rpartition(":")[2] for name in graders
+    }
     suite: dict[str, Any] = {
         "name": "check",
         "target": {"paths": [str(path)], "reader": reader},

@@ -53,9 +53,9 @@ def grade(sample, submission):
 
 ON_RECORD = """
 import sys
-from gradestack.rundir import journal
+from gradestack.rundir import recorder
 from gradestack.cli.commands import main
-journal.PAUSE = -1.0
+recorder.PAUSE = -1.0
 main(sys.argv[1:])
 """
 """The command, which puts everything on record at once."""

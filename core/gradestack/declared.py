@@ -10,8 +10,7 @@ import msgspec
 from gradestack.api import Direction, Figure, Unit, declared_figure
 from gradestack.jsonio.values import as_list, as_map, as_text
 
-_MEAN = "mean"
-"""Aggregator whose figure means what its grader says of a score."""
+_MEAN = "mean"  # aggregator whose figure means what its grader says of a score
 
 
 class Declarations:

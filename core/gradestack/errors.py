@@ -133,8 +133,7 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-LOCAL = "local 0"
-"""Distribution and version of what a user's own file offers: it has none."""
+LOCAL = "local 0"  # distribution and version of what a user's own file offers: it has none
 LOCAL_CODE: dict[str, str] = {}
 """Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
 AUTHORED: set[str] = set()

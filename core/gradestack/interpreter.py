@@ -102,8 +102,7 @@ def for_a_shard(limits: Limits = Limits()) -> Iterator[InForce]:  # noqa: B008 -
 
 UNDER_WAY: dict[int, list[Any]] = {}
 """Thread -> the grades made so far of the block its grader is at: who keeps the time looks whether there are more."""
-LOOKS = 8
-"""Looks in the time a grade may take; so it takes an eighth longer at most."""
+LOOKS = 8  # looks in the time a grade may take; so it takes an eighth longer at most
 
 
 @contextmanager

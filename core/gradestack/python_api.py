@@ -146,8 +146,7 @@ def load_suite(
         PluginError: A plugin it uses is broken.
     """
     allowed: dict[str, Any] = {"allow_code": allow_code, "allow_remote": allow_remote}
-    found = installed(registry)
-    options = RunOptions(overrides=tuple(overrides), engine=engine, workers=workers, registry=found, **allowed)
+    options = RunOptions.of(installed(registry), overrides=overrides, engine=engine, workers=workers, **allowed)
     return read_suite(suite, options, cached)
 
 
@@ -274,23 +273,17 @@ def files_suite(
         why = f"the reader {str(reader)!r} takes none, leave one of them out"
         raise ConfigError(f"a {'mapping of columns' if columns else 'path'} is for the reader {RECORDS!r}; {why}")
     if own or ids is not None or no_merge:
-        said: dict[str, Any] = {"kind": RECORDS if own else reader, "columns": dict(columns) if columns else None}
-        said |= {
-            "records": records,
-            "ids": ids,
-            "guess": guess if columns else None,
-            "merge": False if no_merge else None,
-        }
+        said: dict[str, Any] = {"kind": RECORDS if own else reader, "records": records, "ids": ids}
+        said |= {"columns": dict(columns), "guess": guess} if columns else {}
+        said |= {"merge": False} if no_merge else {}
         data["reader"] = {key: each for key, each in said.items() if each is not None}
     if graders and isinstance(graders, Mapping):
         data["graders"] = dict(graders)
     elif graders:
-        wanted: Any = graders
-        several = wanted if isinstance(wanted, list | tuple) else [wanted]
-        for each in several:
-            if not isinstance(each, str):
-                what = "graders of files are names or FILE.py:NAME"
-                raise ConfigError(f"{what}, got {each!r}; gradestack.stream takes objects, too")
+        several: Any = graders if isinstance(graders, list | tuple) else [graders]
+        if others := [each for each in several if not isinstance(each, str)]:
+            what = "graders of files are names or FILE.py:NAME"
+            raise ConfigError(f"{what}, got {others[0]!r}; gradestack.stream takes objects, too")
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if judged is not None:
@@ -466,18 +459,11 @@ def stream(
         given |= {"columns": columns, "records": records, "no_merge": no_merge, "guess": True}
         suite = files_suite(paths, options, graders=ready, **given)
     plan = msgspec.structs.replace(suite.bare(), metrics=(), exporters=(), table=False)
-    return _named_as_given(stream_grades(plan, bad or _warn, strict=strict))
-
-
-def _named_as_given(
-    graded: Iterator[tuple[Sample, Mapping[str, Grade]]],
-) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
-    with named_as_given():
-        yield from graded
+    return stream_grades(plan, bad or _warn, strict=strict)
 
 
 def _warn(record: BadRecord) -> None:
-    warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=4)
+    warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=3)
 
 
 _OF = "grader"

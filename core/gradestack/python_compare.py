@@ -21,8 +21,7 @@ from gradestack.rundir.place import check_directory, filling
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
 
-PAGES = ("html", "markdown")
-"""Reporters asked for a page of a comparison."""
+PAGES = ("html", "markdown")  # reporters asked for a page of a comparison
 
 
 def compare(

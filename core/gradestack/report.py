@@ -71,8 +71,7 @@ def is_run(path: Path) -> bool:
 
 
 _NOT_OURS = "not the {} of a gradestack run: {}; grade the files again"
-_PIECE = 256 * 1024
-"""Bytes read at once."""
+_PIECE = 256 * 1024  # bytes read at once
 
 
 # What nothing can do without of a run's files, whoever wrote them; what else stands in them is not looked at.
@@ -128,8 +127,7 @@ class Report:
     header: Mapping[str, JSON]
     summary: Mapping[str, JSON]
     pages: tuple[Path, ...] = ()
-    held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)
-    """The rows of a run that wrote nothing."""
+    held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)  # the rows of a run that wrote nothing
     completed: Callable[[Iterable[Row]], Iterator[Row]] | None = attrs.field(default=None, eq=False, repr=False)
     """Puts the trajectories into rows of a slim run, one after the other."""
     registry: Any = attrs.field(default=None, eq=False, repr=False)
@@ -138,8 +136,7 @@ class Report:
     """What reporters found of the run, for each other."""
     told: list[str] = attrs.field(factory=list, eq=False, repr=False)
     """What reporters have to say of its pages; they become warnings of the run."""
-    temporary: Path | None = attrs.field(default=None, repr=False)
-    """A directory to be removed with the report."""
+    temporary: Path | None = attrs.field(default=None, repr=False)  # a directory to be removed with the report
 
     def __repr__(self) -> str:
         gates = self.summary.get("gates_passed")
@@ -268,15 +265,7 @@ class Report:
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
 
     def decoded(self, wanted: Wanted, name: str) -> Iterator[tuple[int, GradedRow]]:
-        """Yield the first byte of every row, and what figures need of it.
-
-        Args:
-            wanted: Which graders, and what of their grades.
-            name: What the run is called, in errors.
-
-        Raises:
-            DataError: No rows were kept, they cannot be read, or one is not that of a run.
-        """
+        """Yield the first byte of every row, and what is ``wanted`` of it; ``name`` is what errors call the run."""
         self._check_rows(name)
         decode = row_decoder(wanted)
         for number, place, line in self._lines():
@@ -308,11 +297,7 @@ class Report:
         return self._lines() if places is None else self._lines_at(places)
 
     def row(self, number: int, line: bytes) -> Row:
-        """Return the row a line holds.
-
-        Raises:
-            DataError: It holds none.
-        """
+        """Return the row a line holds; DataError: it holds none."""
         try:
             row: Any = loads_long(line)
             if isinstance(row, dict):
@@ -328,11 +313,7 @@ class Report:
         return "a row" if self.path is None else str(self.path / ROWS)
 
     def open_rows(self) -> AbstractContextManager[IO[bytes]]:
-        """Open results.jsonl, or the rows of a run that wrote nothing.
-
-        Raises:
-            DataError: It cannot be opened, or the report is closed.
-        """
+        """Open results.jsonl, or the rows of a run that wrote nothing; DataError: it cannot be opened."""
         if self.path is not None and self.held is None:
             return open_regular(self.path / ROWS, _PIECE)
         if self.held is not None and self.held.closed:

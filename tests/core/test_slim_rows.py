@@ -128,7 +128,7 @@ def test_a_format_read_in_the_order_of_a_dataset(place, command):
 
 
 def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch, full_disk):
-    monkeypatch.setattr("gradestack.rundir.journal.PAUSE", -1.0)
+    monkeypatch.setattr("gradestack.rundir.recorder.PAUSE", -1.0)
     run("whole", rows="slim")
     full_disk(4, lambda: run("out", rows="slim"))
     with pytest.raises(ConfigError, match="cannot be continued"):

@@ -32,13 +32,13 @@ from gradestack.jsonio.values import as_count, as_list, as_map, as_text, is_numb
 from gradestack.model import JSON
 from gradestack.output import counted
 
-_SIDES = 100
-"""Runs and models of runs that are compared with each other at once."""
-_LISTED = 100
-"""Tasks of a list in comparison.json."""
+_SIDES = 100  # runs and models of runs that are compared with each other at once
+_LISTED = 100  # tasks of a list in comparison.json
 _SIGNIFICANT = 0.05
-_CAUSES = 50
-"""Reasons, tools and arguments whose change is tested: the most frequent of each kind."""
+_CAUSES = 50  # reasons, tools and arguments whose change is tested: the most frequent of each kind
+
+
+Maps = Sequence[Mapping[str, Any]]
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,17 +63,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     headline: str | None = None
     """Grader whose mean score the sentence is about; default: the rate of the outcome, else the first grader's mean."""
-    failed: Failed = "zero"
-    """What failed and missing trials count as: the least score, or not at all."""
+    failed: Failed = "zero"  # what failed and missing trials count as: the least score, or not at all
     confidence: float = 0.95
-    force: bool = False
-    """Compare what differs in graders, expectations or inputs all the same."""
-    by: str | None = None
-    """Facet to compare within its values."""
-    figures: Sequence[Figure] = ()
-    """Figures that are no means of scores, compared beside the graders' means."""
-    left_out: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """Path of a figure that cannot be compared -> why."""
+    force: bool = False  # compare what differs in graders, expectations or inputs all the same
+    by: str | None = None  # facet to compare within its values
+    figures: Sequence[Figure] = ()  # figures that are no means of scores, compared beside the graders' means
+    left_out: Mapping[str, str] = msgspec.field(default_factory=dict)  # path of a figure that cannot be compared -> why
 
 
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
@@ -88,7 +83,12 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     asked = {each.text: each.apart for a, b in chosen if (each := asked_otherwise(a, b)) is not None}
     if problems and not rules.force:
-        _refuse(problems, asked)
+        unmatched = [problem for problem in problems if problem.endswith(UNMATCHED)]
+        advice = dict.fromkeys(unmatched, "; try --match input or ordinal")
+        advice |= dict.fromkeys(asked, "; try --match input")
+        told = [f"{problem}{advice.get(problem, '')}" for problem in problems]
+        force = "--force compares them all the same, and says so in its first line"
+        raise DataError("the runs cannot be compared", *told, *([force] if len(unmatched) < len(problems) else []))
     warnings = [text for text, apart in asked.items() if not apart]
     warnings += [f"{side.name}: {each}" for side in sides for each in _limits_of(side)]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
@@ -130,15 +130,6 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     return Comparison(sides=tuple(sides), data=data)
 
 
-def _refuse(problems: Sequence[str], asked: Mapping[str, bool]) -> None:
-    apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
-    advice = dict.fromkeys(apart, "; try --match input or ordinal") | dict.fromkeys(asked, "; try --match input")
-    force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(problems) else []
-    raise DataError(
-        "the runs cannot be compared", *(f"{problem}{advice.get(problem, '')}" for problem in problems), *force
-    )
-
-
 def _limits_of(side: Side) -> Iterator[str]:
     """Yield what one has to know of a run before its figures are compared: a subset, expectations nobody reads."""
     yield from map(str, as_list(as_map(side.report.header.get("subset")).get("said")))
@@ -154,10 +145,7 @@ def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
 
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
-    """Return what is compared of two sides: the outcome's rate, the headline's figures, and graders' means.
-
-    All of it is one list to Holm's adjustment, in which equal rows (the mean of verdicts is their rate) count once.
-    """
+    """Return the outcome's rate, the headline's figures and graders' means of two sides: one list to Holm."""
     found: dict[str, Any] = {"a": a.name, "b": b.name}
     if a.outcome in shared and a.outcome == b.outcome:
         rate = mean_row(a, b, str(a.outcome), rules, rate=True)
@@ -180,10 +168,7 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
 
 
 def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
-    """Write the adjusted p and the verdict into the rows of several tests; equal rows are one test.
-
-    It is that of the t test; of the exact one where every task differs by the same, which has no t.
-    """
+    """Write adjusted p (of t, else of the exact test) and verdict into rows; equal rows are one test."""
     found = [row["p_exact"] if row["p"] is None else row["p"] for row, *_ in tests]
     for rows, p in zip(tests, holm(found), strict=True):
         for row in rows:
@@ -192,10 +177,7 @@ def _judge(tests: Sequence[Sequence[dict[str, Any]]], rules: Rules) -> None:
 
 
 def mean_row(a: Side, b: Side, key: str, rules: Rules, *, rate: bool = False) -> dict[str, Any]:
-    """Return how far a grader's mean score, or the ``rate`` of passing, is apart; over tasks that both sides have.
-
-    How many tasks are better and worse is not known without a direction.
-    """
+    """Return how far a grader's mean score, or the ``rate`` of passing, is apart over shared tasks."""
     matched, share = Matched.of(a, b, key, rules.failed, rate=rate), rate or bounded(a, b, key, rules.failed)
     row, asked = _row(
         matched,
@@ -275,8 +257,7 @@ def moved(row: Mapping[str, Any]) -> int:
     return found
 
 
-CERTAIN = frozenset({"better", "worse", "higher", "lower"})
-"""Verdicts that say that there is a difference."""
+CERTAIN = frozenset({"better", "worse", "higher", "lower"})  # verdicts that say that there is a difference
 _AHEAD = frozenset({"better", "higher"})
 _WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
 
@@ -335,10 +316,7 @@ def _sign(side: Side, key: str) -> int:
 
 
 def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
-    """Return which trials passed on one side only, and per task how many passed.
-
-    Tasks whose score differs most come first, of these those that lost. Trials without a verdict have no part.
-    """
+    """Return which trials passed on one side only, and how many of a task, whose score differs most first."""
     matched = Matched.of(a, b, key, failed)
     gaps = dict(zip(matched.tasks, matched.differences, strict=True))
     sign, verdicts_b = _sign(a, key), b.trial_verdicts(key, failed)
@@ -379,9 +357,7 @@ def _facets(a: Side, b: Side, key: str, name: str, rules: Rules) -> list[dict[st
     ]
 
 
-def leaderboard(
-    values: Mapping[str, Mapping[str, float]], pairs: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
-) -> list[dict[str, JSON]]:
+def leaderboard(values: Mapping[str, Mapping[str, float]], pairs: Maps, rows: Maps) -> list[dict[str, JSON]]:
     """Return the sides by their mean over common tasks, the best first, each with its possible ranks and groups."""
     common = set.intersection(*(set(each) for each in values.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in values.items() if common}

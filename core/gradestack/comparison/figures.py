@@ -26,12 +26,9 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.suites.code import InFile, with_files
 
-_NOTHING = 1e-9
-"""A task's difference that is rounding."""
-_FAMILY = 8
-"""The most figures of a family by k, or by class, that are compared unasked."""
-_WORK = 1_000_000
-"""Tasks looked at, at most, to leave out each where a figure is not made of sums over tasks."""
+_NOTHING = 1e-9  # a task's difference that is rounding
+_FAMILY = 8  # the most figures of a family by k, or by class, that are compared unasked
+_WORK = 1_000_000  # tasks looked at, at most, to leave out each where a figure is not made of sums over tasks
 _NO_SUMS = "it is not made of sums over tasks, and there are too many tasks to leave out each"
 
 
@@ -42,8 +39,7 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
     grader: str
     metric: str
     rest: str
-    aggregator: Aggregator
-    """The one of the first side."""
+    aggregator: Aggregator  # the one of the first side
     component: str = ""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
@@ -69,6 +65,9 @@ class Figure(msgspec.Struct, frozen=True, eq=False):
 
 def _headline(report: Report) -> list[Mapping[str, Any]]:
     return [as_map(each) for each in as_list(as_map(report.summary.get("headline")).get("figures"))]
+
+
+Left = dict[Figure, Mapping[str, float | None]]
 
 
 def headline_labels(report: Report) -> dict[str, str]:
@@ -189,8 +188,7 @@ class FigureSide(msgspec.Struct, frozen=True):
 
     value: float | None
     share: bool
-    cells: Mapping[str, Any]
-    """Task -> what it adds."""
+    cells: Mapping[str, Any]  # task -> what it adds
     left: Mapping[str, float | None] | None
     """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
 
@@ -274,16 +272,14 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: 
     return [FigureSide(*each.among(made), seen if each in others else cells, left.get(each)) for each in figures]
 
 
-def _left_of_sums(
-    figures: Sequence[Figure], aggregator: Aggregator, grades: Grades
-) -> tuple[Mapping[str, Any], dict[Figure, Mapping[str, float | None]]]:
+def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Grades) -> tuple[Mapping[str, Any], Left]:
     """Return what tasks add, and figures that are estimates of sums without each task that adds anything."""
     known = known_of(aggregator, grades)
     cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
     counts = Counter(cells.values())
     whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
     everything, without = nested(whole), dict(zip(counts, map(nested, left), strict=True))
-    found: dict[Figure, Mapping[str, float | None]] = {}
+    found: Left = {}
     for figure in figures:
         with contextlib.suppress(NoFigure):
             figure.of(everything)

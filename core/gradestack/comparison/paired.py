@@ -17,14 +17,11 @@ import msgspec
 
 from gradestack.estimates import t_quantile
 
-_REACHED = 1e-9
-"""A sum this close to the observed one counts as reaching it."""
-_MOST_SIGNS = 20
-"""Differences whose signs are all tried."""
+_REACHED = 1e-9  # a sum this close to the observed one counts as reaching it
+_MOST_SIGNS = 20  # differences whose signs are all tried
 _POINTS, _FEW_POINTS = 4000, 600
 """Steps of the integral over the spread's distribution; even. The few do where its density falls to 0 on both sides."""
-_SMOOTH = 30
-"""Degrees of freedom from which on it does."""
+_SMOOTH = 30  # degrees of freedom from which on it does
 _MOST_TASKS = 10_000_000
 
 
@@ -36,8 +33,7 @@ class Difference(msgspec.Struct, frozen=True):
     stderr: float | None
     low: float | None
     high: float | None
-    p: float | None
-    """Two-sided, of the paired t test."""
+    p: float | None  # two-sided, of the paired t test
     p_exact: float | None
     """Share of sign patterns whose sum is as far from 0 as the observed one; up to 20 differences that are not 0."""
     better: int

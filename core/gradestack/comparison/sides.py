@@ -28,23 +28,20 @@ from gradestack.table import Table
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
-Trial = tuple[int | str | None, int]
-"""A trial's number or name, and which of its task's that are called so."""
+Trial = tuple[int | str | None, int]  # a trial's number or name, and which of its task's that are called so
 Cause = tuple[Literal["reasons", "tools", "arguments"], str]
 """A code of reasons, a tool they are about, or an argument of it."""
+Times = dict[str, int]
 T = TypeVar("T")
-MORE_REASONS = "more_reasons"
-"""Code of a reason that is none: it says how many others were left out."""
+MORE_REASONS = "more_reasons"  # code of a reason that is none: it says how many others were left out
 UNMATCHED = "have no task in common"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
 """What is the same of a component that gives the same on both sides."""
 _ON_RECORD = frozenset({"judgements", "labels", "calibration"})
 """Options that say where replies and labels are, of which each run may have its own."""
-_SHIFTED = 0.1
-"""Share of the tasks that were asked what another task was, from which on ids are taken for shifted."""
-_OTHER = 0.5
-"""Share of the tasks that were asked something else, above which they are taken for others."""
+_SHIFTED = 0.1  # share of the tasks that were asked what another task was, from which on ids are taken for shifted
+_OTHER = 0.5  # share of the tasks that were asked something else, above which they are taken for others
 _SEVERAL = b"several"
 
 
@@ -140,9 +137,7 @@ class Side(msgspec.Struct, frozen=True, eq=False, dict=True):
                     found[task][run, times[run]] = passed
         return found
 
-    def causes_by_task(
-        self, key: str, tasks: Iterable[str], failed: Failed
-    ) -> tuple[dict[str, int], dict[Cause, dict[str, int]]]:
+    def causes_by_task(self, key: str, tasks: Iterable[str], failed: Failed) -> tuple[Times, dict[Cause, Times]]:
         """Return how many trials some tasks have, and in how many of them each cause was given."""
         scores, trials = self.scores(key, failed), dict[str, int]()
         found: dict[Cause, dict[str, int]] = {}
@@ -214,27 +209,7 @@ def sides_of(
     reasons: bool = False,
 ) -> list[Side]:
     """Return a run's models as sides, in input order; with what graders gave as reasons, where it is asked for."""
-    samples = _samples(report, name, match, metrics, by, reasons=reasons)
-    ids, models = samples.table.keys["id"], samples.table.keys["model"]
-    rows_of: dict[str, dict[str, array[int]]] = {}
-    for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):
-        rows_of.setdefault(models.values[of] or "", {}).setdefault(ids.values[code], array("I")).append(row)
-    if model is not None and model not in rows_of:
-        known = ", ".join(each or "(unnamed)" for each in rows_of)
-        raise ConfigError(f"{name}: it has no model {model!r}; there are: {known}")
-    by_path = {(each.of, each.stage.key): each for each in metrics}
-    alone = model is None and len(rows_of) == 1
-    return [
-        Side(name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path)
-        for each, tasks in rows_of.items()
-        if model in (None, each)
-    ]
-
-
-def _samples(
-    report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None, *, reasons: bool
-) -> Samples:
-    found, made = Samples(), 0
+    samples, made = Samples(), 0
     digests, known = {b"": b""}, dict[tuple[Cause, ...], tuple[Cause, ...]]()  # equal ones are held once
     needs = wanted(_graders(report), metrics, () if by is None else (by,))
     read = needs
@@ -245,29 +220,42 @@ def _samples(
         nonlocal made
         for place, row in report.decoded(read, name):
             causes = _causes(astuple(row.grades)) if reasons else ()
-            found.causes.append(known.setdefault(causes, causes))
+            samples.causes.append(known.setdefault(causes, causes))
             expected = _digest({key: value for key, value in row.expected.items() if value is not None})
-            found.expected.append(digests.setdefault(expected, expected))
+            samples.expected.append(digests.setdefault(expected, expected))
             asked, given = b"", row.sample.input
             if given is not None:
                 words = " ".join(map(str, given if isinstance(given, list) else [given])).split()
                 asked = _digest(" ".join(words))
-            found.asked.append(digests.setdefault(asked, asked))
-            found.passed.append(row.passed)
-            found.places.append(place)
-            found.facets |= dict.fromkeys(row.facets or ())
+            samples.asked.append(digests.setdefault(asked, asked))
+            samples.passed.append(row.passed)
+            samples.places.append(place)
+            samples.facets |= dict.fromkeys(row.facets or ())
             made += (row.facets or {}).get("id_made") is True
             yield row.key(_task_of(row, match, name)), row
 
-    found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
-    if not found.places and report.summary:
+    samples.table = table_of(rows(), needs, lambda metric, error: samples.broken.update({metric: error_text(error)}))
+    if not samples.places and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
-    if match == "id" and made and made == len(found.places):
+    if match == "id" and made and made == len(samples.places):
         raise DataError(
             f"{name}: the records have no ids (they were numbered), so tasks cannot be matched",
             "use --match input or ordinal",
         )
-    return found
+    ids, models = samples.table.keys["id"], samples.table.keys["model"]
+    rows_of: dict[str, dict[str, array[int]]] = {}
+    for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):
+        rows_of.setdefault(models.values[of] or "", {}).setdefault(ids.values[code], array("I")).append(row)
+    if model is not None and model not in rows_of:
+        there = ", ".join(each or "(unnamed)" for each in rows_of)
+        raise ConfigError(f"{name}: it has no model {model!r}; there are: {there}")
+    by_path = {(each.of, each.stage.key): each for each in metrics}
+    alone = model is None and len(rows_of) == 1
+    return [
+        Side(name if alone else f"{name}{_APART}{each}", each, report, samples, tasks, match, by_path)
+        for each, tasks in rows_of.items()
+        if model in (None, each)
+    ]
 
 
 def _causes(grades: Sequence[Any]) -> tuple[Cause, ...]:
@@ -351,15 +339,11 @@ class AskedOtherwise(msgspec.Struct, frozen=True):
     """Tasks that were asked something else on each side."""
 
     text: str
-    apart: bool
-    """Whether ids do not stand for the same tasks."""
+    apart: bool  # whether ids do not stand for the same tasks
 
 
 def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
-    """Return how many tasks of two sides have another input, None where none has.
-
-    Inputs that differ between the trials of a task, as those of simulated users do, say nothing.
-    """
+    """Return how many tasks have another input; inputs that differ between a task's trials say nothing."""
     first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
     nothing = {b"", _SEVERAL}
     known = {task: (asked, second[task]) for task, asked in first.items() if task in second}

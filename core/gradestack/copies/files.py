@@ -123,19 +123,14 @@ STANDARD_INPUT: Final = "-"
 
 
 class _Origin(NamedTuple):
-    name: str
-    """An absolute path, an address or ``-``."""
-    spelled: str
-    """How it was written last."""
-    state: FileState | None = None
-    """Of a packed file, its state when it was unpacked."""
+    name: str  # an absolute path, an address or `-`
+    spelled: str  # how it was written last
+    state: FileState | None = None  # of a packed file, its state when it was unpacked
 
 
-_origins: dict[Path, _Origin] = {}
-"""Copy -> what it was made of."""
+_origins: dict[Path, _Origin] = {}  # copy -> what it was made of
 _folders: list[Path] = []
-_owner: list[int] = []
-"""The process that has made the folder, and removes it."""
+_owner: list[int] = []  # the process that has made the folder, and removes it
 
 
 def _new_folder() -> Path:
@@ -309,10 +304,8 @@ CONNECT, SILENCE = 20.0, 60.0
 _WEB: Final = frozenset({"http", "https"})
 _NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
 """What no name of a copy holds: it leads to another folder, or some system makes something else of it."""
-_LONGEST_NAME: Final = 200
-"""Bytes of the name of a copy; file systems take 255."""
-_read: dict[str, Path] = {}
-"""Standard input, which can be read once."""
+_LONGEST_NAME: Final = 200  # bytes of the name of a copy; file systems take 255
+_read: dict[str, Path] = {}  # standard input, which can be read once
 
 
 def run_name(text: str) -> str:

@@ -13,8 +13,7 @@ import msgspec
 from gradestack.errors import ConfigError, suggest
 from gradestack.model import JSON
 
-Aggregates = Mapping[str, Mapping[str, JSON]]
-"""Grader key -> metric key -> what that aggregator computed."""
+Aggregates = Mapping[str, Mapping[str, JSON]]  # grader key -> metric key -> what that aggregator computed
 
 
 class NoFigure(ConfigError):
@@ -25,8 +24,7 @@ class Located(NamedTuple):
     """A figure among those of an aggregator."""
 
     value: Any
-    path: str
-    """The whole path below the aggregator."""
+    path: str  # the whole path below the aggregator
     reason: Any = None
     interval: Any = None
     """What stands beside it under ``NAME_interval``, or for it in that of the map it is in; for a mean in ``ci95``."""
@@ -90,8 +88,7 @@ OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "eq": ("==", operator.eq),
 }
 Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"]
-PERCENT = ("accuracy", "pass_rate")
-"""Aggregations from 0 to 100."""
+PERCENT = ("accuracy", "pass_rate")  # aggregations from 0 to 100
 OnNoData = Literal["fail", "pass"]
 OnUndecided = Literal["fail", "pass", "warn"]
 Over = Literal["total", "graded"]
@@ -126,14 +123,11 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 
     op: Op
     value: float
-    on_no_data: OnNoData = "fail"
-    """What an empty series decides in the documented profile; upstream compares 0.0."""
+    on_no_data: OnNoData = "fail"  # what an empty series decides in the documented profile; upstream compares 0.0
     confidence: float | None = None
     """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
-    on_undecided: OnUndecided = "fail"
-    """What decides when the bounds hold the limit."""
-    per: str | None = None
-    """``model``, or the name of a facet: the gate must hold in every group."""
+    on_undecided: OnUndecided = "fail"  # what decides when the bounds hold the limit
+    per: str | None = None  # `model`, or the name of a facet: the gate must hold in every group
 
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0.5 < self.confidence < 1:
@@ -143,15 +137,11 @@ class _Threshold(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
 class GateSpec(_Threshold, frozen=True, kw_only=True):
     """A flat gate, as letta-evals suites write it."""
 
-    metric_key: str | None = None
-    """Grader key; default the first grader. A resolved gate has it."""
+    metric_key: str | None = None  # grader key; default the first grader. A resolved gate has it.
     metric: Literal["avg_score", "accuracy"] = "avg_score"
-    pass_op: Op | None = None
-    """Per-sample rule; default: the gate's own ``op``."""
-    pass_value: float | None = None
-    """Per-sample rule; default: the gate's own ``value``."""
-    over: Over | None = None
-    """For ``accuracy``; default ``total``: failed and missing samples count against the gate."""
+    pass_op: Op | None = None  # per-sample rule; default: the gate's own `op`
+    pass_value: float | None = None  # per-sample rule; default: the gate's own `value`
+    over: Over | None = None  # for `accuracy`; default `total`: failed and missing samples count against the gate
 
     @property
     def aggregation(self) -> Aggregation:
@@ -181,8 +171,7 @@ class SimpleGate(_Threshold, frozen=True, kw_only=True):
     kind: Literal["simple"] = "simple"
     aggregation: Aggregation = "avg_score"
     pass_threshold: float = 1.0
-    over: Over | None = None
-    """For ``accuracy`` and ``pass_rate``, as in the flat form."""
+    over: Over | None = None  # for `accuracy` and `pass_rate`, as in the flat form
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes: score >= ``pass_threshold``."""
@@ -243,10 +232,8 @@ class LogicalSpec(msgspec.Struct, frozen=True, kw_only=True):
     operator: Literal["and", "or"]
     conditions: tuple[dict[str, Any], ...]
     kind: Literal["logical"] = "logical"
-    on_no_data: OnNoData = "fail"
-    """Taken over by conditions that say nothing of their own."""
-    over: Over | None = None
-    """Taken over likewise, by those that are a percentage of samples."""
+    on_no_data: OnNoData = "fail"  # taken over by conditions that say nothing of their own
+    over: Over | None = None  # taken over likewise, by those that are a percentage of samples
     per: str | None = None
 
     def __post_init__(self) -> None:
@@ -274,20 +261,16 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
     baseline: str
     """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one
     whose gates passed; ``latest_any``: the newest complete one."""
-    metric_key: str | None = None
-    """Grader key; default the first grader, of a percentage the outcome grader."""
+    metric_key: str | None = None  # grader key; default the first grader, of a percentage the outcome grader
     metric: Literal["avg_score", "accuracy", "pass_rate"] = "avg_score"
     """What is compared of the grader: its mean score, or the percentage of runs that pass."""
     figure: str | tuple[str | int, ...] | None = None
     """Any figure in their place: ``GRADER.METRIC.FIGURE``, or a list of its parts, as a resolved gate has it."""
     not_worse_than: float | None = None
     """Most by which it may be worse over the matched tasks; of a percentage in points."""
-    require: Literal["improvement"] | None = None
-    """It must be better."""
-    max_flips: int | None = None
-    """Most runs that passed in the baseline and do not any more."""
-    confidence: float = 0.95
-    """Of the one-sided bounds."""
+    require: Literal["improvement"] | None = None  # it must be better
+    max_flips: int | None = None  # most runs that passed in the baseline and do not any more
+    confidence: float = 0.95  # of the one-sided bounds
     on_undecided: OnUndecided | None = None
     """By default ``warn`` where no more than ``not_worse_than`` was lost, else ``fail``."""
     kind: Literal["baseline"] = "baseline"
@@ -330,10 +313,8 @@ class BaselineGate(_AllPoints, msgspec.Struct, frozen=True, kw_only=True):
         return " and ".join(parts)
 
 
-AggregateGate = GateSpec | SimpleGate | WeightedGate
-"""A gate that compares an aggregate of scores."""
-Threshold = AggregateGate | FigureGate
-"""A gate that compares one figure."""
+AggregateGate = GateSpec | SimpleGate | WeightedGate  # a gate that compares an aggregate of scores
+Threshold = AggregateGate | FigureGate  # a gate that compares one figure
 Gate = Threshold | LogicalGate
 AnyGate = Gate | BaselineGate
 
@@ -343,10 +324,8 @@ def over_total(gate: AggregateGate) -> bool:
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
-Limit = int | float
-"""A number of samples, or as a float a share of them, 0 to 1."""
-PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"
-"""A share as a percentage, as a pattern."""
+Limit = int | float  # a number of samples, or as a float a share of them, 0 to 1
+PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"  # a share as a percentage, as a pattern
 
 
 def as_limit(written: float | str) -> Limit:

@@ -38,47 +38,42 @@ from gradestack.model import JSON, Grade, Outcome
 from gradestack.output import counted, distinguishing_decimals, terminal_line
 from gradestack.table import Table
 
-_WIDTH = 3
-"""Numbers of a cell."""
+_WIDTH = 3  # numbers of a cell
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
 class Figure(msgspec.Struct, frozen=True):
     """What a gate compares, and how much of the samples it is about."""
 
-    value: Fraction | float | None
-    """Not rounded where it is a mean or a share; None without data."""
-    counted: int
-    """Samples that count in it."""
-    of: int
-    """Samples the grader applies to: graded, failed and missing ones, and over all of them unreadable ones."""
+    value: Fraction | float | None  # not rounded where it is a mean or a share; None without data
+    counted: int  # samples that count in it
+    of: int  # samples the grader applies to: graded, failed and missing ones, and over all of them unreadable ones
 
 
-class Scores:
-    """Scores by grader key, in some rows of the table, default all, and what aggregators make of these samples."""
+class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Scores by grader key, in a ``part`` of the rows of the table, default all."""
 
-    def __init__(
-        self,
-        table: Table,
-        rows: Sequence[int] | None = None,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {},
-        unreadable: int = 0,
-    ) -> None:
-        self.table, self.bounds, self._given, self._figures = table, bounds, rows, figures
-        self._unreadable = unreadable
-        self.rows: Sequence[int] = range(len(table)) if rows is None else rows
+    table: Table
+    part: Sequence[int] | None = None
+    bounds: Mapping[str, tuple[float, float]] | None = None
+    figures: Callable[[Sequence[int] | None], Aggregates] = lambda _rows: {}
+    unreadable: int = 0
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """Numbers of the rows."""
+        return range(len(self.table)) if self.part is None else self.part
 
     @cached_property
     def aggregates(self) -> Aggregates:
         """What aggregators make of these samples."""
-        return self._figures(self._given)
+        return self.figures(self.part)
 
     def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
         """Return one figure of a grader's scores; accuracy as a percentage."""
         count = in_all(counts_by_model(self.table, key, gate, self.rows).values())
         if over_total(gate):
-            count = count.with_unreadable(self._unreadable)
+            count = count.with_unreadable(self.unreadable)
         graded, of = count.graded, count.graded + count.lost
         if gate.aggregation not in PERCENT:
             value = self._average(gate, key, count) if graded else None
@@ -146,8 +141,8 @@ class Scores:
             [math.fsum(cell[at] for cell in of) for of in each for at in range(_WIDTH)] for each in by_task.values()
         ]
         found = Counter(map(tuple, sums))
-        if self._unreadable and over_total(gate):
-            found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self._unreadable
+        if self.unreadable and over_total(gate):
+            found[tuple([float(part) for _ in keys for part in _lost(gate)])] += self.unreadable
         return found
 
     def groups(self, per: str) -> dict[str, Scores]:
@@ -161,7 +156,7 @@ class Scores:
             found.setdefault(names[column.codes[row]], []).append(row)
         if per != "model" and all(values[column.codes[row]] is None for row in self.rows):
             return {}
-        return {name: Scores(self.table, rows, self.bounds, self._figures) for name, rows in found.items()}
+        return {name: Scores(self.table, rows, self.bounds, self.figures) for name, rows in found.items()}
 
 
 def _weights(gate: AggregateGate) -> Mapping[str, float]:
@@ -412,10 +407,7 @@ def _no_data(gate: Gate) -> dict[str, JSON]:
 
 
 def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
-    """Return the verdict of the limit, in the form of a gate's.
-
-    The grader decides that has lost most: failed and missing samples and unreadable records, or their share of all.
-    """
+    """Return the verdict of the limit, in a gate's form, on the grader that has lost most: by number or by share."""
     share = isinstance(limit, float)
     lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}
     key = max(lost, key=lambda key: Fraction(lost[key][0], lost[key][1] or 1) if share else lost[key][0])
@@ -467,10 +459,9 @@ def _actual(gate: Mapping[str, Any]) -> str:
     if gate.get("kind") == "baseline":
         return f"{actual:+.1f} points" if metric in PERCENT else f"{actual:+.2f}"
     if metric == SHARE:
-        return f"{distinguishing_decimals(as_percent(actual), as_percent(value), 1)}%"
-    return (
-        f"{distinguishing_decimals(actual, value, 1)}%" if metric in PERCENT else distinguishing_decimals(actual, value)
-    )
+        actual, value = as_percent(actual), as_percent(value)
+    percent = metric in (SHARE, *PERCENT)
+    return f"{distinguishing_decimals(actual, value, 1)}%" if percent else distinguishing_decimals(actual, value)
 
 
 def certainty(gate: Mapping[str, Any]) -> str:
@@ -525,10 +516,7 @@ def mark_uncalibrated(gate: dict[str, Any], graders: Container[str]) -> None:
 
 
 def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return grader key, number and total of the failed or missing samples that do not count in what a gate compares.
-
-    Each grader is named once; groups are not looked at.
-    """
+    """Return grader key, number and total of failed or missing samples a gate does not count; not of its groups."""
     found: dict[str, tuple[int, int]] = {}
     for part in gate.get("conditions", ()):
         found |= {key: (lost, of) for key, lost, of in left_out(part)}

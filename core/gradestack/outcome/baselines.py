@@ -17,7 +17,6 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import PERCENT, BaselineGate, NoFigure, OnUndecided
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
-from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
@@ -140,6 +139,7 @@ def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
 def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     from gradestack.comparison.compared import Rules, figure_rows, flips, mean_row, moved  # noqa: PLC0415
     from gradestack.comparison.figures import Aggregators, figure_of  # noqa: PLC0415
+    from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
     from gradestack.comparison.sides import differing  # noqa: PLC0415
 
     key, percent = gate.grader, gate.metric in PERCENT
@@ -169,13 +169,24 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     verdicts = list(_conditions(gate, margin, gains, gain, flipped["broken"] if judged else None, same=same))
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
-    needed = _needed(row, margin or 0.0, gain or 0.0) if outcome == "undecided" else None
+    needed, n, ends = None, row["tasks"], row["ci95"]
+    if (
+        outcome == "undecided"
+    ):  # tasks that show the margin; where so many were compared, how far it was from lost or met
+        spread = (row["stderr"] or 0.0) * math.sqrt(n)
+        needed = tasks_needed(spread, margin or 0.0)
+        if needed is None or needed <= n:
+            needed = tasks_needed(spread, (margin or 0.0) + (gain or 0.0))
+    interval = {"reason": row["interval"]["reason"]}
+    if ends is not None:
+        known = {"confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
+        interval = {"low": ends[0], "high": ends[1], **known}
     reason = row["interval"]["reason"] or (f"{needed:,} tasks would be needed" if needed else "")
     if not judged and gate.max_flips is not None:
         reason = f"{key} says neither which runs pass nor which scores are better"
     return {
         "actual": None if difference is None else scale * difference,
-        "interval": _interval(row),
+        "interval": interval,
         "bounds": bounds,
         "tasks": row["tasks"],
         "only_baseline": row["only_a_count"],
@@ -190,33 +201,10 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     }
 
 
-def _needed(row: Mapping[str, Any], margin: float, gain: float) -> int | None:
-    """Return how many tasks would do: those that show the margin, were nothing lost.
-
-    Where so many were compared, or there is no margin, those that show how far it was from being lost or met.
-    """
-    from gradestack.comparison.paired import tasks_needed  # noqa: PLC0415
-
-    spread = (row["stderr"] or 0.0) * math.sqrt(row["tasks"])
-    needed = tasks_needed(spread, margin)
-    return needed if needed is not None and needed > row["tasks"] else tasks_needed(spread, margin + gain)
-
-
-def _interval(row: Mapping[str, Any]) -> dict[str, JSON]:
-    if row["ci95"] is None:
-        return {"reason": row["interval"]["reason"]}
-    low, high = row["ci95"]
-    n = row["tasks"]
-    return {"low": low, "high": high, "confidence": 0.95, "n": n, "clusters": n, "method": "paired_t"}
-
-
 def _conditions(
     gate: BaselineGate, margin: float | None, gains: list[float], gain: float | None, broken: int | None, *, same: bool
 ) -> Iterator[tuple[str, OnUndecided]]:
-    """Yield the outcome of each rule, and what it does by default where it is undecided.
-
-    A loss that lies within the margin, though its bound does not, is a warning: an unchanged agent must not fail.
-    """
+    """Yield each rule's outcome, and what it does where undecided: a loss within the margin is a warning."""
     low, high = gains
     if margin is not None:
         word = "passed" if same or low > -margin else "failed" if high < -margin else "undecided"

@@ -50,10 +50,8 @@ from gradestack.rundir.place import filling
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import Problems, structure
 
-GONE: Final = "trajectory_gone"
-"""Key of a row whose trajectory could not be read again: one sentence that says why."""
-_PART = 500
-"""Rows looked up at a time; their trajectories are held in memory."""
+GONE: Final = "trajectory_gone"  # key of a row whose trajectory could not be read again: one sentence that says why
+_PART = 500  # rows looked up at a time; their trajectories are held in memory
 
 _CHUNK = 1 << 20
 Chunks = Mapping[tuple[str, str], list[Path]]
@@ -65,24 +63,22 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
     merged = run.merged
     several = len(suite.inputs.data) > 1
     for stage in suite.exporters:
-        exporter: Exporter = stage.component
         for given in suite.inputs.data:
             if not merged.table.of_input(given.name) or stage.name in merged.broken:
                 continue
             out = place / "native" / (given.name if several else "")
             try:
                 with step(f"exporter {stage.name} ({stage.distribution}): finish"):
-                    _write_native(suite, run, chunks, stage.name, exporter, given, out)
+                    _write_native(suite, run, chunks, stage, given, out)
             except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
                 if storage_failed(error):
                     raise
                 merged.broken.setdefault(stage.name, error_text(error).replace(f"{place}/", ""))
 
 
-def _write_native(
-    suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Exporter, given: Input, out: Path
-) -> None:
+def _write_native(suite: Suite, run: Merging, chunks: Chunks, stage: Stage, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
+    exporter: Exporter = stage.component
     rows = run.merged.table.of_input(given.name)
     aggregates, counts = run.figures(rows), run.counts(rows)
     summary = ExportSummary(
@@ -93,17 +89,17 @@ def _write_native(
         max_samples=suite.max_samples or None,
         graders={
             name: GraderSummary(
-                key=stage.key,
-                grader=stage.component,
-                states=in_all(counts[stage.key].values()).states,
-                aggregates=aggregates[stage.key],
+                key=each.key,
+                grader=each.component,
+                states=in_all(counts[each.key].values()).states,
+                aggregates=aggregates[each.key],
             )
-            for name, stage in named_graders(exporter, suite.graders).items()
+            for name, each in named_graders(exporter, suite.graders).items()
         },
     )
     for (owner, artefact), parts in sorted(chunks.items()):
         exporter_name, _, file_name = artefact.partition("/")
-        if (owner, exporter_name) == (given.name, name):
+        if (owner, exporter_name) == (given.name, stage.name):
             head, tail = exporter.frame(file_name, summary)
             with (out / Path(file_name).name).open("wb") as to:
                 to.write(head.encode("utf-8", "surrogatepass"))
@@ -221,9 +217,8 @@ class _Recording:
 def _reader(recording: Mapping[str, Any], registry: Registry) -> Reader:
     name, options = recording["reader"], recording["options"]
     if MIXED in name:
-        parts = options["parts"]
-        names = (frozenset(given["name"] for given in each["inputs"]) for each in parts)
-        return Mixed(tuple(_reader(each, registry) for each in parts), tuple(names))
+        names = (frozenset(given["name"] for given in each["inputs"]) for each in options["parts"])
+        return Mixed(tuple(_reader(each, registry) for each in options["parts"]), tuple(names))
     try:
         reader: Reader = structure(options, registry.load("reader", name))
     except Problems as problems:
@@ -269,10 +264,8 @@ class Pages(msgspec.Struct):
     broken: dict[str, str] = msgspec.field(default_factory=dict)
     refused: dict[str, str] = msgspec.field(default_factory=dict)
     """Reporters that could not write with what the suite gave them, such as a template of its own, and why."""
-    told: list[str] = msgspec.field(default_factory=list)
-    """What reporters have to say of the pages."""
-    ended: dict[str, str] = msgspec.field(default_factory=dict)
-    """Panels that were ended for their time."""
+    told: list[str] = msgspec.field(default_factory=list)  # what reporters have to say of the pages
+    ended: dict[str, str] = msgspec.field(default_factory=dict)  # panels that were ended for their time
     interrupted: bool = False
 
 
@@ -393,11 +386,9 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages, *, strict: bool) ->
     """Return a summary that tells what pages lack, and why; where it is ``strict``, what is left out is broken, too."""
     told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
     told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
-    told += pages.told
-    found = {**summary, "warnings": [*summary["warnings"], *told]}
-    broken = {**pages.broken, **pages.ended, **({"panels": pages.told[0]} if strict and pages.told else {})}
-    if broken:
-        found["broken"] = {**summary.get("broken", {}), **broken}
+    found = {**summary, "warnings": [*summary["warnings"], *told, *pages.told]}
+    if broken := pages.broken | pages.ended | ({"panels": pages.told[0]} if strict and pages.told else {}):
+        found["broken"] = summary.get("broken", {}) | broken
     if pages.refused:
         found["refused"] = pages.refused
     if pages.interrupted:
@@ -415,12 +406,11 @@ _BEGINNING = 8192
 def keep_foreign(*pages: Path) -> None:
     """Refuse to write where a file of somebody else's stands."""
     for page in filter(Path.exists, pages):
-        ours = page.is_file()  # a pipe would be waited for
-        if ours:
-            with page.open("rb") as file:
-                ours = _MARKS[page.suffix] in file.read(_BEGINNING)
-        if not ours:
+        if not page.is_file():  # a pipe would be waited for
             raise _in_the_way(page)
+        with page.open("rb") as file:
+            if _MARKS[page.suffix] not in file.read(_BEGINNING):
+                raise _in_the_way(page)
 
 
 def publish(out: Path, pages: Mapping[str, str]) -> None:

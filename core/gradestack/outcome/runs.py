@@ -109,10 +109,7 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
 
 
 def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
-    """Return the interval of the main grader's average over all runs, by tasks: what the deviation over runs is not.
-
-    None where no aggregator computes it, and in ``upstream``, whose layout has no such thing.
-    """
+    """Return the interval of the main grader's average by tasks; None where no aggregator computes it."""
     means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
     found = summary["metrics"]["aggregates"][suite.main].get(means[0], {}) if means else {}
     return found.get("mean_interval")
@@ -121,10 +118,7 @@ def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
 def write_runs(
     suite: Suite, run: Merging, staging: Staging, header: dict[str, Any], summary: dict[str, Any], baselines: Baselines
 ) -> dict[str, Any]:
-    """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
-
-    One run asked for writes no folder; it only checks that there is one.
-    """
+    """Write ``run_N/`` folders of several runs and aggregate_stats.json; return the summary over all runs."""
     path = staging.path / ROWS
     runs = _runs(path, suite.num_runs or 1)
     if len(runs) == 1:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError, first_of
-from gradestack.gates.rules import BaselineGate, NoFigure, figure_at
+from gradestack.gates.rules import Aggregates, BaselineGate, NoFigure, figure_at
 from gradestack.gates.verdicts import (
     Scores,
     grader_figures,
@@ -29,16 +29,16 @@ from gradestack.model import JSON, Outcome, Source
 from gradestack.outcome.baselines import Baselines
 from gradestack.output import counted, terminal_line
 from gradestack.report import Report
-from gradestack.rows.read import GradeRow, Row
+from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Figure, Suite
 
-_SHOWN = 8
-"""Kinds of remarks named in a warning."""
-_NAMED = 3
-"""Ids named of those without a counterpart."""
-_LONGEST = 300
-"""Characters of a reason."""
+_SHOWN = 8  # kinds of remarks named in a warning
+_NAMED = 3  # ids named of those without a counterpart
+_LONGEST = 300  # characters of a reason
+_ANY = ""  # any state
+Firsts = Mapping[tuple[str, str], tuple[int, Row, Mapping[str, Any]]]
+"""Grader key and state -> the first line that holds such a grade: its number, its row, and the grade."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -63,7 +63,7 @@ def summary(
     part: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several."""
-    table, by_model = merging.merged.table, merging.counts(part)
+    table, by_model, broken_now = merging.merged.table, merging.counts(part), merging.merged.broken
     bad = merged.bad if part is None else 0  # nobody knows of which run they are
     counts = {key: in_all(each.values()).with_unreadable(bad) for key, each in by_model.items()}
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
@@ -80,11 +80,12 @@ def summary(
     for gate in gates:
         mark_uncalibrated(gate, asked)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
-    success = None if suite.success is None else successes(table, suite.success, part)
-    said = merging.merged.broken
-    exporters = {f"exporter {each.name} ({each.distribution})": said.get(each.name) for each in suite.exporters}
-    broken = {**suite.broken, **{name: text for name, text in exporters.items() if text is not None}}
-    failed_metrics = {each.name: said[each.name] for each in suite.metrics if each.name in said}
+    exporters = {each.name: f"exporter {each.name} ({each.distribution})" for each in suite.exporters}
+    broken = {**suite.broken, **{exporters[name]: text for name, text in broken_now.items() if name in exporters}}
+    failed_metrics = {each.name: broken_now[each.name] for each in suite.metrics if each.name in broken_now}
+    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
+    doubted = suite.success.grader if own_data and suite.success is not None else ""
+    firsts = _first_grades(counts, doubted, recorded)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     content: dict[str, Any] = {
         "suite": suite.name,
@@ -98,7 +99,7 @@ def summary(
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": None if success is None else _outcome(suite, success, models),
+        "outcome": None,
         "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
@@ -107,13 +108,32 @@ def summary(
         "warnings": [
             *suite.warnings,
             *_warnings_of_records(suite, merged, table.keys["id"].values),
-            *_warnings_of_grades(suite, counts, merged, recorded),
+            *_warnings_of_grades(suite, counts, doubted, merged, firsts),
             *_warnings_of_gates(gates),
             *_warnings_of_components(suite, merged, broken | failed_metrics, aggregates),
         ],
     }
+    if suite.success is not None:  # in the run's words
+        success = successes(table, suite.success, part)
+        nothing = {"passed": 0, "failed": 0, "share": None, "share_interval": None}
+        per_model = [{"model_name": name or None, **success["models"].get(name, nothing)} for name in models]
+        graded = success["passed"] + success["failed"]
+        content["outcome"] = {
+            "grader": suite.success.grader,
+            "rule": verdict_text(suite.success, graded, success["own_verdicts"]),
+            "words": {"passed": suite.headline.passed, "failed": suite.headline.failed},
+            **{name: success[name] for name in nothing},
+            "per_model": per_model or None,
+        }
     if part is None:
-        content["failures"] = _failures(counts, recorded)
+        failures: dict[str, dict[str, Any]] = {}
+        for key, count in counts.items():
+            if failed := count.states[Outcome.FAILED]:
+                failures[key] = {"count": failed}
+                if (key, Outcome.FAILED) in firsts:
+                    _, row, grade = firsts[key, Outcome.FAILED]
+                    failures[key]["first"] = {"reason": _reason(grade), "at": _place(row)}
+        content["failures"] = failures
     if merged.left_out or suite.subset:
         content["subset"] = subset_entry(suite.taken, merged.samples, merged.left_out)
     if merged.remarks:
@@ -121,7 +141,7 @@ def summary(
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
-    lost = _all_failed(suite, counts, merged, recorded)
+    lost = _all_failed(suite, counts, merged, firsts)
     more = {"all_failed": lost, "broken": broken, "failed_metrics": failed_metrics}
     return content | {name: each for name, each in more.items() if each}
 
@@ -138,24 +158,7 @@ def _model_row(suite: Suite, model: str, by_model: Mapping[str, Mapping[str, Cou
     }
 
 
-def _outcome(suite: Suite, success: Mapping[str, Any], models: Iterable[str]) -> dict[str, JSON] | None:
-    """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words."""
-    if suite.success is None:
-        return None
-    nothing = {"passed": 0, "failed": 0, "share": None, "share_interval": None}
-    counts = {name: success[name] for name in nothing}
-    return {
-        "grader": suite.success.grader,
-        "rule": verdict_text(suite.success, counts["passed"] + counts["failed"], success["own_verdicts"]),
-        "words": {"passed": suite.headline.passed, "failed": suite.headline.failed},
-        **counts,
-        "per_model": [{"model_name": name or None, **success["models"].get(name, nothing)} for name in models] or None,
-    }
-
-
-def headline_figures(
-    suite: Suite, aggregates: Mapping[str, Mapping[str, Any]], averages: Mapping[str, Mapping[str, JSON]]
-) -> list[dict[str, JSON]]:
+def headline_figures(suite: Suite, aggregates: Aggregates, averages: Aggregates) -> list[dict[str, JSON]]:
     """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
     found = []
     for figure in suite.headline.figures:
@@ -167,37 +170,34 @@ def headline_figures(
 
 
 def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return value, and interval or reason, of a figure of an aggregator; null where there is none of that name."""
-    place = None
+    """Return value, and interval or reason, of a number or a map of numbers; null where there is none of that name."""
     with suppress(NoFigure):
-        place = figure_at(metrics, figure.name, (figure.metric,), "")
-    if place is None or not place.path or not _is_figure(place.value):
-        why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
-        return {"value": None, "reason": why}
-    interval = {"interval": dict(place.interval)} if isinstance(place.interval, Mapping) else {}
-    if place.value is not None:
-        return {"value": place.value, **interval}
-    why = as_text(place.reason) or as_text(as_map(metrics.get("undefined")).get(place.path)) or "not defined"
-    return {"value": None, **interval, "reason": why}
+        value, path, reason, interval = figure_at(metrics, figure.name, (figure.metric,), "")
+        numbers = value.values() if isinstance(value, Mapping) and value else [value]
+        if path and all(each is None or is_number(each) for each in numbers):
+            found = {"value": value} | ({"interval": dict(interval)} if isinstance(interval, Mapping) else {})
+            why = as_text(reason) or as_text(as_map(metrics.get("undefined")).get(path)) or "not defined"
+            return found if value is not None else {**found, "reason": why}
+    why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
+    return {"value": None, "reason": why}
 
 
-def _is_figure(value: Any) -> bool:
-    """Return whether a value is a number, one that is not defined, or a map of such."""
-    values = value.values() if isinstance(value, Mapping) and value else [value]
-    return all(each is None or is_number(each) for each in values)
-
-
-def _first(recorded: Report, keys: Iterable[str], *states: str) -> tuple[Row, str, GradeRow] | None:
-    """Return the first row with a grade of some graders in one of some states, default any; None without rows."""
-    marks = [f'"{state}"'.encode() for state in states]  # what the line of such a row holds
-    for number, _, line in recorded.lines() if recorded.has_rows else ():
-        if marks and not any(mark in line for mark in marks):
-            continue
-        row = recorded.row(number, line)
-        for key in keys:
-            if not states or row["grades"][key]["state"] in states:
-                return row, key, row["grades"][key]
-    return None
+def _first_grades(counts: Mapping[str, Count], doubted: str, recorded: Report) -> Firsts:
+    """Return by grader and state the first of its grades that something is said of; one pass, none without rows."""
+    wanted = {(key, str(Outcome.FAILED)) for key, count in counts.items() if count.states[Outcome.FAILED]}
+    wanted |= {(key, _ANY) for key, count in counts.items() if any(count.states.values()) and not count.graded}
+    if doubted in counts and counts[doubted].graded and counts[doubted].states[Outcome.SKIPPED]:
+        wanted.add((doubted, str(Outcome.SKIPPED)))
+    found: Any = {}
+    for number, _, line in recorded.lines() if wanted and recorded.has_rows else ():
+        if any(state.encode() in line for _, state in wanted):
+            row = recorded.row(number, line)
+            there = {(key, state) for key, state in wanted if state in (_ANY, row["grades"][key]["state"])}
+            found |= {each: (number, row, row["grades"][each[0]]) for each in there}
+            wanted -= there
+            if not wanted:
+                break
+    return found  # type: ignore[no-any-return]
 
 
 def _reason(grade: Mapping[str, Any]) -> str:
@@ -210,47 +210,19 @@ def _reason(grade: Mapping[str, Any]) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _first_reason(recorded: Report, key: str, *states: str) -> str:
-    """Return ``the first: REASON`` of a grader's grades in some states; nothing without rows."""
-    found = _first(recorded, [key], *states)
-    return f"the first: {terminal_line(_reason(found[2]))}" if found else ""
-
-
 def _place(row: Mapping[str, Any]) -> str:
     """Return where a sample was read, ``file:line`` where its format has lines; its id where nobody knows."""
     source = row["source"]
     return f"sample {row['sample']['id']}" if source is None else str(Source(**source))
 
 
-def _failures(counts: Mapping[str, Count], recorded: Report) -> dict[str, dict[str, Any]]:
-    """Return grader key -> number of its failed grades, and reason and place of the first."""
-    found: dict[str, dict[str, Any]] = {}
-    for key, count in counts.items():
-        if failed := count.states[Outcome.FAILED]:
-            found[key] = {"count": failed}
-            if first := _first(recorded, [key], Outcome.FAILED):
-                found[key]["first"] = {"reason": _reason(first[2]), "at": _place(first[0])}
-    return found
+def _others(count: Count) -> str:
+    return ", ".join(f"{number} {state}" for state, number in count.states.items() if number)
 
 
-def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> str | None:
-    """Return in one sentence that every grade failed, or that there is no result; None where that is not so."""
-    if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
-        return None
-    failed = sum(each.states[Outcome.FAILED] for each in counts.values())
-    if failed and not any(each.graded for each in counts.values()):
-        first = next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
-        if row := _first(recorded, counts, Outcome.FAILED):
-            first = f"{_place(row[0])}, grader {row[1]}: {_reason(row[2])}"
-        number = "the only grade" if failed == 1 else f"all {failed} grades"
-        return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
-    key = "" if suite.success is None else suite.success.grader
-    if key not in counts or counts[key].graded or not merged.samples:
-        return None
-    why = _first_reason(recorded, key)
-    fix = "" if "--dataset" in why else _fix(suite, key)
-    others = _others(counts[key])
-    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why and f'; {why}'}{fix}"
+def _why(firsts: Firsts, key: str, state: str = _ANY) -> str:
+    """Return ``the first: REASON`` of a grader's grades in a state; nothing without rows."""
+    return f"the first: {terminal_line(_reason(firsts[key, state][2]))}" if (key, state) in firsts else ""
 
 
 def _fix(suite: Suite, key: str) -> str:
@@ -258,8 +230,26 @@ def _fix(suite: Suite, key: str) -> str:
     return "; to add what is expected: --dataset FILE" if key in compares and suite.inputs.dataset is None else ""
 
 
-def _others(count: Count) -> str:
-    return ", ".join(f"{number} {state}" for state, number in count.states.items() if number)
+def _all_failed(suite: Suite, counts: Mapping[str, Count], merged: Merged, firsts: Firsts) -> str | None:
+    """Return in one sentence that every grade failed, or that there is no result; None where that is not so."""
+    if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
+        return None
+    failed = sum(each.states[Outcome.FAILED] for each in counts.values())
+    if failed and not any(each.graded for each in counts.values()):
+        first = next((f"grader {key}: {text.strip().splitlines()[-1]}" for key, text in merged.tracebacks.items()), "")
+        rows = [(firsts[key, Outcome.FAILED], key) for key in counts if (key, Outcome.FAILED) in firsts]
+        if rows:
+            (_, row, grade), key = min(rows, key=lambda each: each[0][0])
+            first = f"{_place(row)}, grader {key}: {_reason(grade)}"
+        number = "the only grade" if failed == 1 else f"all {failed} grades"
+        return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
+    key = "" if suite.success is None else suite.success.grader
+    if key not in counts or counts[key].graded or not merged.samples:
+        return None
+    why = _why(firsts, key)
+    fix = "" if "--dataset" in why else _fix(suite, key)
+    others = _others(counts[key])
+    return f"no result: {key!r}, the outcome grader, graded no sample ({others}){why and f'; {why}'}{fix}"
 
 
 def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> Iterator[str]:
@@ -297,17 +287,16 @@ def _warnings_of_records(suite: Suite, merged: Merged, ids: Iterable[str]) -> It
         yield f"{shown}: {'; '.join(told)}"
 
 
-def _warnings_of_grades(suite: Suite, counts: Mapping[str, Count], merged: Merged, recorded: Report) -> Iterator[str]:
-    own_data = suite.profile != "upstream" and suite.reader.component.stack == "auto"
-    key = suite.success.grader if own_data and suite.success is not None else ""
-    if key in counts and counts[key].graded and (skipped := counts[key].states[Outcome.SKIPPED]):
-        why = _first_reason(recorded, key, Outcome.SKIPPED)
-        yield f"{skipped} of {merged.samples} samples are in no rate of {key!r}{why and f', {why}'}{_fix(suite, key)}"
+def _warnings_of_grades(
+    suite: Suite, counts: Mapping[str, Count], doubted: str, merged: Merged, firsts: Firsts
+) -> Iterator[str]:
+    if doubted in counts and counts[doubted].graded and (skipped := counts[doubted].states[Outcome.SKIPPED]):
+        why, fix = _why(firsts, doubted, Outcome.SKIPPED), _fix(suite, doubted)
+        yield f"{skipped} of {merged.samples} samples are in no rate of {doubted!r}{why and f', {why}'}{fix}"
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in counts.items():
         if merged.samples and not count.graded:
-            why = _first_reason(recorded, key) or "which rows would say"
-            yield f"grader {key!r} graded no sample ({_others(count)}); {why}"
+            yield f"grader {key!r} graded no sample ({_others(count)}); {_why(firsts, key) or 'which rows would say'}"
         elif suite.profile != "upstream" and _many(count.lost, of := count.graded + count.lost):
             without.setdefault((count.lost, of), []).append(repr(key))
     bad = f", {merged.bad} of them unreadable" if any(count.unreadable for count in counts.values()) else ""
@@ -339,9 +328,7 @@ def _warnings_of_gates(gates: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from (f"gate {gate['text']}: uncalibrated: {gate['uncalibrated']}" for gate in doubtful)
 
 
-def _warnings_of_components(
-    suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]
-) -> Iterator[str]:
+def _warnings_of_components(suite: Suite, merged: Merged, broken: Mapping[str, str], aggregates: Any) -> Iterator[str]:
     origin = {each.name: f" ({each.stage.origin})" for each in suite.metrics}
     for name, text in sorted(broken.items()):
         yield f"{name}{origin.get(name, '')} is broken and left out: {text}"

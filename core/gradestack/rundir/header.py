@@ -68,10 +68,7 @@ def _component(stage: Stage) -> dict[str, Any]:
 
 
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
-    """Return what the results of a run depend on, as JSON data: topic -> content.
-
-    The engine and the reports are not in it, nor are limits: a run may be continued with others.
-    """
+    """Return what results depend on, topic -> content; a run may be continued with another engine and limits."""
     stages = {each.key: each for each in suite.reader.parts or (suite.reader,)}
     stages |= {f"grader {stage.key}": stage for stage in suite.graders}
     stages |= {f"metric {metric.of}/{metric.stage.key}": metric.stage for metric in suite.metrics}
@@ -117,8 +114,7 @@ def range_mark(shard: Shard) -> str:
     return hashlib.blake2b(b"".join([text, *ends]), digest_size=16).hexdigest()
 
 
-MADE = "id_made"
-"""What readers remark on a record whose id they made up."""
+MADE = "id_made"  # what readers remark on a record whose id they made up
 
 
 def _checksum(path: Path, state: FileState) -> dict[str, Any]:
@@ -155,25 +151,20 @@ def _recording(stage: Stage, inputs: Inputs) -> dict[str, Any]:
     return {"reader": stage.name, "options": options, **json_data(given, _absolute)}
 
 
-def _bounds(stage: Stage) -> dict[str, JSON]:
-    low, high = getattr(stage.component, "bounds", (0.0, 1.0)) if stage.kind == "grader" else (0.0, 1.0)
-    return {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
-
-
 def _declared(stage: Stage) -> dict[str, JSON]:
     component = stage.component
     if stage.kind == "grader":
-        return {"label": component.label or stage.key, "better": component.better, "unit": component.score_unit}
+        low, high = component.bounds
+        bounds = {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
+        label = component.label or stage.key
+        return {"label": label, "better": component.better, "unit": component.score_unit, **bounds}
     if stage.kind == "aggregator":
         return {"figures": [declared_entry(each) for each in component.figures]}
     return {}
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
-    """Return what header.json says of a component; of an aggregator also which grader it is ``of``.
-
-    ``code`` stands only in the entry of one that is the user's own, ``extractor`` in that of a grader of texts.
-    """
+    """Return what header.json says of a component; of an aggregator also which grader it is ``of``."""
     return {
         "kind": stage.kind,
         "key": stage.key,
@@ -183,7 +174,6 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
-        **_bounds(stage),
         **_declared(stage),
         **({} if of is None else {"of": of}),
     }
@@ -203,7 +193,18 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         limit = f"{suite.limits.seconds_per_grade:g} s (limits.seconds_per_grade)"
         what = "and failed, or have no reasons: another machine may give other bytes; --resume does them again"
         warnings.insert(0, f"{many} took longer than {limit} {what}")
-    return {
+    optional = {
+        "judgements": judged,
+        "subset": subset_entry(suite.taken, merged.samples, merged.left_out)
+        if merged.left_out or suite.subset
+        else None,
+        "notes": [*suite.notes, *loop.notes],
+        "recording": _recording(suite.reader, suite.inputs) if suite.rows == "slim" else None,
+        "timed_out": merged.timed_out,
+        "warnings": warnings,
+        "resumed": loop.resumed,
+    }
+    found = {
         "generator": GENERATOR,
         "suite_name": suite.name,
         "timestamp": started,
@@ -218,18 +219,8 @@ def header(suite: Suite, loop: Loop, started: str, timings: Mapping[str, Any]) -
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": checksums,
-        **({"judgements": judged} if judged else {}),
-        **(
-            {"subset": subset_entry(suite.taken, merged.samples, merged.left_out)}
-            if merged.left_out or suite.subset
-            else {}
-        ),
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
         "ids_made": remarks[MADE][0] if MADE in remarks else 0,
-        **({"notes": notes} if (notes := [*suite.notes, *loop.notes]) else {}),
-        **({"recording": _recording(suite.reader, suite.inputs)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
-        **({"timed_out": merged.timed_out} if merged.timed_out else {}),
-        **({"warnings": warnings} if warnings else {}),
-        **({"resumed": loop.resumed} if loop.resumed else {}),
     }
+    return found | {name: each for name, each in optional.items() if each}

@@ -60,8 +60,8 @@ def check_place(path: Path) -> None:
 
 
 def _files(path: Path) -> set[str]:
-    found = (Path(place, name) for place, folders, files in os.walk(path) for name in (*folders, *files))
-    names = (each.relative_to(path).as_posix() for each in found if not each.is_symlink() and not each.is_dir())
+    found = (each for each in path.rglob("*") if not each.is_symlink() and not each.is_dir())
+    names = (each.relative_to(path).as_posix() for each in found)
     return {os.fsencode(each).decode("utf-8", "backslashreplace") for each in names if not each.startswith(_NEW)}
 
 
@@ -143,10 +143,7 @@ def synchronise(path: Path) -> None:
 
 
 def lock(directory: Path, patience: float = PATIENCE) -> int | None:
-    """Return a descriptor that keeps a directory for this process, or None when another one has it.
-
-    The system lets go of it when the process ends, however it ends. Its workers end within a second after it.
-    """
+    """Return a descriptor that keeps a directory for this process until it ends; None when another one has it."""
     try:
         import fcntl  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -197,16 +194,13 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
             with contextlib.suppress(OSError):  # holds something else
                 path.parent.rmdir()
     except Exception as error:
-        error.args = tuple(_named(each, new, place) if isinstance(each, str) else each for each in error.args)
+        was, named = str(new), str(place)
+        error.args = tuple(each.replace(was, named) if isinstance(each, str) else each for each in error.args)
         if isinstance(error, OSError) and error.filename is not None:
-            error.filename = _named(os.fsdecode(error.filename), new, place)
+            error.filename = os.fsdecode(error.filename).replace(was, named)
         raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
-
-
-def _named(text: str, new: Path, place: Path) -> str:
-    return text.replace(str(new), str(place))
 
 
 def _left(new: Path, place: Path, pattern: PurePath) -> list[Path]:
@@ -336,13 +330,11 @@ class Staging:
 
     def _check_own(self) -> None:
         """Refuse to continue in files that lie elsewhere, too: what is written here would be written there."""
-        for place, folders, files in os.walk(self.base):
-            paths = (Path(place, name) for name in (*folders, *files))
-            if other := next((path for path in paths if not _own(path)), None):
-                raise ConfigError(
-                    f"{other}: is a link or no plain file, which no unfinished run of ours has",
-                    "run without --resume to start anew",
-                )
+        for path in self.base.rglob("*"):
+            found = path.lstat()
+            if not stat.S_ISDIR(found.st_mode) and not (stat.S_ISREG(found.st_mode) and found.st_nlink < 2):
+                why = "is a link or no plain file, which no unfinished run of ours has"
+                raise ConfigError(f"{path}: {why}", "run without --resume to start anew")
 
     @property
     def journal(self) -> Path:
@@ -385,11 +377,6 @@ class Staging:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def _own(path: Path) -> bool:
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink < 2)
 
 
 def _remove(path: Path) -> None:

@@ -11,36 +11,781 @@ made of check one component each. Tables of inputs and what is expected of
 them are best written as data, in YAML files of ``cases``, each for ``check_case``.
 """
 
-from gradestack.testing.case_files import Case, cases, check_case
-from gradestack.testing.checks import (
-    Check,
-    check_aggregator,
-    check_component,
-    check_extractor,
-    check_grader,
-    check_hash_seeds,
-    check_reader,
-    check_reporter,
-    checks,
-    masked,
-    nasty_samples,
-    random_grades,
-)
+from __future__ import annotations
 
-__all__ = [
-    "Case",
-    "Check",
-    "cases",
-    "check_aggregator",
-    "check_case",
-    "check_component",
-    "check_extractor",
-    "check_grader",
-    "check_hash_seeds",
-    "check_reader",
-    "check_reporter",
-    "checks",
-    "masked",
-    "nasty_samples",
-    "random_grades",
-]
+import contextlib
+import copy
+import decimal
+import importlib
+import io
+import json
+import math
+import os
+import pickle
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+from msgspec.structs import force_setattr
+
+from gradestack.api import Aggregator, Extractor, Grader, Input, Inputs, Reader, misdeclared
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, error_text, suggest
+from gradestack.estimates import Grades
+from gradestack.grading.graders import Graders, as_grade, begin_grading, changed, fresh
+from gradestack.grading.metrics import figures_of, grades_of, order_flaw, wanted
+from gradestack.grading.plan import Metric, Stage
+from gradestack.grading.reading import records_of, shards_of, wrong_types
+from gradestack.hooks import Component
+from gradestack.interpreter import ticking
+from gradestack.jsonio.values import dumps
+from gradestack.judging.contract import Judged
+from gradestack.judging.journal import Reply
+from gradestack.model import (
+    BadRecord,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Item,
+    Key,
+    Message,
+    Outcome,
+    Reason,
+    Rule,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    check_grade,
+    replace,
+)
+from gradestack.python_api import run
+from gradestack.registry import Registry, discover, flaw, normal, qualified
+from gradestack.report import Report, Reporter
+from gradestack.rows.read import grade_from_json
+from gradestack.rows.write import grade_to_json
+from gradestack.runner import grade_suite
+from gradestack.suites.code import load_file, with_files
+from gradestack.suites.components import samples_of, stack_for
+from gradestack.suites.document import Document, yaml_data
+from gradestack.suites.resolve import resolve
+from gradestack.suites.schema import class_schema
+from gradestack.suites.spec import RunOptions
+from gradestack.suites.strict import Problems, structure
+from gradestack.table import Columns, Table
+
+SECONDS = 10.0  # how long one check may take
+_FIRST = 200  # samples of each file that graders are checked over
+
+
+Graded = Sequence[tuple[Key, Grade]]
+Steps = Callable[[Path], object]
+
+
+def check_component(component: Component) -> None:
+    """Check that a component is of its kind and documented, and that its options are plain."""
+    assert len(component.summary.splitlines()) == 1, f"{component.name}: its summary is not one line"
+    module, _, attribute = component.target.partition(":")
+    target = getattr(importlib.import_module(module), attribute)
+    shown = re.sub(r"gradestack_user_code_(\w+)_\w+:", r"\1.py:", component.target)
+    assert target.__doc__, f"{shown}: a docstring is missing"
+    problem = flaw(target, component.kind)
+    assert problem is None, f"{shown} {problem}"
+    if component.kind in ("stack", "command"):
+        assert component.kind == "command" or isinstance(target(), dict), f"{shown}: a stack returns a mapping"
+        return
+    json.dumps(class_schema(target))
+    frozen = target.__setattr__ is not object.__setattr__
+    assert frozen, f"{shown}: its options can be changed; write @attrs.frozen(kw_only=True)"
+    try:
+        made = structure({}, target)
+    except Problems as problems:
+        assert problems.found, f"{shown}: refuses no options without saying why"
+    else:
+        assert pickle.loads(pickle.dumps(made)) == made, f"{shown}: does not survive pickling"  # noqa: S301
+
+
+def _stage(kind: Any, key: str, component: Any) -> Stage:
+    stage = Stage(kind=kind, key=key, name=key, component=component, options={}, version="1", distribution="")
+    force_setattr(stage, "foreign", True)  # watched, whosever it is
+    return stage
+
+
+def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
+    """Check a grader over typical samples and nasty ones: by what a strict run refuses, and that it is frugal."""
+    if isinstance(grader, Judged):
+        _check_judged(grader, samples := [*samples])
+    assert grader.requires <= grader.needs, "requires must be part of needs"
+    stage = pickle.loads(pickle.dumps(_stage("grader", type(grader).__name__, grader)))  # noqa: S301 - as it comes to another process
+    watched = Graders((stage,), [stage.key], {stage.key: ()}, watched=sys.maxsize, strict=True)
+    begin_grading()
+    for sample in [*samples, *nasty_samples()]:
+        if sample.status not in grader.handles:
+            continue
+        with _about(sample):
+            grade = watched.grade([sample]).explained[stage.key][0]
+            stray = (grade.numbers or {}).keys() ^ grader.sums if grade.numbers is not None else ()
+            assert not stray, f"its numbers and the grader's sums differ: {', '.join(sorted(stray))}"
+            answered = sample.status is not Status.MISSING
+            assert grade.outcome is not Outcome.MISSING or not answered, "it is not missing"
+            text = _text(grade)
+            assert text == _text(explained(grader, masked(sample, grader.needs))), "two grades of one sample differ"
+            assert _text(grade_from_json(json.loads(text))) == text, "the grade does not survive results.jsonl"
+
+
+@contextmanager
+def _about(sample: Sample) -> Iterator[None]:
+    """Name the sample in what is wrong with what was made of it."""
+    try:
+        yield
+    except PluginError:  # names it
+        raise
+    except Exception as error:
+        raise AssertionError(f"{sample.id!r}: {what_is_wrong(error)}") from error
+
+
+def what_is_wrong(error: BaseException) -> str:
+    """Return what an assertion of ours, or an error of ours, says; else what was raised, with its place."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    ours = frame is not None and frame.tb_frame.f_globals.get("__name__", "").startswith("gradestack.")
+    if isinstance(error, AssertionError) and ours:
+        return str(error)
+    return error.line if isinstance(error, GradestackError) else f"raised {error_text(error)}"
+
+
+_ODD = (None, "", "null", "[]", '{"check": 1}', "NaN", "\ud800", "[" * 100_000, "9" * 5000)
+_ODD_REPLIES = (*(Reply(content=text) for text in _ODD), Reply(finish="length"), Reply(finish=""), Reply(refusal="no"))
+
+
+def _check_judged(grader: Judged, samples: Iterable[Sample]) -> None:
+    """Check that the same sample has the same requests, and that every reply, however odd, gives a grade."""
+    for sample in [*samples, *nasty_samples()]:
+        with _about(sample):
+            requests = grader.requests(sample)
+            keys = [each.key for each in requests]
+            again = [each.key for each in grader.requests(masked(sample, grader.needs))]
+            assert keys == again, "two times the same sample, two different requests"
+            for reply in (None, *_ODD_REPLIES):
+                grade = grader.verdict(sample, [reply] * len(requests))
+                assert (problem := check_grade(grade)) is None, f"the verdict: {problem}"
+
+
+def explained(grader: Grader, sample: Sample) -> Grade:
+    """Return a grader's grade of a sample with items and reasons, as rows show it."""
+    return grader.explain(sample, as_grade(grader.grade(sample)))
+
+
+def _text(grade: Grade) -> str:
+    return dumps(grade_to_json(grade))
+
+
+def check_extractor(extractor: Extractor, samples: Iterable[Sample] = ()) -> None:
+    """Check an extractor over ``samples`` and the nasty ones: it gives text, the same twice, and changes nothing."""
+    pickle.dumps(extractor)
+    for sample in [*samples, *nasty_samples()]:
+        with _about(sample):
+            copied, before = fresh(sample)
+            first, second = extractor.extract(copied), extractor.extract(copied)
+            assert isinstance(first, str), f"gives {type(first).__name__}, not text; empty for none"
+            assert first == second, "gives two texts for one sample"
+            assert not changed(copied, before), "the extractor changed its sample; copy what you change"
+
+
+def check_hash_seeds(component: Any, path: Path | None = None, code: Path | None = None) -> None:
+    """Check that processes with other hash seeds agree on what a grader, an aggregator, or a reader of ``path`` gives.
+
+    ``code`` is the Python file of the component's class, where that is in no module that can be imported.
+    """
+    name, told = type(component).__name__, set()
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", "from gradestack.testing import tell; tell()"],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            input=pickle.dumps((code, path, pickle.dumps(component))),
+            capture_output=True,
+            check=False,
+        )
+        problem = "".join(done.stderr.decode(errors="replace").splitlines()[-1:])
+        assert done.returncode == 0, f"{name} cannot be used in another process: {problem}"
+        told.add(done.stdout)
+    assert len(told) == 1, f"{name}: what it gives depends on PYTHONHASHSEED; sort what comes out of a set"
+
+
+def tell() -> None:
+    """Print what a pickled component makes of what those of its kind are checked with."""
+    code, path, pickled = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the check
+    if code:
+        load_file(code)
+    found = pickle.loads(pickled)  # noqa: S301
+    try:
+        if isinstance(found, Grader):
+            gives: object = [_text(explained(found, each)) for each in nasty_samples() if each.status in found.handles]
+        else:
+            gives = _figures(found, [random_grades()]) if isinstance(found, Aggregator) else _read(found, path)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the check of its laws names it
+        gives = type(error)
+    print(gives)  # noqa: T201 - to be compared
+
+
+def check_aggregator(aggregator: Aggregator, graded: Graded | None = None, *, seed: int = 0) -> None:
+    """Check that figures are declared, and the same for equal grades and for any order and cut of samples.
+
+    ``graded`` are keys and grades typical of it, default ``random_grades(seed)``.
+    """
+    graded = list(graded) if graded is not None else random_grades(seed)
+    problem = misdeclared(aggregator)
+    assert problem is None, f"{type(aggregator).__name__} {problem}"
+    pickle.dumps(aggregator)
+    expected = _figures(aggregator, [graded])
+    problem = order_flaw(aggregator, _table(aggregator, [graded]), "grader", "grader/metric")
+    assert problem is None, f"the figure {problem}; sort what order decides"
+    assert json.loads(_figures(aggregator, [[]])) is not None
+    for _, grade in graded:
+        first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
+        assert first == second, f"equal grades give other numbers: {first} and {second}"
+        other = grade if aggregator.reads_labels else replace(grade, label=None, gold=None)
+        assert aggregator.numbers(other) == first, "numbers() reads label or gold: say so, reads_labels = True"
+    rng = random.Random(seed)  # noqa: S311 - test data
+    for _ in range(6):
+        cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
+        pieces = [graded[a:b] for a, b in zip([0, *cuts], [*cuts, len(graded)], strict=True)]
+        assert _figures(aggregator, pieces) == expected, f"a cut at {cuts} gives other figures"
+
+
+def _table(aggregator: Aggregator, pieces: Sequence[Graded]) -> Table:
+    keys = ["grader", *getattr(aggregator, "raters", ())]
+    need = wanted(keys, [Metric(of="grader", stage=_stage("aggregator", "metric", aggregator))])
+    table = Table(keys)
+    for piece in pieces:
+        columns = Columns(need)
+        columns.add([key for key, _ in piece], {key: [each for _, each in piece] for key in keys}, [True] * len(piece))
+        table.extend(columns.to_bytes())
+    return table
+
+
+def _grades(aggregator: Aggregator, pieces: Sequence[Graded]) -> Grades:
+    return grades_of(aggregator, _table(aggregator, pieces), "grader", "grader/metric")
+
+
+def _figures(aggregator: Aggregator, pieces: Sequence[Graded]) -> str:
+    return dumps(figures_of(aggregator, _grades(aggregator, pieces)))
+
+
+def _inputs(path: Path) -> Inputs:
+    return Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
+
+
+def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
+    shards, index = shards_of(reader, _inputs(path))
+    assert [shard.ordinal for shard in shards] == list(range(len(shards))), "shards must be numbered from 0"
+    pickle.dumps((reader, index, shards))
+    found: list[Sample | BadRecord] = []
+    for shard, later in zip(shards, [*shards[1:], None], strict=False):
+        part = list(records_of(reader, shard, index))
+        apart = later is None or shard.position + len(part) <= later.position
+        assert apart, "positions must grow from shard to shard by its records at least"
+        found += part
+    return found
+
+
+def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
+    """Check a reader on a sound file of two records or more: recognised, lazy, the same twice, sound on broken copies.
+
+    These are the file cut off or garbled, written into ``scratch``, an empty directory.
+    """
+    whole = path.read_bytes()
+    assert type(reader).sniff(path, whole[: 64 * 1024]) > 0, "its own file is not recognised"
+    assert type(reader).sniff(path, b"\x00\xff garbage") == 0, "garbage is recognised"
+    first, second = _read(reader, path), _read(reader, path)
+    assert first, "no sample was read"
+    assert first == second, "two readings differ"
+    wrong = next(filter(None, map(wrong_types, first)), None)
+    assert wrong is None, f"it yields a {wrong}"
+    for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
+        copy_path = scratch / f"broken-{number}{path.suffix}"
+        copy_path.write_bytes(broken)
+        try:
+            _read(reader, copy_path)
+        except DataError as error:
+            assert str(copy_path) in str(error), f"the message does not name the file: {error}"
+
+
+def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
+    """Check that the same report gives the same bytes, in the empty directory ``scratch`` and nowhere else."""
+    written = []
+    for name in ("one", "two"):
+        (out := scratch / name).mkdir()
+        pages = sorted(reporter.write(report, out))
+        assert pages, "no page was written"
+        assert pages == sorted(path for path in out.rglob("*") if path.is_file()), "it wrote files it does not return"
+        written.append({page.relative_to(out): page.read_bytes() for page in pages})
+    assert written[0] == written[1], "the same report gave different bytes"
+
+
+class NeedsExample(ConfigError):
+    """A component cannot be checked without one made with its required options."""
+
+
+@attrs.frozen(eq=False)
+class Check:
+    """One check of one component: called, it raises AssertionError with what is wrong; as text it says which it is."""
+
+    name: str
+    steps: Steps = attrs.field(repr=False)
+    known: str | None = None  # why it is known to fail: then it may, and has to
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __call__(self) -> None:
+        """Check, and raise AssertionError, also where nothing is wrong although that is known."""
+        try:
+            with tempfile.TemporaryDirectory(prefix="gradestack-check-") as place, _undisturbed():
+                self.steps(Path(place))
+        except (KeyboardInterrupt, NeedsExample):
+            raise
+        except BaseException as error:
+            if self.known is None:
+                raise AssertionError(f"{self.name}: {what_is_wrong(error)}") from error
+        else:
+            assert self.known is None, f"{self.name}: nothing is wrong any more; take it out of `known` ({self.known})"
+
+
+def _too_long(*_: object) -> None:
+    raise AssertionError(f"took longer than {SECONDS:g} s; use less data, or search for what never ends")
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Refuse what a component may not change of the process it runs in."""
+
+    def settings() -> dict[str, Any]:
+        context = repr(decimal.getcontext().copy()).partition(", flags=")[0]
+        return {"working directory": Path.cwd(), "environment": dict(os.environ), "decimal context": context}
+
+    before, printed, process = settings(), io.StringIO(), os.getpid()
+    try:
+        with ticking(SECONDS, _too_long), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+    finally:
+        if os.getpid() != process:  # it forked
+            os._exit(1)
+    changed_ = [f"the {what}" for what, each in settings().items() if each != before[what]]
+    assert not changed_, f"it changes {' and '.join(changed_)}, which everything else in the process sees"
+    text = printed.getvalue()
+    assert not text, f"it prints {text[:80]!r}; say it in a reason, a remark or a warning"
+
+
+def checks(
+    package: str | Path,
+    *,
+    reads: Mapping[str, str | Path] | None = None,
+    examples: Mapping[str, Sequence[Any]] | None = None,
+    known: Mapping[str, str] | None = None,
+) -> list[Check]:
+    """Return the checks of everything a distribution or a Python file offers, for one parametrised test.
+
+    Args:
+        package: Name of an installed distribution, or a Python file.
+        reads: Reader name -> a sound file of its format, with two records at least. Graders are checked over its
+            samples, too, and the package is run on it, serially and in two processes.
+        examples: Component name -> components made with options, in place of the one without; needed where an option
+            is required.
+        known: Name of a check -> why it fails: it may, and says when it does not any more.
+
+    Raises:
+        ConfigError: There is nothing to check, or a name is unknown; by its check, where a component needs an example.
+        PluginError: It cannot be loaded.
+    """
+    file = Path(package).resolve() if str(package).endswith(".py") else None
+    registry = with_files(discover(), [str(package)] if file else [], allow_code=True)
+    owned = (each for each in registry.plugins if normal(each.distribution) == normal(str(package)))
+    plugins = [registry.plugins[-1]] if file else list(owned)
+    if broken := [f"plugin {each}: {each.error}" for each in plugins if each.error]:
+        raise PluginError("; ".join(broken))
+    given, found, own = dict(examples or {}), dict[str, Steps](), dict[tuple[str, str], Any]()
+    files = {registry.spelled("reader", name): Path(path).resolve() for name, path in (reads or {}).items()}
+    samples = [each for name, path in files.items() for each in _samples(registry, name, path)]
+    for component, plugin in [(component, each) for each in plugins for component in each.components]:
+        what, name = f"{component.kind} {component.name}", qualified(component, plugin)
+        found[f"{what}: is what it says"] = lambda _, component=component: check_component(component)  # type: ignore[misc]
+        path = files.get(registry.spelled("reader", name)) if component.kind == "reader" else None
+        shown = given.pop(component.name, None)
+        try:
+            made = [] if component.kind in _NOT_MADE else shown or [structure({}, Registry.loaded(component, plugin))]
+        except Problems as problems:
+            found[f"{what}: has an example"] = partial(_lacks_example, component, problems)
+            continue
+        except (Exception, SystemExit):  # noqa: BLE001, S112 - said by the check of the component
+            continue
+        for number, each in enumerate(made):
+            own |= {} if shown else {(component.kind, name): each}
+            for law, steps in _laws(each, registry, samples, path, file).items():
+                found[f"{what}{f'[{number}]' if number else ''}: {law}"] = steps
+        if component.kind == "stack":
+            found[f"{what}: resolves"] = partial(_stack, registry, name, next(iter(files.items()), None))
+    for name, path in files.items():
+        found[f"run on {path.name}: same bytes on every engine"] = partial(
+            _run, registry, own, name, path, str(package) if file else None
+        )
+    if wrong := ", ".join([*given, *(set(known or ()) - found.keys())]):
+        raise ConfigError(f"{package} offers nothing that is called {wrong}: there is nothing to check")
+    if not found:
+        what = "it offers nothing" if plugins else "no plugin is installed from a distribution of this name"
+        hint = suggest(str(package), {each.distribution for each in registry.plugins})
+        raise ConfigError(f"{package}: {what}{hint}; name an installed distribution, or a file: FILE.py")
+    return [Check(name, steps, (known or {}).get(name)) for name, steps in found.items()]
+
+
+_NOT_MADE = ("stack", "command", "panel")
+
+
+def _lacks_example(component: Component, problems: Problems, _: Path) -> None:
+    told = "; ".join(f"{'.'.join(map(str, place))} {text}" for place, text in problems.found)
+    raise NeedsExample(f"{told} (examples={{{component.name!r}: [...]}} of testing.checks)") from problems
+
+
+def _samples(registry: Registry, name: str, path: Path) -> list[Sample]:
+    with contextlib.suppress(Exception), ticking(SECONDS, _too_long):  # said by the check of the reader
+        return list(samples_of(registry.load("reader", name)(), _inputs(path), _FIRST))
+    return []
+
+
+def _laws(
+    made: Any, registry: Registry, samples: Sequence[Sample], path: Path | None, file: Path | None
+) -> dict[str, Steps]:
+    found: dict[str, Steps] = {}
+    if isinstance(made, Grader):
+        found["laws"] = lambda _: check_grader(made, samples)
+        found["aggregators are there"] = lambda _: [registry.find("aggregator", name) for name in made.aggregators]
+    elif isinstance(made, Aggregator):
+        found["laws"] = lambda _: check_aggregator(made)
+    elif isinstance(made, Extractor):
+        found["laws"] = lambda _: check_extractor(made, samples)
+    elif path is not None:
+        found["laws"] = lambda scratch: check_reader(made, path, scratch=scratch)
+    if isinstance(made, Grader | Aggregator) or path is not None:
+        found["hash seeds"] = lambda _: check_hash_seeds(made, path, file)
+    return found
+
+
+def _stack(registry: Registry, name: str, read: tuple[str, Path] | None, scratch: Path) -> None:
+    stack_for(registry, name)
+    if read is not None:
+        target = {"paths": [str(read[1])], "reader": read[0]}
+        run({"name": "check", "target": target, "stack": name}, output=scratch / "out", registry=registry)
+
+
+def _run(
+    registry: Registry, own: Mapping[tuple[str, str], Any], reader: str, path: Path, file: str | None, scratch: Path
+) -> None:
+    """Run what a package offers on a file, on two engines: nothing of it is broken, and all bytes are the same."""
+    its = registry.load("reader", reader)
+    used = {kind: [name for each, name in own if each == kind] for kind in ("reporter", "engine")}
+    graders = [name for (kind, name), each in own.items() if kind == "grader" and each.requires <= its.provides]
+    read = reader.rpartition(":")[2]
+    exporters = [name for (kind, name), each in own.items() if kind == "exporter" and each.reader == read]
+    wanted = {name for each in exporters for name in own["exporter", each].graders}
+    wanted -= {name.rpartition(":")[2] for name in graders}
+    suite: dict[str, Any] = {
+        "name": "check",
+        "target": {"paths": [str(path)], "reader": reader},
+        "reports": ["html", "markdown", *used["reporter"]],
+        "exporters": exporters,
+        "stack": None if graders or wanted else its.stack or "auto",
+        "graders": {f"g{number}": name for number, name in enumerate([*graders, *sorted(wanted)])},
+        "plugins": [file] if file else [],
+    }
+    registry = Registry(registry.plugins[:-1]) if file else registry  # the suite names the file
+    written = []
+    for engine in ("serial", {"kind": "processes", "workers": 2}, *used["engine"]):
+        given = {**suite, "engine": engine}
+        report = run(given, output=scratch / "out", registry=registry, allow_code=True, strict=True)
+        broken = [f"{name} is broken: {text}" for name, text in report.summary.get("broken", {}).items()]
+        assert not broken, "; ".join(broken)
+        pages = (each for each in (scratch / "out").rglob("*") if each.is_file() and each.name != "header.json")
+        written.append({each.relative_to(scratch): each.read_bytes() for each in pages})
+    differ = {str(name) for files in written[1:] for name in written[0] if written[0][name] != files.get(name)}
+    assert not differ, f"serial and processes write other bytes: {', '.join(sorted(differ))}"
+
+
+def nasty_samples() -> list[Sample]:
+    """Return valid samples with everything that breaks careless graders."""
+    text, deep = "<script>\u202e\ud800\x00", json.loads('{"a": [' * 60 + "1" + "]}" * 60)
+    odd = {"text": text, "big": 10**40, "nan": float("nan"), "null": None, "deep": deep, "": []}
+    call = ToolCall(name="search", arguments={"q": "x", "n": 1})
+    tool = ToolSpec(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
+    broken_tool = ToolSpec(name="search", parameters={"type": 3, "properties": ["q"], "required": "q"})
+    wanted = ExpectedCall(name="search", arguments={"q": "x", "n": 1})
+    both = Expectation(calls=(wanted,), label="tool_call", text="x")
+    ruled = ExpectedCall(names=("search", "find"), rules={"q": Rule(any_of=("x", odd), compare="regex")}, optional=True)
+    strange = ExpectedCall(name="x", arguments=odd)
+    anything = ExpectedCall(name="search", arguments=None, group=1, turn=0)
+    bare = Sample(id="bare")
+    return [
+        bare,
+        Sample(id="", expected=Expectation(calls=()), calls=()),
+        Sample(id="none-called", expected=both, calls=(), tools=(), label="direct"),
+        Sample(id="right", expected=both, calls=(call,), tools=(tool,), label="tool_call", text="x"),
+        Sample(id="twice", expected=Expectation(calls=(wanted, wanted)), calls=(call, call), tools=(tool, tool)),
+        Sample(id="unparsable", expected=both, calls=(ToolCall(name="", arguments=None, raw_arguments="{"),)),
+        Sample(id="odd", expected=Expectation(calls=(strange,)), calls=(call,), recorded=odd),
+        Sample(id="odd calls", expected=both, calls=(ToolCall(name="search", arguments=odd),), tools=(broken_tool,)),
+        Sample(id="open", expected=Expectation(calls=(ruled, anything), alternatives=((wanted,), ())), calls=(call,)),
+        Sample(id="labels", expected=Expectation(label="no such label"), label="\ud800", text="\x00" * 10),
+        Sample(id="recorded", recorded={"reward": "1", "score": [], "reward_info": None}, run="a", model=""),
+        Sample(
+            id="talk",
+            run=10**20,
+            input=("one", ""),
+            turns=((), (Message(role="", content=[{"type": "image"}, None, "t"], tool_calls=(call,)),)),
+            facets={"x": None},
+            usage=Usage(input_tokens=0),
+            agent_usage="?",
+            state=odd,
+            trace={"trace_id": "\ud800"},
+            ended="limit:turns",
+            source=Source(file="f", ordinal=3, line=4),
+            expected=Expectation(text=("a",), plan={"workflow_1": None}),
+            plan=["?"],
+        ),
+        Sample(id="failed", status=Status.FAILED, error=Fault(category="target", code="x"), expected=both),
+        Sample(id="missing", status=Status.MISSING, expected=both),
+        replace(bare, id="stranger", native=object()),
+    ]
+
+
+def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
+    """Return a copy of a sample whose other fields raise AssertionError when read."""
+    names = frozenset(Sample.__struct_fields__)
+    readable = {"id", "status", "error", *allowed}
+
+    class Masked(Sample, frozen=True, kw_only=True, eq=False):
+        def __getattribute__(self, name: str) -> Any:
+            if name in names and name not in readable:
+                msg = f"the grader read Sample.{name}, which its `needs` does not declare; add it there"
+                raise AssertionError(msg)
+            return super().__getattribute__(name)
+
+    return Masked(**{name: getattr(sample, name) for name in names})
+
+
+def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
+    """Return seeded keys and grades of every outcome, with what families put into them."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    labels = ["direct", "tool_call", "request_for_info", "cannot_answer", "invalid"]
+    found = []
+    for ordinal in range(count):
+        outcome = rng.choice([Outcome.GRADED] * 5 + [Outcome.SKIPPED, Outcome.FAILED, Outcome.MISSING])
+        score = rng.choice([0.0, 1.0, rng.random(), 1e-17, 0.1]) if outcome is Outcome.GRADED else None
+        key = Key(
+            id=f"t{rng.randrange(8)}",
+            model=rng.choice([None, "m1", "m2"]),
+            run=rng.choice([None, 0, 1, 2]),
+            ordinal=ordinal,
+            facets={"domain": rng.choice("ab")},
+        )
+        item = Item(id="0", score=score or 0.0, parts={"argument_similarity": rng.random()}, counts={"tp": 1})
+        grade = Grade(
+            outcome=outcome,
+            score=score,
+            passed=rng.choice([None, score == 1.0]) if score is not None else None,
+            counts={"expected_calls": rng.randrange(3), "called": rng.randrange(3)},
+            parts={"reward": rng.choice([0.0, 1.0]), "tool_selection": rng.random()} if score is not None else {},
+            label=rng.choice(labels),
+            gold=rng.choice(labels[:4]),
+            items=(item,) if score is not None else (),
+            fault=Fault(category="data", code="x") if outcome is Outcome.FAILED else None,
+            reasons=(Reason(code="missing_call", subject="f"),) if score == 0.0 else (),
+        )
+        found.append((key, grade))
+    return found
+
+
+_TOLERANCE = 1e-12
+_EXPECTED = frozenset({"grades", "samples", "figures", "refused"})
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """One case of a file; as text its file and name."""
+
+    file: str
+    name: str
+    data: Mapping[str, Any] = attrs.field(repr=False, eq=False)
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.name}"
+
+
+def cases(folder: str | Path) -> list[Case]:
+    """Return the cases of all ``.yaml`` files of a folder and those below, for parametrised tests.
+
+    A file holds a list of cases. A case is a suite that has its records in it:
+
+    - ``name``: the rule it stands for, once in a file;
+    - ``records``: JSON Lines, mappings or text; or ``files``: name -> text, list of lines (``.jsonl``), or any JSON;
+    - ``grader``: name, or ``kind`` and options; ``reader`` (``jsonl`` where there are ``records``), ``dataset`` (a list
+      is written as records are), ``profile`` (each of a list is tried), and any other key of a suite;
+    - ``grades``: what every grade is, or a list with an entry for each: values by place in a grade of results.jsonl,
+      such as ``counts`` (all of them), ``counts.called``, ``reasons.*.code``. What is not there is null or empty, and
+      null is the score of what was not graded;
+    - ``samples``: the same, by place in the row, such as ``predicted.calls.*.name``;
+    - ``figures``: values by place, such as ``mean.mean``;
+    - ``refused``: part of the message with which the suite or its data is refused, in place of the three;
+    - ``bad_records``: how many records no sample could be made of, or a list: their ``reason``, ``line``, ``file``.
+
+    With ``graders`` or a stack in the place of ``grader``, ``grades`` and ``figures`` stand below the graders' keys.
+
+    Raises:
+        ConfigError: A file holds something else, or a case that expects nothing.
+    """
+    folder = Path(folder)
+    found = [case for path in sorted(folder.rglob("*.yaml")) for case in _cases(path, folder)]
+    if not found:
+        raise ConfigError(f"{folder}: holds no case")
+    return found
+
+
+def _cases(path: Path, folder: Path) -> Iterator[Case]:
+    file, names = path.relative_to(folder).as_posix(), set[str]()
+    try:
+        text = path.read_text(encoding="utf-8")
+        quick = None if "\\ud" in text.lower() else getattr(yaml, "CSafeLoader", None)  # refuses lone surrogates
+        content = yaml.load(text, quick) if quick else yaml_data(text)  # noqa: S506
+    except Exception as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    for number, data in enumerate(content if isinstance(content, list) else [content], 1):
+        name = data.get("name") if isinstance(data, Mapping) else None
+        if not isinstance(name, str) or name in names:
+            raise ConfigError(f"{file}: case {number} needs a name of its own")
+        names.add(name)
+        case = Case(file=file, name=name, data={key: each for key, each in data.items() if key != "name"})
+        expected = {key for key in (*_EXPECTED, "bad_records") if data.get(key)}
+        if not expected or expected > {"refused"}:
+            raise ConfigError(f"{case}: must expect something: grades, samples, figures, bad records, a refusal")
+        if len(data.keys() & {"records", "files"}) != 1:
+            raise ConfigError(f"{case}: needs either records or files")
+        if "grader" not in data and any(isinstance(data.get(key), list) for key in ("grades", "figures")):
+            raise ConfigError(f"{case}: without grader, what is expected stands below the graders' keys")
+        yield case
+
+
+def check_case(case: Case, *, registry: Registry | None = None) -> None:
+    """Check one of the ``cases`` of a folder.
+
+    Raises:
+        AssertionError: A line for each difference: file, case, place, what was expected and what it is.
+    """
+    registry, problems = registry or discover(), []
+    profiles = case.data.get("profile")
+    for profile in profiles if isinstance(profiles, list) else [profiles]:
+        try:
+            with tempfile.TemporaryDirectory(prefix="gradestack-case-") as place:
+                differences = list(_differences(case, profile, Path(place), registry))
+        except GradestackError as error:
+            refused = case.data.get("refused")
+            wanted = "" if refused is None else f"expected {refused!r}, got "
+            differences = [] if wanted and str(refused) in str(error) else [f"refused: {wanted}{error}"]
+        problems += [f"{case}{f' ({profile})' if profile else ''}: {each}" for each in differences]
+    assert not problems, "\n".join(problems)
+
+
+def _differences(case: Case, profile: Any, place: Path, registry: Registry) -> Iterator[str]:
+    """Run a case in an empty folder and yield what is not as expected."""
+    data = copy.deepcopy(dict(case.data))
+    expected = {key: data.pop(key, None) for key in sorted(_EXPECTED)}
+    bad, files = data.pop("bad_records", 0), data.pop("files", {})
+    if "records" in data:
+        files["records.jsonl"] = data.pop("records")
+        data.setdefault("reader", "jsonl")
+    data.setdefault("target", {"paths": list(files)})
+    if isinstance(data.get("dataset"), list):
+        files["dataset.jsonl"], data["dataset"] = data["dataset"], "dataset.jsonl"
+    if "grader" in data:
+        data["graders"] = {"grader": data.pop("grader")}
+        expected |= {what: {"grader": expected[what]} for what in ("grades", "figures")}
+    data |= {"name": "case", "reports": []} | ({} if profile is None else {"profile": profile})
+    for name, content in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(_file_text(name, content), encoding="utf-8")
+    options = RunOptions(registry=registry)
+    with grade_suite(resolve(Document(data=data, origin="case"), options, place), options) as report:
+        found, rows = report.summary["bad_records"], list(report.rows())
+        if expected["refused"] is not None:
+            yield f"refused: expected {expected['refused']!r}, got {len(rows)} rows"
+        if found["count"] != (len(bad) if isinstance(bad, list) else bad):
+            yield f"bad_records: expected {bad}, got {found['count']}: {found['listed'][:1]}"
+        for number, places in enumerate(bad[: found["count"]] if isinstance(bad, list) else ()):
+            yield from _compared(f"bad_records[{number}]", places, found["listed"][number])
+        columns: dict[str, tuple[Any, list[Any]]] = {"sample": (expected["samples"], rows)}
+        for key in report.states:
+            held = [row["grades"][key] for row in rows]
+            grades: list[Any] = [each if each["state"] == "graded" else {**each, "score": None} for each in held]
+            wanted, figures = ((expected[what] or {}).pop(key, None) for what in ("grades", "figures"))
+            columns[f"grade of {key}"] = (wanted, grades)
+            yield from _compared(f"figures of {key}", figures or {}, report.aggregates.get(key))
+        unknown = [key for what in ("grades", "figures") for key in expected[what] or {}]
+        yield from (f"no grader has the key {key!r}" for key in unknown)
+        for what, (wanted, actual) in columns.items():
+            several = wanted if isinstance(wanted, list) else [wanted or {}] * len(rows)
+            if len(several) != len(rows) or (wanted and not rows):
+                yield f"{what}: expected {len(several)}, got {len(rows)}"
+            for row, places, each in zip(rows, several, actual, strict=False):
+                yield from _compared(f"{what} {row['sample']['id']!r}", places, each)
+
+
+def _file_text(name: str, content: Any) -> str:
+    if name.endswith(".jsonl") and isinstance(content, list):
+        return "".join(f"{_file_text('', each)}\n" for each in content)
+    return content if isinstance(content, str) else json.dumps(content)
+
+
+def _compared(where: str, expected: Any, data: Any) -> Iterator[str]:
+    if not isinstance(expected, Mapping):
+        yield f"{where}: what is expected must be a mapping, got {expected!r}"
+        return
+    for place, value in expected.items():
+        actual = _at(data, str(place))
+        if not _same(value, actual):
+            yield f"{where}: {place}: expected {value!r}, got {actual!r}"
+
+
+def _at(data: Any, place: str) -> Any:
+    if not place:
+        return data
+    step, _, rest = place.partition(".")
+    if isinstance(data, list):
+        if step == "*":
+            return [_at(each, rest) for each in data]
+        return _at(data[int(step)], rest) if step.isdecimal() and int(step) < len(data) else None
+    if not isinstance(data, dict):
+        return None
+    return data[place] if place in data else _at(data.get(step), rest)
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    """Return whether two values are equal, floats nearly; what is empty may be absent."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(_same(each, actual[key]) for key, each in expected.items())
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all(map(_same, expected, actual))
+    if {type(expected), type(actual)} in ({float}, {float, int}):
+        both_nan = math.isnan(expected) and math.isnan(actual)
+        return both_nan or math.isclose(expected, actual, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    if actual is None:
+        return expected in (None, "", [], {})
+    return type(expected) is type(actual) and bool(expected == actual)

@@ -113,7 +113,7 @@ def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
                 pass
 
     from gradestack.grading.metrics import figures_of
-    from gradestack.testing.checks import _grades
+    from gradestack.testing import _grades
 
     with pytest.raises(TimeoutError, match="took longer than"):
         figures_of(Slow(), _grades(Slow(), [[]]))
@@ -135,7 +135,7 @@ def test_the_kernel_gives_figures_their_intervals_and_those_of_models():
     """By leaving out one task at a time, over all models and within each."""
     from gradestack.grading.metrics import figures_of
     from gradestack.model import Key
-    from gradestack.testing.checks import _grades
+    from gradestack.testing import _grades
 
     rows = [(Key(id=f"t{task}", model=model, run=run), Grade(score=float((task + run) % 3 > 0)))
             for model in ("x", "y") for task in range(5) for run in range(2)]  # fmt: skip

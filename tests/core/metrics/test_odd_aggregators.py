@@ -11,7 +11,7 @@ from gradestack.grading.metrics import figures_of
 from gradestack.model import Key
 from gradestack.registry import flaw
 from gradestack.table import Table, Wanted
-from gradestack.testing.checks import _grades, check_aggregator
+from gradestack.testing import _grades, check_aggregator
 
 ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
 

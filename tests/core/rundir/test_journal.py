@@ -14,11 +14,10 @@ import gradestack
 from gradestack import ConfigError, Input, Shard, is_run, replace
 from gradestack.grading.merging import ShardResult
 from gradestack.report import GENERATOR, HEADER
-from gradestack.rundir import journal, place, recorder
+from gradestack.rundir import place, recorder
 from gradestack.rundir.header import differences, range_mark
-from gradestack.rundir.journal import from_json, to_json
 from gradestack.rundir.place import Staging, check_place, default_place, filling, link_latest
-from gradestack.rundir.recorder import Parts
+from gradestack.rundir.recorder import Parts, from_json, to_json
 from tests.core.outcomes import data
 
 DATA = data(__file__, "journal.yaml")
@@ -60,14 +59,14 @@ def test_a_result_survives_its_record(tmp_path):
 def test_a_line_holds_what_the_standard_library_would_write(state):
     """The quick encoder writes only what comes back as it was, to the bit; everything else is the library's."""
     content = {"ordinal": 1, "states": {"g/m": state}}
-    assert repr(journal._parsed(journal._line(content))) == repr(json.loads(json.dumps(content)))
+    assert repr(recorder._parsed(recorder._line(content))) == repr(json.loads(json.dumps(content)))
 
 
 @pytest.mark.parametrize("state", [{1, 2}, b"bytes", object(), Shard])
 def test_what_is_not_json_is_refused(state):
     """The quick encoder would have a form for some of them."""
     with pytest.raises(TypeError):
-        journal._line({"states": {"g/m": state}})
+        recorder._line({"states": {"g/m": state}})
 
 
 def test_what_changed_is_named():

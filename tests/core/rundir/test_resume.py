@@ -14,7 +14,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, LostEngineError, Progress
 from gradestack.cli import console
-from gradestack.rundir import journal
+from gradestack.rundir import recorder
 from gradestack_plugins.readers import jsonl
 from tests.conftest import ON_RECORD
 from tests.core.outcomes import data, some_of
@@ -31,7 +31,7 @@ KEPT = "what was graded so far is kept: continue with --resume"
 def _small(monkeypatch):
     """Shards of some ten records, everything put on record at once."""
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
-    monkeypatch.setattr(journal, "PAUSE", -1.0)
+    monkeypatch.setattr(recorder, "PAUSE", -1.0)
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def run(suite, registry):
 def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, rows, monkeypatch):
     """Exit 3 and one message; continued, the bytes of an undisturbed run, and nothing is graded twice."""
     run("whole", rows=rows, reports=PAGES)
-    note, left = journal.Journal.note, [pieces]
+    note, left = recorder.Journal.note, [pieces]
 
     def full(self, *arguments):
         if not left[0]:
@@ -87,7 +87,7 @@ def test_a_full_disk_keeps_what_is_finished(run, full_disk, tmp_path, pieces, ro
 
     with monkeypatch.context() as disk:
         if not rows:
-            disk.setattr(journal.Journal, "note", full)
+            disk.setattr(recorder.Journal, "note", full)
         error = full_disk(pieces, lambda: run(rows=rows, reports=PAGES))
     assert error.problems == (KEPT,)
     assert not (tmp_path / "out").exists()
@@ -151,7 +151,7 @@ def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
 
 def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, full_disk):
     """Under a second nothing is synchronised; when the disk is full it is, and the run can be continued anyway."""
-    monkeypatch.setattr(journal, "PAUSE", 1_000.0)
+    monkeypatch.setattr(recorder, "PAUSE", 1_000.0)
     synchronised = []
     monkeypatch.setattr(os, "fsync", synchronised.append)
     run()
@@ -380,7 +380,7 @@ GRADER = DATA["grader"]
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such timer")
 def test_grades_that_took_too_long_are_done_again(tmp_path, monkeypatch):
     """With --resume, also by another limit: ranges before the first of them are taken over, the others are not."""
-    monkeypatch.setattr(journal, "PAUSE", -1.0)
+    monkeypatch.setattr(recorder, "PAUSE", -1.0)
     (tmp_path / "grader.py").write_text(GRADER)
     for file in range(5):
         rows = [json.dumps({"id": f"t{4 * file + number}", "predicted": "x"}) for number in range(4)]

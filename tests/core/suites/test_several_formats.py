@@ -7,7 +7,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, discover, load_suite
 from gradestack.outcome.pages import with_trajectories
-from gradestack.rundir import journal
+from gradestack.rundir import recorder
 from gradestack_plugins.pages.rows import rows_at
 from tests.core.outcomes import files_but_headers
 
@@ -19,7 +19,7 @@ def run(tmp_path, monkeypatch):
     """Three files of three formats, of several ranges each, and what grades them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
-    monkeypatch.setattr(journal, "PAUSE", -1.0)
+    monkeypatch.setattr(recorder, "PAUSE", -1.0)
     many, said = range(30), {"role": "assistant", "content": "ok"}
     lines = [{"id": f"a{each}", "messages": [said], "expected": "ok"} for each in many]
     chats = [{"messages": [{"role": "user", "content": f"Question {each}?"}, said]} for each in many]

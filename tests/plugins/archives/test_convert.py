@@ -11,7 +11,7 @@ from gradestack import GradestackError, Inputs, Sample, Source, Status, testing
 from gradestack.cli.commands import main
 from gradestack.jsonio import loads
 from gradestack.suites.recognition import expand, name_inputs, recognise
-from gradestack.testing.case_files import _text
+from gradestack.testing import _file_text
 from gradestack_plugins.archives.forms import as_atif, as_jsonl
 from tests.conftest import THOROUGH
 from tests.core.outcomes import data, some_of
@@ -90,7 +90,7 @@ def test_what_is_read_of_a_case_is_what_is_read_of_its_conversion(case, tmp_path
     files = dict(case.data.get("files") or {"records.jsonl": case.data.get("records")})
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(_text(name, content), encoding="utf-8")
+        (tmp_path / name).write_text(_file_text(name, content), encoding="utf-8")
     try:
         samples = read([tmp_path / name for name in files], case.data.get("reader", "jsonl"))
     except GradestackError:  # of a refusal

@@ -23,7 +23,7 @@ from gradestack import (
     figures,
 )
 from gradestack.grading.metrics import figures_of
-from gradestack.testing.checks import _grades
+from gradestack.testing import _grades
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader

@@ -9,7 +9,7 @@ import pytest
 
 from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key
 from gradestack.grading.metrics import figures_of
-from gradestack.testing.checks import _grades
+from gradestack.testing import _grades
 
 HERE = Path(__file__).parent
 

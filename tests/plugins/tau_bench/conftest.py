@@ -12,7 +12,7 @@ import pytest
 
 from gradestack import Input, Inputs, Key, Source
 from gradestack.grading.metrics import figures_of
-from gradestack.testing.checks import _grades
+from gradestack.testing import _grades
 from gradestack_plugins.tau_bench.reader import TauBench, sample_of
 
 

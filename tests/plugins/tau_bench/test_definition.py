@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Grade, Outcome, Sample, ToolCall, replace
-from gradestack.testing.checks import explained
+from gradestack.testing import explained
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples

@@ -217,11 +217,7 @@ _FIGURES = {
 
 
 def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
-    """Return the stack: recorded verdicts where there are score files, BFCL's rules and F1 where a file has none.
-
-    Results of turns, which the rules would have to execute, have F1 alone; results with neither scores nor possible
-    answers get what needs no reference.
-    """
+    """Return the stack: recorded verdicts where there are score files, BFCL's rules and F1 where a file has none."""
     graders = _graders(inputs)
     return {
         "graders": graders,

@@ -230,10 +230,7 @@ def _is_left_out(value: Any) -> bool:
 
 
 def _values(allowed: Any) -> list[JSON] | None:
-    """Return the values one entry stands for; None where they are too many.
-
-    Objects keep a list of allowed values per key, and stand in lists, too.
-    """
+    """Return the values one entry stands for; None where they are too many."""
     if isinstance(allowed, dict):
         keys = [_choices(each) for each in allowed.values()]
         return _products(keys, lambda chosen: {k: v for k, v in zip(allowed, chosen, strict=True) if v is not _ABSENT})

@@ -153,7 +153,6 @@ def assignment(costs: Sequence[Sequence[float]]) -> list[int]:
 
 
 INITIAL: Final = -1
-"""The reference that means the first snapshot."""
 _KINDS: Final = ("snapshot", "addition", "removal", "update", "guardrail")
 _SANDBOX: Final = "SANDBOX"
 """The conversation, which always changes: it is never guarded."""

@@ -130,7 +130,6 @@ def fits(row: Row, where: Any) -> bool:
 
 
 TABLE = "__table__"
-"""Key of a recorded change that names its table."""
 
 
 class Change(NamedTuple):
@@ -149,10 +148,7 @@ class Difference(NamedTuple):
 
 
 def difference_of(state: Any, key: str) -> Difference:
-    """Return what changed in a recorded state.
-
-    It holds ``inserts``, ``updates`` and ``deletes``, or ``before`` and ``after``, whose rows are matched by ``key``.
-    """
+    """Return what changed in a recorded state."""
     if isinstance(state, Mapping):
         recorded = {"inserts", "updates", "deletes"} & state.keys()
         if recorded:

@@ -29,7 +29,6 @@ from gradestack_plugins.engines.processes import TRIES, Raised
 _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
 _SECONDS_TO_CLOSE = 10.0
 _LOOK = 1.0
-"""Seconds between two looks at the cluster."""
 _SOCKETS = ("tcp", "tls")
 _AGAIN = 0.25
 """Seconds between two tries to reach a scheduler."""
@@ -165,11 +164,7 @@ def _quiet() -> Iterator[None]:
 def connected(
     address: str | None, workers: int, memory: str | None, patience: float, silence: float | None
 ) -> Iterator[Cluster]:
-    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
-
-    The arguments are the engine's options; ``workers`` and ``memory`` are for a cluster on this machine; ``silence``:
-    seconds for which one at an address may not answer.
-    """
+    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         place = stack.enter_context(scratch())

@@ -168,11 +168,7 @@ class LettaDataset(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row.
-
-        A ``.csv`` or ``.jsonl`` file that would be a dataset but for a mistake is claimed with little certainty: the
-        reader then says what is wrong, and where.
-        """
+        """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row."""
         if path.is_dir():
             return 0.0
         lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]

@@ -61,11 +61,7 @@ def run_number(path: Path) -> int | None:
 
 
 def result_files(path: Path) -> list[ResultFile]:
-    """Return the files of result lines of an output directory (or the file itself), runs in numeric order.
-
-    A directory with ``suite.json`` has ``MODEL.jsonl`` and ``MODEL/run_N.jsonl``. One of gradestack's own has all runs
-    in ``results.jsonl``; any other has ``run_N/results.jsonl`` or ``results.jsonl``.
-    """
+    """Return the files of result lines of an output directory (or the file itself), runs in numeric order."""
     if not path.is_dir():
         parent = path.absolute().parent
         by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
@@ -86,10 +82,7 @@ def result_files(path: Path) -> list[ResultFile]:
 
 
 def check_rows(path: Path) -> None:
-    """Refuse a run directory of gradestack's own that has lost rows since, or got some.
-
-    Without its summary, and as a file alone, results are taken as they are.
-    """
+    """Refuse a run directory of gradestack's own that has lost rows since, or got some."""
     if not (path.is_dir() and is_run(path)):
         return
     try:
@@ -137,10 +130,7 @@ def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def unwrapped(record: Any) -> Any:
-    """Return the result of a line: ``result`` of ``{"type": "result", "result": ...}``, else the line itself.
-
-    ABSENT for a line of another type, such as a header or a summary.
-    """
+    """Return the result of a line: ``result`` of ``{"type": "result", "result": ...}``, else the line itself."""
     if isinstance(record, Mapping) and isinstance(record.get("type"), str):
         return record.get("result") if record["type"] == "result" else ABSENT
     return record
@@ -171,10 +161,7 @@ def _folders(files: Iterable[ResultFile]) -> dict[Path, None]:
 
 
 def metrics_of(inputs: Inputs) -> list[str]:
-    """Return the metrics of recordings, the recorded suite's first one first.
-
-    Of each input those that summary.json lists under ``by_metric``, else those of its first 1,000 results.
-    """
+    """Return the metrics of recordings, the recorded suite's first one first."""
     return list(dict.fromkeys(chain.from_iterable(map(_metrics_of, inputs.data))))
 
 
@@ -227,15 +214,13 @@ def recorded_scores(samples: Iterable[Sample]) -> list[str]:
     scores: dict[str, None] = {}
     for sample in samples:
         graded |= dict.fromkeys(_graded(sample.recorded))
-        scores |= {name: None for name, value in sample.recorded.items() if name not in _NO_SCORES and _scored(value)}
+        for name, value in sample.recorded.items():
+            scored = isinstance(value, bool | int | float) or "score" in as_map(value)
+            scores |= {name: None} if scored and name not in _NO_SCORES else {}
     return list(graded or scores)
 
 
 _NO_SCORES = frozenset({"grade", "grades", *KEPT})
-
-
-def _scored(value: Any) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, Mapping) and "score" in value)
 
 
 def gates_of(inputs: Inputs, metrics: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
@@ -261,12 +246,9 @@ def _gates(folder: Path) -> dict[str, Any]:
             if isinstance(config.get(name), kind)
         }
         if gates:
-            return json.loads(json.dumps(gates), object_pairs_hook=_without_null)  # type: ignore[no-any-return]
+            text = json.dumps(gates)
+            return dict(json.loads(text, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if v is not None}))
     return {}
-
-
-def _without_null(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: each for key, each in pairs if each is not None}
 
 
 def _usable(gate: Any, metrics: frozenset[str]) -> bool:
@@ -281,11 +263,7 @@ def _usable(gate: Any, metrics: frozenset[str]) -> bool:
 
 
 def stack(inputs: Inputs | None = None) -> dict[str, Any]:
-    """Return the stack: a grader for each recorded metric, by its name, and the gate the recording went by.
-
-    A recording that names no metric has one grade, ``recorded``. The console prints the results block of letta-evals'
-    guide.
-    """
+    """Return the stack: a grader for each recorded metric, by its name, and the gate the recording went by."""
     try:
         metrics = metrics_of(inputs) if inputs is not None else []
     except DataError:  # the reader will say so
@@ -418,11 +396,7 @@ _NAMED = (b'"sample"', b'"sample_id"')
 
 
 def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | None]) -> float:
-    """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs.
-
-    It is when any of its result files is one: a run that is empty or begins with a damaged line is part of it. Without
-    one, ``suite.json`` with its samples speaks for it, or, where no line can be read, a header.
-    """
+    """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
     files = result_files(path)
     best, undecided, named = 0.0, True, False
     for file in files:

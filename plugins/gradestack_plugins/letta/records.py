@@ -46,10 +46,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_trajectory(raw: JSON) -> Trajectory:
-    """Return a recorded trajectory; a flat list of messages is one turn, entries that are no objects are left out.
-
-    Turns without a message stay, so that the others keep their numbers.
-    """
+    """Return a recorded trajectory; a flat list of messages is one turn, entries that are no objects are left out."""
     if not isinstance(raw, list):
         return Trajectory()
     if raw and not any(isinstance(turn, list) for turn in raw):
@@ -160,10 +157,7 @@ def expectation(truth: str | tuple[str, ...] | None) -> Expectation:
 
 
 def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``.
-
-    ``rubric_vars``, texts that a model judge's prompt takes, is kept beside them.
-    """
+    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``."""
     found = dict(as_map(record.get("metadata")))
     variables = record.get("rubric_vars") or found.get("rubric_vars")
     for name in VARIABLES:
@@ -188,11 +182,7 @@ def error_fault(error: JSON) -> Fault:
 
 
 def grade_fault(grade: JSON) -> Fault | None:
-    """Return why a recorded grade is no judgement, from its rationale and ``metadata``; None when nothing says so.
-
-    The message is what stands behind "Error: " (category ``target``) or "Error during grading: " (``grading``), and
-    ``metadata.error`` where that says something else; the type is ``metadata.error_type``.
-    """
+    """Return why a recorded grade is no judgement, from its rationale and ``metadata``; None when nothing says so."""
     if not isinstance(grade, Mapping):
         return None
     rationale, metadata = text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
@@ -329,14 +319,7 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> tuple[Status, Fault | None]:
-    """Return whether the recorded run ended in an error, and in which.
-
-    A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
-    be graded. Without it: nothing was said (``documented``: and nothing was submitted either; ``upstream``: there is no
-    turn at all, be it an empty one), or no agent is named; the reason then is what the grades say. A result that leaves
-    ``agent_id`` out names none in ``upstream`` only, and not where it only names its sample: that layout drops null
-    fields, and has an ``error`` record for every run that failed.
-    """
+    """Return whether the recorded run ended in an error, and in which."""
     error = result.get("error")
     if error is not None:
         fault = error_fault(error)
@@ -369,10 +352,7 @@ def is_own(record: Mapping[str, Any]) -> bool:
 
 
 def _own(row: Mapping[str, Any], identifier: str, trajectory: Trajectory, answer: str | None) -> Sample:
-    """Return the sample of a row of gradestack's; tools stand there with their schemas, or by name.
-
-    A row without ``predicted.text`` is one of before that key was there.
-    """
+    """Return the sample of a row of gradestack's; tools stand there with their schemas, or by name."""
     predicted, tools = row["predicted"], row.get("tools")
     found = {name: row[name] for name in _AS_WRITTEN if row.get(name) is not None}
     found |= {"text": answer} | {name: predicted[name] for name in _PREDICTED if name in predicted}

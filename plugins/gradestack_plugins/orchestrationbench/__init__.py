@@ -33,10 +33,7 @@ def gradestack_components() -> tuple[Component, ...]:
 
 
 def stack() -> dict[str, Any]:
-    """Return the graders of the family; the first gives the score of a trial, the others show single steps.
-
-    The headline has the four key metrics. A trial neither passes nor fails: there is no outcome.
-    """
+    """Return the graders of the family; the first gives the score of a trial, the others show single steps."""
     steps = {name: {"kind": f"orchestration_{name}"} for name in ("decision", "call", "plan")}
     keys = ("average", "call_rejection_accuracy", "fc", "plan")
     labels = ("Average", "Call Rejection Classification Accuracy", "FC", "Plan")

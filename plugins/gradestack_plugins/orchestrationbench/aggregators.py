@@ -25,7 +25,6 @@ from gradestack import (
     Figure,
     Grade,
     Grades,
-    Interval,
     Key,
     Outcome,
     Profile,
@@ -33,7 +32,7 @@ from gradestack import (
     interval,
     valid_confidence,
 )
-from gradestack_plugins.orchestrationbench.decisions import CELLS, EMPTY, MATRIX, UNREADABLE, harmonic
+from gradestack_plugins.orchestrationbench.decisions import CELLS, EMPTY, MATRIX, UNREADABLE, harmonic, sum_up
 
 SCORES = ("name", "key", "value", "value_upper_bound")
 PLANS = ("scores", "structural", "component", "highest")
@@ -46,7 +45,6 @@ class File(msgspec.Struct):
     trials: int = 0
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     scores: dict[str, list[float | None]] = msgspec.field(default_factory=lambda: {name: [] for name in SCORES})
-    """Of each trial that has one."""
     plans: dict[str, list[float]] = msgspec.field(default_factory=lambda: {name: [] for name in PLANS})
     """Of each gold plan of all trials."""
     judge_failed: list[str] = msgspec.field(default_factory=list)
@@ -81,10 +79,7 @@ class File(msgspec.Struct):
 
 
 def files_of(grades: Grades) -> dict[str, dict[str, File]]:
-    """Return model ("" without a name) -> file (facet ``file``, else the task's id) -> its trials.
-
-    A dataset row without a run (``missing``) is no trial.
-    """
+    """Return model ("" without a name) -> file (facet ``file``, else the task's id) -> its trials."""
     found: dict[str, dict[str, File]] = defaultdict(dict)
     for key, grade in grades:
         if grade.outcome is not Outcome.MISSING:
@@ -104,21 +99,20 @@ MEANS = (
     *("workflow_evaluation_with_failure", "workflow_evaluation_without_failure", "workflow_evaluation_upper_bound"),
     *("average_structural_GED", "average_component_GED", *_CALL_SCORES),
 )
-"""File figures that are averaged over files."""
+_WORKFLOW = (*MEANS[:2], *MEANS[3:5])
+_PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
 AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
 _DECISIONS = (
     *(*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS),
     *("perfect_calls", "steps_missing", "steps_faulty"),
 )
-_COUNTS = (*_DECISIONS, "failed_workflow_generation", "total_comparison_steps_evaluated", "trials")
-"""File figures that are added up over files."""
+_COUNTS = (*_DECISIONS, *_PLAN_COUNTS, "trials")
 
 
 def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False) -> Figures:
-    """Return every figure of one file; with ``exact`` nothing is rounded.
+    """Return every figure of one file, its plans pooled over trials; with ``exact`` nothing is rounded.
 
-    Name, key and value: mean over trials, rounded to 4 digits; ``documented`` leaves out trials without a graded pair.
-    Plans are pooled over trials. In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
+    In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
     """
     upstream = profile == "upstream"
     broken = upstream and bool(file.faults or file.empty)
@@ -155,14 +149,6 @@ def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False
     }
 
 
-def sum_up(values: Iterable[float]) -> float:
-    """Return a sum, added from left to right."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total
-
-
 def _short(value: float | None, *, exact: bool) -> float | None:
     return value if exact or value is None else round(value, 4)
 
@@ -194,10 +180,7 @@ def added(sums: Iterable[Sums]) -> Sums:
 
 
 def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
-    """Return precision, recall, F1 and accuracy of (TP, FP, FN, TN).
-
-    F1 is undefined only when nothing was found and nothing should have been.
-    """
+    """Return precision, recall, F1 and accuracy of (TP, FP, FN, TN)."""
     tp, fp, fn, tn = cells
     undefined: Number = 0 if profile == "upstream" else None
     precision = tp / (tp + fp) if tp + fp else undefined
@@ -214,8 +197,7 @@ def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
 def overall(sums: Sums, profile: Profile, *, exact: bool = False, absent: Number = None) -> Figures:
     """Return the figures of the whole input: sums of counts, plain means over the files that have a figure.
 
-    The key metrics are rounded to 4 digits unless ``exact``. ``absent`` is what the F1 of a class that does not occur
-    counts as in the composites of ``documented``.
+    ``absent`` is what the F1 of a class that does not occur counts as in the composites of ``documented``.
     """
     undefined: Number = 0 if profile == "upstream" else None
     zero = 0.0 if profile == "upstream" else None
@@ -267,100 +249,80 @@ def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:
 
 _VIEWS = ("reject", "fc")
 _DECIDED = tuple(f"{cell}_{view}" for view in _VIEWS for cell in _OUTCOMES[:3])
-_CALLS = tuple(f"{_OF}{name}" for name in FC_PARTS)
-_PLANS = (f"{_OF}workflow_evaluation_with_failure",)
+_ERRORS = ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
 _CELLS_OF = {
     "precision": _OUTCOMES[:2],
     "recall": ("true_positive", "false_negative"),
     "f1": _OUTCOMES[:3],
     "accuracy": _OUTCOMES,
 }
+_FILES_WITH = {name: f"{_OF}{name}" for name in MEANS}
+_CALLS, _PLANS = tuple(_FILES_WITH[name] for name in FC_PARTS), (_FILES_WITH[MEANS[0]],)
 _DIVISORS: Mapping[str, tuple[str, ...]] = {
-    **{name: (f"{_OF}{name}",) for name in MEANS},
+    **{name: (files,) for name, files in _FILES_WITH.items()},
     **{
         f"{view}_decision_performance.{figure}": tuple(f"{cell}_{view}" for cell in cells)
         for view in _VIEWS
         for figure, cells in _CELLS_OF.items()
     },
-    **{
-        f"error_patterns.{name}": ("false_positive_reject", "false_negative_reject", "rejection_type_mismatch")
-        for name in ("overaction_rate", "underaction_rate", "type_mismatch_rate")
-    },
+    **{f"error_patterns.{name}_rate": _ERRORS for name in ("overaction", "underaction", "type_mismatch")},
     "rejection_type_accuracy": ("true_positive_reject",),
     "overall_function_call_failed_rate": ("function_call_cases",),
     "call_rejection_accuracy": _DECIDED,
     "fc": _CALLS,
-    "fc_upper_bound": (*_CALLS[:2], f"{_OF}arguments_value_score_upper_bound"),
+    "fc_upper_bound": (*_CALLS[:2], _FILES_WITH["arguments_value_score_upper_bound"]),
     "plan": _PLANS,
-    "plan_upper_bound": (f"{_OF}workflow_evaluation_upper_bound",),
+    "plan_upper_bound": (_FILES_WITH["workflow_evaluation_upper_bound"],),
     "average": (*_DECIDED, *_CALLS, *_PLANS),
 }
 """Figure -> sums that make up its divisors: a task that adds to none of them has no part in it."""
 
 
-class Intervals:
-    """Intervals of one model's figures, before any rounding: a task, left out whole, is a scenario."""
+def _intervals(files: Mapping[str, File], profile: Profile, confidence: float, shown: Mapping[str, Any]) -> Figures:
+    """Return ``NAME_interval`` of one model's figures, before any rounding: a task, left out whole, is a scenario.
 
-    def __init__(self, files: Mapping[str, File], profile: Profile, confidence: float) -> None:
-        self._confidence = confidence
-        tasks: dict[str, list[Sums]] = defaultdict(list)
-        for name, file in sorted(files.items()):
-            tasks[file.scenario].append(sums_of(file_figures(name, file, profile, exact=True), profile))
-        self._tasks = {task: added(sums) for task, sums in tasks.items() if any(sums)}
-        total = added(self._tasks.values())
-        self._whole = _flat(overall(total, profile, exact=True))
+    Of a map of figures there is a map of them; of an undefined figure the reason.
+    """
+    tasks: dict[str, Sums] = defaultdict(Counter)
+    for name, file in sorted(files.items()):
+        tasks[file.scenario].update(sums_of(file_figures(name, file, profile, exact=True), profile))
+    tasks = {task: sums for task, sums in tasks.items() if sums}
+    total = added(tasks.values())
+    whole, left = _flat(overall(total, profile, exact=True)), {}
+    for task, sums in tasks.items():
+        others = total.copy()
+        others.subtract(sums)
         # A class that occurs in one task only has the F1 0 without it.
-        self._left = {}
-        for task, sums in self._tasks.items():
-            others = total.copy()
-            others.subtract(sums)
-            self._left[task] = _flat(overall(others, profile, exact=True, absent=0))
+        left[task] = _flat(overall(others, profile, exact=True, absent=0))
 
-    def beside(self, figures: Iterable[str], undefined: Mapping[str, str]) -> dict[str, JSON]:
-        """Return intervals by ``NAME_interval``, of a map of figures a map of them; or why a figure is undefined."""
-        found: dict[str, JSON] = {}
-        for name in figures:
-            below = [path.removeprefix(f"{name}.") for path in _DIVISORS if path.startswith(f"{name}.")]
-            if below:
-                found[f"{name}_interval"] = {each: {**self._interval(f"{name}.{each}")} for each in below}
-            elif name in _DIVISORS:
-                why = undefined.get(name)
-                found[f"{name}_interval"] = {**self._interval(name)} if why is None else {"reason": why}
-        return found
+    def interval_of(name: str) -> JSON:
+        part = [task for task, sums in tasks.items() if any(sums[each] for each in _DIVISORS[name])]
+        found = estimate(whole.get(name) if part else None, [(left[task].get(name), 1) for task in part], len(part))
+        return {**interval(found, sum(tasks[task]["trials"] for task in part), confidence=confidence)}
 
-    def _interval(self, name: str) -> Interval:
-        tasks = [task for task, sums in self._tasks.items() if any(sums[each] for each in _DIVISORS[name])]
-        value = self._whole.get(name) if tasks else None
-        found = estimate(value, [(self._left[task].get(name), 1) for task in tasks], len(tasks))
-        return interval(found, sum(self._tasks[task]["trials"] for task in tasks), confidence=self._confidence)
+    found: Figures = {}
+    for name in shown:
+        why = shown["undefined"].get(name)
+        if below := [path for path in _DIVISORS if path.startswith(f"{name}.")]:
+            found[f"{name}_interval"] = {path.removeprefix(f"{name}."): interval_of(path) for path in below}
+        elif name in _DIVISORS:
+            found[f"{name}_interval"] = interval_of(name) if why is None else {"reason": why}
+    return found
 
 
 def _flat(figures: Figures) -> Figures:
-    found = dict(figures)
-    for name, value in figures.items():
-        if isinstance(value, dict):
-            found |= {f"{name}.{key}": each for key, each in value.items()}
-    return found
+    maps = ((name, value) for name, value in figures.items() if isinstance(value, dict))
+    return figures | {f"{name}.{key}": each for name, value in maps for key, each in value.items()}
 
 
 Tree = dict[str, JSON]
 
 _FLOATS = frozenset({*MATRIX[:4], "perfect_calls", "rejection_cases", "function_call_cases"})
 """Counters the original keeps as floats."""
-_WORKFLOW = (
-    "workflow_evaluation_with_failure",
-    "workflow_evaluation_without_failure",
-    "average_structural_GED",
-    "average_component_GED",
-)
-_PLAN_COUNTS = ("failed_workflow_generation", "total_comparison_steps_evaluated")
 
 
 def overall_statistics(totals: Figures, files: int, profile: Profile) -> Tree:
-    """Return ``overall_statistics`` in the original's key order.
-
-    Without a readable file, ``upstream`` lacks the fields the original lacks then.
-    """
+    """Return ``overall_statistics`` in the original's key order."""
     sound = totals["successful_files"]
     rounded = {name: None if totals[name] is None else round(totals[name], 4) for name in (*_WORKFLOW, *_CALL_SCORES)}
     calls: Tree = {
@@ -413,19 +375,19 @@ def detailed_result(figures: Figures, profile: Profile) -> Tree:
             return {"error": f"Failed to load data from {figures['file']}"}
         return {"error": figures["error"], "file_path": figures["file"]}
     plans = [figures[name] for name in (*_WORKFLOW, *_PLAN_COUNTS)]
+    key, value = figures["arguments_key_score"], figures["arguments_value_score_not_count_rejection"]
     calls = {"total_fc_successful_calls": _number(figures, "true_negative_reject", profile)}
-    rejections = {"total_rejection_cases": _number(figures, "rejection_cases", profile)}
-    matrix = {f"total_{name}": _number(figures, name, profile) for name in MATRIX}
+    counted = {"total_rejection_cases": _number(figures, "rejection_cases", profile)}
+    counted |= {f"total_{name}": _number(figures, name, profile) for name in MATRIX}
     cases = {"total_function_call_cases": _number(figures, "function_call_cases", profile)}
     arguments: Tree = {
-        "key_score": {"avg_f1": figures["arguments_key_score"]},
-        "value_score_not_count_rejection": {"avg_f1": figures["arguments_value_score_not_count_rejection"]},
+        "key_score": {"avg_f1": key},
+        "value_score_not_count_rejection": {"avg_f1": value},
         "function_name_score": {"f1-score": figures["function_name_accuracy"]},
-        **rejections,
-        **matrix,
+        **counted,
     }
     if figures["arguments_error"] is not None:
-        arguments = {**arguments, "llm_failed_trials": [], **cases, "error": figures["arguments_error"]}
+        arguments |= {"llm_failed_trials": [], **cases, "error": figures["arguments_error"]}
     else:
         arguments = {
             "total_perfect_function_calls": _number(figures, "perfect_calls", profile),
@@ -443,11 +405,10 @@ def detailed_result(figures: Figures, profile: Profile) -> Tree:
     return {
         "file_path": figures["file"],
         **dict(zip((*_WORKFLOW, *_PLAN_COUNTS), plans, strict=True)),
-        "arguments_key_score": figures["arguments_key_score"],
-        "arguments_value_score_not_count_rejection": figures["arguments_value_score_not_count_rejection"],
+        "arguments_key_score": key,
+        "arguments_value_score_not_count_rejection": value,
         **calls,
-        **rejections,
-        **matrix,
+        **counted,
         **cases,
         "function_name_accuracy": figures["function_name_accuracy"],
         "detail": {"workflow_detail": dict(zip(detail, plans, strict=True)), "arguments_detail": arguments},
@@ -557,7 +518,7 @@ class _PerFile(Aggregator):
             "scenarios": more.get("scenarios", shown),
             "undefined": _undefined(totals, totals if "scenarios" in more else self._names),
         }
-        return {**found, **Intervals(files, self.profile, self.confidence).beside(found, found["undefined"])}
+        return {**found, **_intervals(files, self.profile, self.confidence, found)}
 
     def _more(self, totals: Figures, rows: list[Figures]) -> dict[str, JSON]:
         return {}
@@ -647,11 +608,7 @@ class OrchestrationPlans(_PerFile):
         _part("average_component_GED", "Similarity of the parts of plans", "1 - edit distance / greatest distance"),
     )
 
-    _rows: ClassVar = (
-        *("workflow_evaluation_with_failure", "workflow_evaluation_without_failure", "workflow_evaluation_upper_bound"),
-        *("average_structural_GED", "average_component_GED", "failed_workflow_generation"),
-        "total_comparison_steps_evaluated",
-    )
+    _rows: ClassVar = (*MEANS[:5], *_PLAN_COUNTS)
     _names: ClassVar = ("plan", "plan_upper_bound", *_rows)
 
 
@@ -683,9 +640,9 @@ class OrchestrationBenchFigures(_PerFile):
         }
 
 
+_NO_PAIR = "no step where both gold and prediction call"
 _REASONS = {
-    "function_name_accuracy": "no step where both gold and prediction call",
-    "arguments_key_score": "no step where both gold and prediction call",
+    **dict.fromkeys(FC_PARTS[:2], _NO_PAIR),
     "arguments_value_score_not_count_rejection": "no graded call has arguments",
     "workflow_evaluation_with_failure": "no gold plan",
     "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be read",

@@ -1,14 +1,4 @@
-"""Function name, argument key and argument value F1 of one trial.
-
-Graded are the pairs where both sides call. Set F1: both empty 1, one empty 0, else P = |both| / |predicted|,
-R = |both| / |gold|, F1 = 2PR / (P + R).
-
-* name F1 on the sets of function names, key F1 on the sets of argument names;
-* value F1 from true positives, false positives and false negatives summed over all arguments of the pair; every zero
-  denominator gives 0.
-
-Trial: mean over the graded pairs; name and key are rounded to four decimals, as the original does, value is not.
-"""
+"""Function name, argument key and argument value F1 of one trial, of the steps where both sides call."""
 
 from __future__ import annotations
 
@@ -22,7 +12,7 @@ import msgspec
 
 from gradestack import JSON, Grade, Outcome, Profile, Reason, Reply, Sample, fault_of, native_of, reply_text, schema_of
 from gradestack.jsonio import JsonProblem, as_map, loads
-from gradestack_plugins.orchestrationbench.decisions import Bag, Step, Trial, Verdict, harmonic, set_f1
+from gradestack_plugins.orchestrationbench.decisions import Bag, Step, Trial, Verdict, harmonic, mean, set_f1
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _LONGEST = 50_000
@@ -30,12 +20,7 @@ _LONGEST = 50_000
 
 
 def value_text(value: JSON) -> str:
-    """Return the text two values are compared by.
-
-    Scalars as Python's ``str`` writes them: 10 equals "10", True equals "True" and None equals "None", but 10 differs
-    from 10.0 and True from "true". A list is the text of the sorted list of its elements' texts, so order does not
-    matter but repeats do. An object is the text of its items sorted by key, values as texts.
-    """
+    """Return the text two values are compared by: scalars as ``str`` writes them, lists and objects sorted."""
     try:
         return _text(value)
     except RecursionError:
@@ -74,8 +59,6 @@ class KeyResult(msgspec.Struct, frozen=True, kw_only=True):
     fp: int = 0
     fn: int = 0
     reason: str = "exact_comparison"
-    """``exact_comparison``, ``key_missing_in_predicted``, ``key_missing_in_actual``, ``type_mismatch``,
-    ``enum_exact_comparison``, ``pattern_mismatch``, ``judged`` or ``undecided``."""
     predicted: tuple[str, ...] = ()
     """Predicted values that equal no gold value, as texts, sorted."""
     gold: tuple[str, ...] = ()
@@ -97,9 +80,8 @@ def compare_key(
 ) -> KeyResult:
     """Return the counts of one argument, ``undecided`` where a judge would be asked and there is no verdict.
 
-    ``schemas`` are the parameters of the predicted tools, in the order they were called. An undecodable text is one
-    value, in ``upstream`` as many as it has characters. Without a verdict the leftovers do not match, and a verdict
-    counts them only; ``upstream`` then loses the values already found equal.
+    ``schemas`` are the parameters of the predicted tools, in the order they were called. A verdict counts leftovers
+    only; ``upstream`` then loses the values already found equal.
     """
     upstream = profile == "upstream"
     if key not in predicted or key not in gold:
@@ -148,12 +130,7 @@ def _usable(prop: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _automatic(own: Sequence[Any], extra: Sequence[str], lacking: int) -> str | None:
-    """Return why unequal values need no judge, None when they do.
-
-    In this order: an integer argument with a predicted leftover ``int`` cannot read, or any other non-string argument
-    (``type_mismatch``); as many leftovers on both sides and an enumeration (``enum_exact_comparison``); a predicted
-    leftover that does not match the pattern at its start (``pattern_mismatch``).
-    """
+    """Return why unequal values need no judge, None when they do."""
     kind = next((_kind(prop["type"]) for prop in own if "type" in prop), None)
     if kind == "integer":
         if not all(map(_is_int, extra)):
@@ -217,44 +194,27 @@ def _value_f1(results: Iterable[KeyResult], profile: Profile) -> float | None:
     return harmonic(tp / (tp + fp) if tp + fp > 0 else 0.0, tp / (tp + fn) if tp + fn > 0 else 0.0)
 
 
-def mean(values: Iterable[float | None], undefined: float | None = None) -> float | None:
-    """Return the mean of the values there are, added from left to right."""
-    total, number = 0.0, 0
-    for value in values:
-        if value is not None:
-            total, number = total + value, number + 1
-    return total / number if number else undefined
-
-
 def call_grade(
     sample: Sample, steps: Iterable[Step], profile: Profile, judged: Mapping[int, Mapping[str, Verdict]] | None = None
 ) -> tuple[Grade, list[Pair]]:
-    """Return the grade of a trial's calls, without items, and the pairs it is of.
-
-    ``judged`` has a model's verdicts by the place of the pair, beside those the trial has on record.
-
-    ``documented``: value is the mean over all pairs with an argument on either side. ``upstream``: the mean over the
-    pairs whose value F1 is above 0; when the judge section is missing or a comparison raises, every pair's value F1
-    becomes its key F1; no pair gives 0.0 throughout.
-    """
+    """Return the grade of a trial's calls, without items, and the pairs it is of."""
     upstream = profile == "upstream"
     trial = native_of(sample, Trial)
     verdicts = trial.verdicts if trial is not None else None
     tools = {spec.name: spec.parameters for spec in sample.tools or ()}
-    called = [step for step in steps if step.called]
-    results: list[tuple[KeyResult, ...]] = [() for _ in called]
-    fallback = ""
+    called, fallback, pairs = [step for step in steps if step.called], "", list[Pair]()
     if upstream and trial is not None and not trial.setting.judge_section:
         fallback = "the evaluation config has no judge section"
     else:
         try:
             known = [{**(judged or {}).get(n, {}), **(verdicts or {}).get(s.id, {})} for n, s in enumerate(called)]
-            results = [_compare(step, tools, of, profile) for step, of in zip(called, known, strict=True)]
+            pairs = [_pair(step, tools, of, profile) for step, of in zip(called, known, strict=True)]
         except Exception as error:  # whatever a broken schema raises, the original falls back
             if not upstream:
                 raise
             fallback = f"{type(error).__name__}: {error}"
-    pairs = [_pair(step, found, profile, bool(fallback)) for step, found in zip(called, results, strict=True)]
+    if fallback:
+        pairs = [_pair(step, tools, None, profile) for step in called]
     values, bests = [pair.value for pair in pairs], [pair.best_value for pair in pairs]
     listed = values
     if upstream and not fallback and (verdicts, judged) != (None, None):
@@ -289,32 +249,19 @@ def call_grade(
     return grade, pairs
 
 
-def _bags(step: Step) -> tuple[Bag, Bag]:
-    return step.bag or Bag(), step.gold_bag or Bag()
-
-
-def _compare(
-    step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict], profile: Profile
-) -> tuple[KeyResult, ...]:
-    ours, theirs = _bags(step)
-    schemas = {name: tools[name] for name in ours.names if name in tools}.values()
-    return tuple(
+def _pair(step: Step, tools: Mapping[str, Any], verdicts: Mapping[str, Verdict] | None, profile: Profile) -> Pair:
+    """Return both sides of a step compared; without verdicts the key F1 stands for the value F1."""
+    ours, theirs = step.bag or Bag(), step.gold_bag or Bag()
+    name, f1 = set_f1(ours.names, theirs.names), set_f1(ours.arguments, theirs.arguments)
+    if verdicts is None:
+        return Pair(step=step, name=name, key=f1, value=f1, best_value=f1)
+    schemas = {each: tools[each] for each in ours.names if each in tools}.values()
+    keys = tuple(
         compare_key(key, ours.arguments, theirs.arguments, schemas, verdicts.get(key), profile)
         for key in sorted({*ours.arguments, *theirs.arguments})
     )
-
-
-def _pair(step: Step, results: tuple[KeyResult, ...], profile: Profile, fallback: bool) -> Pair:
-    ours, theirs = _bags(step)
-    key = set_f1(ours.arguments, theirs.arguments)
-    return Pair(
-        step=step,
-        name=set_f1(ours.names, theirs.names),
-        key=key,
-        value=key if fallback else _value_f1(results, profile),
-        best_value=key if fallback else _value_f1([result.at_best() for result in results], profile),
-        keys=results,
-    )
+    best = _value_f1([each.at_best() for each in keys], profile)
+    return Pair(step=step, name=name, key=f1, value=_value_f1(keys, profile), best_value=best, keys=keys)
 
 
 _SYSTEM = """You compare values of arguments in an AI agent's tool calls with the values that were expected. For each argument count
@@ -333,7 +280,7 @@ def asked_about(sample: Sample, pair: Pair) -> tuple[str, dict[str, JSON], dict[
         if key.partition("-")[0] == step.id:
             break
         history.append({name: of for name, of in as_map(turn).items() if name in ("role", "content", "tool_calls")})
-    names = _bags(step)[0].names
+    names = step.bag.names if step.bag is not None else ()
     tools: JSON = [{"name": of.name, "parameters": of.parameters} for of in sample.tools or () if of.name in names]
     values: JSON = {of.key: {"predicted": [*of.predicted], "expected": [*of.gold]} for of in pair.undecided}
     return _SYSTEM, {"conversation": history, "tools": tools, "arguments": values}, _schema(pair)
@@ -350,10 +297,7 @@ def _schema(pair: Pair) -> dict[str, Any]:
 def read_reply(
     schema: Mapping[str, Any], reply: Reply | None, profile: Profile
 ) -> tuple[dict[str, Verdict], str | None]:
-    """Return a judge's verdicts by argument, or none and the code of why.
-
-    ``documented``: of every argument asked about and no other, adding up to its values. ``upstream``: what is there.
-    """
+    """Return a judge's verdicts by argument, or none and the code of why."""
     text, code = reply_text(reply, profile)
     try:
         found = {} if code else msgspec.convert(loads(text), dict[str, Verdict])
@@ -370,10 +314,7 @@ def read_reply(
 def judged_grade(
     sample: Sample, steps: Sequence[Step], profile: Profile, replies: Sequence[Reply | None]
 ) -> tuple[Grade, list[Pair]]:
-    """Return what ``call_grade`` does, by a model's replies about the pairs that have something undecided.
-
-    Without a verdict that stays so, and a reason says why.
-    """
+    """Return what ``call_grade`` does, by a model's replies about the pairs that have something undecided."""
     grade, pairs = call_grade(sample, steps, profile)
     if not replies:
         return grade, pairs

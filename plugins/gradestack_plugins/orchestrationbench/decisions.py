@@ -1,17 +1,5 @@
 """To call or to reject: gold and predicted decision of every predicted sub-agent turn.
 
-==============  ==========  ======================================================
-gold            predicted   counted as
-==============  ==========  ======================================================
-FC              FC          true negative reject, true positive FC
-FC              Reject      false positive reject, false negative FC
-FC              FAILED      failed generation, false negative FC
-Reject          FC          false negative reject, false positive FC
-Reject          same type   true positive reject, true negative FC
-Reject          other type  true positive reject, true negative FC, type mismatch
-Reject          FAILED      failed generation, true negative FC
-==============  ==========  ======================================================
-
 ``documented`` raises nothing: a broken step is a failed step. ``upstream`` reads as the original does, and raises
 where it does: the original then gives up the whole file.
 """
@@ -20,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from gradestack import JSON, DataError, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall, native_of
-from gradestack.jsonio import JsonProblem, compact, loads, read_regular, standard_loads
+from gradestack.jsonio import JsonProblem, as_list, as_map, compact, loads, read_regular, standard_loads
 from gradestack_plugins.readers.chat import text_of, tool_calls
 
 Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
@@ -73,7 +63,6 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """One run of one scenario as recorded."""
 
     name: str
-    """Name of the run in the file's ``history``."""
     run: JSON = None
     """An object in every sound file."""
     planned: bool = True
@@ -128,7 +117,6 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     """All calls of one step taken together: the original does not pair single calls."""
 
     names: tuple[JSON, ...] = ()
-    """Function names in order."""
     arguments: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Argument -> list with one value per call that has it. ``error`` may hold a text instead (upstream)."""
 
@@ -148,9 +136,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     gold: Decision = GENERAL
     predicted: Decision = FAILED
     gold_bag: Bag | None = None
-    """Gold calls, when the gold decision is a call."""
     bag: Bag | None = None
-    """Predicted calls, when there are any."""
     gold_text: JSON = None
     text: JSON = None
     agent: JSON = None
@@ -183,42 +169,33 @@ def marked(text: Any) -> Decision | None:
 
 def gold_steps(label: Any) -> list[str]:
     """Return the steps the label expects of sub-agents: keys without a dash whose entry has an ``agent_id``."""
-    return [
-        key
-        for key, entry in (label.items() if isinstance(label, dict) else ())
-        if isinstance(key, str) and "-" not in key and isinstance(entry, dict) and "agent_id" in entry
-    ]
+    turns = as_map(label).items()
+    return [key for key, turn in turns if isinstance(key, str) and "-" not in key and "agent_id" in as_map(turn)]
 
 
 def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
     """Return every entry of ``sub_agent_history`` with its gold; in ``documented`` ids may be numbers or texts."""
     if profile == "upstream":
         return [_upstream_step(label, entry) for entry in history]
-    known = label if isinstance(label, dict) else {}
-    entries = history if isinstance(history, list | tuple) else ()
-    return [_documented_step(known, number, entry) for number, entry in enumerate(entries)]
+    return [_documented_step(as_map(label), number, entry) for number, entry in enumerate(as_list(history))]
 
 
 def _upstream_step(label: Any, entry: Any) -> Step:
     step = entry["step_id"]
     key = f"{step}-1" if f"{step}-1" in label else step
-    gold: Decision = GENERAL
-    gold_bag, gold_text = None, None
-    if key in label:
-        turn = label[key]
-        if "tool_calls" in turn:
-            functions = (call.get("function", {}) for call in turn["tool_calls"])
-            gold = CALL
-            gold_bag = _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
-        else:
-            gold_text = turn.get("content", "")
-            gold = marked(gold_text) or GENERAL
+    gold, gold_bag, gold_text, text = GENERAL, None, None, None
+    turn = label.get(key, {})
+    if "tool_calls" in turn:
+        functions = (call.get("function", {}) for call in turn["tool_calls"])
+        gold, gold_bag = CALL, _upstream_bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
+    elif key in label:
+        gold_text = turn.get("content", "")
+        gold = marked(gold_text) or GENERAL
     if len(entry.get("tool_calls", [])) == 0:
         text = entry.get("content", "")
         rejected = marked(text)
         predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
     else:
-        text = None
         bag = _upstream_bag((call["function"]["name"], call["function"]["arguments"]) for call in entry["tool_calls"])
         predicted = marked(bag.arguments) or CALL
     return Step(
@@ -308,11 +285,7 @@ def _bag(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
 
 
 def _predicted(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
-    """Return the decision of one answer and its calls.
-
-    Calls decide: FC, or Reject when an argument has a marker for its name. Without calls a marker in the text is a
-    Reject, and an answer without one is FAILED.
-    """
+    """Return the decision of one answer and its calls; an argument may have a marker for its name."""
     bag = _bag(calls)
     if bag.names:
         return marked(bag.arguments) or CALL, bag
@@ -327,11 +300,7 @@ def is_plain(expected: Expectation) -> bool:
 
 
 def _sample_step(sample: Sample, profile: Profile) -> Step | None:
-    """Return a whole sample as one step, None when it has no plain reference or no prediction of calls.
-
-    Gold: a rejection label, else expected calls (none expected: GENERAL_REJECTION), else the label ``FC``. Predicted:
-    the calls made, else a rejection label or marker in the answer, else what the profile makes of an answer without.
-    """
+    """Return a whole sample as one step, None when it has no plain reference or no prediction of calls."""
     calls = sample.expected.calls
     rejections: dict[str, Decision] = {name: name for name in (*MARKERS, GENERAL)}
     gold = rejections.get(sample.expected.label or "")
@@ -393,11 +362,7 @@ def fault_of(sample: Sample) -> Fault | None:
 
 
 def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
-    """Return the argument part of a sample: a fault when it is broken, None when the sample has none.
-
-    In ``upstream`` whatever the original stumbles over is a fault; in ``documented`` only a run or label that is no
-    object.
-    """
+    """Return the argument part of a sample: a fault when it is broken, None when the sample has none."""
     trial = native_of(sample, Trial)
     if trial is None:
         step = _sample_step(sample, profile)
@@ -422,7 +387,7 @@ def _documented(trial: Trial) -> Arguments | Fault:
     steps = steps_of(label, trial.part("sub_agent_history"), "documented")
     missing = _missing(golds, steps)
     steps += [Step(id=step, fault=golds[step][3]) for step in missing if golds[step][3] is not None]
-    missing = _missing(golds, steps)
+    missing = tuple(step for step in missing if golds[step][3] is None)
     readable = [gold for gold, _, _, fault in golds.values() if fault is None]
     calls = readable.count(CALL)
     cases = {"rejection_cases": len(readable) - calls, "function_call_cases": calls}
@@ -449,10 +414,7 @@ def _missing(gold: Iterable[str], steps: Iterable[Step]) -> tuple[str, ...]:
 
 
 def _check_history(label: Any, step: Any) -> None:
-    """Raise what the original raises while it collects the turns before a step for its judge.
-
-    Keys are numbers joined by dashes; the calls of a turn (``N-1``) stand for what they asked, their ``refinedQuery``.
-    """
+    """Raise what the original raises while it collects the turns before a step for its judge."""
     for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
         if key == step:
             return
@@ -463,12 +425,22 @@ def _check_history(label: Any, step: Any) -> None:
 
 def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
     """Return the F1 of two collections as sets; lists in them are taken as tuples."""
-    ours = {tuple(item) if isinstance(item, list) else item for item in predicted}
-    theirs = {tuple(item) if isinstance(item, list) else item for item in gold}
+    ours, theirs = ({tuple(item) if isinstance(item, list) else item for item in side} for side in (predicted, gold))
     if not ours or not theirs:
         return 1.0 if not ours and not theirs else 0.0
     both = len(ours & theirs)
     return harmonic(both / len(ours), both / len(theirs))
+
+
+def sum_up(values: Iterable[float]) -> float:
+    """Return a sum, added from left to right."""
+    return reduce(add, values, 0.0)
+
+
+def mean(values: Iterable[float | None], undefined: float | None = None) -> float | None:
+    """Return the mean of the values there are, added from left to right."""
+    defined = [value for value in values if value is not None]
+    return sum_up(defined) / len(defined) if defined else undefined
 
 
 def harmonic(precision: float, recall: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -29,8 +30,8 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import pointer_to
-from gradestack_plugins.orchestrationbench.aggregators import PLANS, sum_up
-from gradestack_plugins.orchestrationbench.calls import Pair, asked_about, call_grade, judged_grade, mean, read_reply
+from gradestack_plugins.orchestrationbench.aggregators import PLANS
+from gradestack_plugins.orchestrationbench.calls import Pair, asked_about, call_grade, judged_grade, read_reply
 from gradestack_plugins.orchestrationbench.decisions import (
     CALL,
     FAILED,
@@ -41,6 +42,8 @@ from gradestack_plugins.orchestrationbench.decisions import (
     arguments_of,
     fault_of,
     is_plain,
+    mean,
+    sum_up,
 )
 from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
 from gradestack_plugins.orchestrationbench.plans import (
@@ -53,7 +56,6 @@ from gradestack_plugins.orchestrationbench.plans import (
 )
 
 _LONGEST = 2_000
-"""Characters of a text kept for people."""
 
 ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
 AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
@@ -318,19 +320,19 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
 
 
 def _decision_items(arguments: Arguments) -> tuple[Item, ...]:
-    items = list(map(_decision, arguments.steps, _unique(arguments.steps)))
-    for step in arguments.missing:
-        reason = Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded")
-        items.append(Item(id=step, outcome=Outcome.MISSING, reasons=(reason,)))
-    return tuple(items)
+    message = "the label expects a turn, none was recorded"
+    missing = [(step, Reason(code="no_prediction", subject=step, message=message)) for step in arguments.missing]
+    return (
+        *map(_decision, arguments.steps, _unique(arguments.steps)),
+        *(Item(id=step, outcome=Outcome.MISSING, reasons=(reason,)) for step, reason in missing),
+    )
 
 
 def _unique(steps: Sequence[Step]) -> list[str]:
-    seen: dict[str, int] = {}
-    names = []
+    seen, names = Counter[str](), []
     for step in steps:
-        seen[step.id] = seen.get(step.id, 0) + 1
-        names.append(step.id if seen[step.id] == 1 else f"{step.id} (again {seen[step.id] - 1})")
+        names.append(f"{step.id} (again {seen[step.id]})" if seen[step.id] else step.id)
+        seen[step.id] += 1
     return names
 
 
@@ -396,17 +398,11 @@ def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
         gold, made = list(step.gold_bag.names), list(step.bag.names)
         message = "the sets of called functions differ"
         found.append(Reason(code="function_name", subject=step.id, expected=gold, actual=made, message=message))
-    for result in pair.keys:
-        if result.fp or result.fn:
-            reason = Reason(
-                code=result.reason,
-                pointer=pointer_to(result.key),
-                subject=step.id,
-                expected=list(result.gold),
-                actual=list(result.predicted),
-                message=f"tp {result.tp}, fp {result.fp}, fn {result.fn}",
-            )
-            found.append(reason)
+    for each in pair.keys:
+        if each.fp or each.fn:
+            place = {"code": each.reason, "pointer": pointer_to(each.key), "subject": step.id}
+            message = f"tp {each.tp}, fp {each.fp}, fn {each.fn}"
+            found.append(Reason(**place, expected=[*each.gold], actual=[*each.predicted], message=message))
     return tuple(found)
 
 

@@ -19,13 +19,12 @@ import math
 from collections.abc import Hashable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TypeVar
+from operator import add
+from typing import Any
 
 import msgspec
 
-Number = TypeVar("Number", int, float)
 Label = tuple[Hashable, Hashable]
-"""Agent and status of one node of a component graph."""
 
 
 class Graph(msgspec.Struct, frozen=True):
@@ -78,9 +77,7 @@ class Weights(msgspec.Struct, frozen=True):
     """
 
     agent: float = 0.8
-    """The agent differs, the status does not."""
     status: float = 0.5
-    """The status differs, the agent does not."""
 
     def __post_init__(self) -> None:
         for name, weight in (("agent", self.agent), ("status", self.status)):
@@ -88,53 +85,46 @@ class Weights(msgspec.Struct, frozen=True):
                 expected = "expected a number from 0 to 2, the price of a deletion and an insertion"
                 raise ValueError(f"{name} weight {weight!r}: {expected}")
 
-    def scaled(self) -> tuple[int, int, int]:
-        """Return (agent, status, unit) as integers in the same proportion."""
-        agent, status = Fraction(str(self.agent)), Fraction(str(self.status))
-        unit = math.lcm(agent.denominator, status.denominator)
-        return int(agent * unit), int(status * unit), unit
-
     def substitution(self, left: Label, right: Label) -> float:
         """Return the price of putting ``left`` in the place of ``right``."""
-        return _substituted(left, right, (self.agent, self.status, 1.0))
+        if left[0] == right[0]:
+            return 0.0 if left[1] == right[1] else self.status
+        return self.agent if left[1] == right[1] else 1.0
 
 
-def _substituted(left: Label, right: Label, prices: tuple[Number, Number, Number]) -> Number:
-    """Return the price of a change: nothing, or that of another agent, of another status, or of both."""
-    if left[0] == right[0]:
-        return prices[0] * 0 if left[1] == right[1] else prices[1]
-    return prices[0] if left[1] == right[1] else prices[2]
-
-
-Masks = list[int]
-"""One bit set of nodes per node."""
+Matrix = list[list[int]]
+"""A number for each pair of an unmapped node of the left graph (row) and of the right one (column)."""
 
 
 class _Search:
     """Branch and bound over partial mappings of two graphs of ``n`` nodes each (dummies included).
 
     The most constrained node comes first, and of several nodes that can be exchanged for one another only one is tried.
-    ``cost[i][j]`` is the doubled, scaled price of mapping node i on node j, a self-loop on one side only included;
-    ``edge`` that of one edge.
+    All prices are scaled and doubled; ``edge`` is that of one edge.
     """
 
     def __init__(self, left: Graph, right: Graph, weights: Weights, budget: int) -> None:
-        self.n = n = max(left.nodes, right.nodes)
-        self.budget, self.expanded = budget, 0
-        agent, status, unit = prices = weights.scaled() if left.labels is not None else (0, 0, 1)
-        self.edge = 2 * unit
-        self.out1, self.in1, loops1 = _masks(left, n)
-        self.out2, self.in2, loops2 = _masks(right, n)
-        self.cost = [
-            [2 * (_price(left, right, i, j, prices) + unit * ((loops1 >> i ^ loops2 >> j) & 1)) for j in range(n)]
-            for i in range(n)
-        ]
-        # Smallest node interchangeable with each one: same neighbours, same costs.
-        self.rows = _twins(self.out1, self.in1, self.cost)
-        self.columns = _twins(self.out2, self.in2, [list(column) for column in zip(*self.cost, strict=True)])
+        n = max(left.nodes, right.nodes)
+        prices = {0.0: Fraction(0), 1.0: Fraction(1)}
+        if left.labels is not None:
+            prices |= {each: Fraction(str(each)) for each in (weights.agent, weights.status)}
+        unit = math.lcm(*(price.denominator for price in prices.values()))
+        scaled = {each: int(2 * unit * price) for each, price in prices.items()}
+        self.budget, self.expanded, self.edge = budget, 0, 2 * unit
+        self.out1, self.in1, loops1 = _neighbours(left, n)
+        self.out2, self.in2, loops2 = _neighbours(right, n)
+
+        def price(i: int, j: int) -> int:
+            if i >= left.nodes or j >= right.nodes:
+                return self.edge
+            return scaled[weights.substitution(left.labels[i], right.labels[j])] if left.labels and right.labels else 0
+
+        self.costs = [[price(i, j) + self.edge * ((loops1 >> i ^ loops2 >> j) & 1) for j in range(n)] for i in range(n)]
+        self.rows = _twins(self.out1, self.in1, self.costs)
+        self.columns = _twins(self.out2, self.in2, [list(column) for column in zip(*self.costs, strict=True)])
         # Distances differ by multiples of this, so a bound this close below the best cannot be met. Unlabelled, every
         # path costs n differences + edges on both sides - 2 * edges kept, so parity is fixed.
-        self.step = 4 if left.labels is None else 2 * math.gcd(agent, status, unit)
+        self.step = 4 if left.labels is None else math.gcd(*scaled.values())
         self.best = 1 << 200
         """Cheapest complete mapping found."""
         self.floor = self.best
@@ -146,131 +136,87 @@ class _Search:
         return self.best - self.step + 1
 
     def run(self) -> bool:
-        everything = list(range(self.n))
-        return self._expand(everything, everything, ([0] * self.n, [0] * self.n), 0, 0)
+        everything = list(range(len(self.costs)))
+        return self._expand(everything, everything, self.costs, 0)
 
-    def _expand(self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int) -> bool:
+    def _expand(self, rows: list[int], cols: list[int], costs: Matrix, paid: int) -> bool:
+        """Return whether all was searched that may follow a partial mapping.
+
+        ``costs`` are the prices of mapping a node of ``rows`` on one of ``cols``, with those of its edges to mapped
+        nodes that the other side lacks.
+        """
         if not rows:
             self.best = min(self.best, paid)
             return True
         if self.expanded >= self.budget:
             return False
         self.expanded += 1
-        state = self._reduced(rows, cols, images, used, paid)
-        if state is None:
+        bound, raises = self._bounds(rows, cols, costs, paid)
+        if bound >= self.limit:
             return True
-        bound, matrix = state
         complete = True
-        for raised, r, c in self._children(rows, cols, matrix, self.limit - bound):
+        for raised, r, c in self._children(rows, cols, raises, self.limit - bound):
             if bound + raised >= self.limit:
                 break
-            if complete and self._descend(rows, cols, (r, c), images, used, paid):
-                continue
-            complete = False
-            self.floor = min(self.floor, bound + raised)
+            if complete:
+                below = rows[:r] + rows[r + 1 :], cols[:c] + cols[c + 1 :]
+                complete = self._expand(*below, self._below(rows, cols, costs, r, c), paid + costs[r][c])
+            if not complete:
+                self.floor = min(self.floor, bound + raised)
         return complete
 
-    def _reduced(
-        self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int
-    ) -> tuple[int, list[list[int]]] | None:
-        """Return (lower bound, reduced cost matrix) of a partial mapping, None when the bound reaches the limit.
+    def _below(self, rows: list[int], cols: list[int], costs: Matrix, r: int, c: int) -> Matrix:
+        """Return the costs of what is unmapped after row ``r`` was mapped on column ``c``."""
+        i, j = rows[r], cols[c]
+        kept = [row[:c] + row[c + 1 :] for row in costs[:r] + costs[r + 1 :]]
+        if not (self.out1[i] or self.in1[i] or self.out2[j] or self.in2[j]):
+            return kept
+        ours = [(self.out1[i] >> k & 1, self.in1[i] >> k & 1) for k in rows[:r] + rows[r + 1 :]]
+        theirs = [(self.out2[j] >> k & 1, self.in2[j] >> k & 1) for k in cols[:c] + cols[c + 1 :]]
+        return _plus_differences(kept, ours, theirs, self.edge)
 
-        A pair (i, j) of unmapped nodes costs at least its own price, its edges to mapped nodes that the other side
-        lacks, and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the
-        minimum of every row, then of every column, bounds the cheapest assignment from below; what is left in the
-        matrix is by how much a pair raises that bound.
+    def _bounds(self, rows: list[int], cols: list[int], costs: Matrix, paid: int) -> tuple[int, Matrix]:
+        """Return a lower bound of what follows, and by how much each pair raises it; no pairs where it is too high.
+
+        A pair of unmapped nodes costs at least its own price and half the difference of its in-degrees and of its
+        out-degrees among the unmapped. Subtracting the minimum of every row, then of every column, bounds the cheapest
+        assignment from below.
         """
-        edge, half, limit = self.edge, self.edge // 2, self.limit
-        out1, in1, out2, in2 = self.out1, self.in1, self.out2, self.in2
-        images_out, images_in = images
-        left, right = (sum([1 << node for node in nodes]) for nodes in (rows, cols))
-        columns = [
-            (j, out2[j] & used, in2[j] & used, (out2[j] & right).bit_count(), (in2[j] & right).bit_count())
-            for j in cols
-        ]
-        bound = paid
-        matrix = []
-        for i in rows:
-            cost, to, by = self.cost[i], images_out[i], images_in[i]
-            outs, ins = (out1[i] & left).bit_count(), (in1[i] & left).bit_count()
-            row = [
-                cost[j] + edge * ((to ^ o).bit_count() + (by ^ p).bit_count()) + half * (abs(outs - x) + abs(ins - y))
-                for j, o, p, x, y in columns
-            ]
-            least = min(row)
-            if least:
-                bound += least
-                if bound >= limit:
-                    return None
-                row = [value - least for value in row]
-            matrix.append(row)
-        leasts = list(map(min, zip(*matrix, strict=True)))
-        if any(leasts):
-            bound += sum(leasts)
-            matrix = [[value - least for value, least in zip(row, leasts, strict=True)] for row in matrix]
-        return None if bound >= limit else (bound, matrix)
+        ours, theirs = _degrees(self.out1, self.in1, rows), _degrees(self.out2, self.in2, cols)
+        raises = _plus_differences(costs, ours, theirs, self.edge // 2)
+        leasts = list(map(min, raises))
+        bound = paid + sum(leasts)
+        if bound < self.limit:
+            raises = [[value - least for value in row] for row, least in zip(raises, leasts, strict=True)]
+            leasts = list(map(min, zip(*raises, strict=True)))
+            if any(leasts):
+                bound += sum(leasts)
+                raises = [[value - least for value, least in zip(row, leasts, strict=True)] for row in raises]
+        return bound, raises
 
-    def _children(
-        self, rows: list[int], cols: list[int], matrix: list[list[int]], slack: int
-    ) -> list[tuple[int, int, int]]:
+    def _children(self, rows: list[int], cols: list[int], raises: Matrix, slack: int) -> list[tuple[int, int, int]]:
         """Return (raise of the bound, row, column) of the row's or column's choices where there are fewest."""
-        fewest, by_row, at = len(rows) + 1, True, 0
-        for axis, lines in ((True, matrix), (False, zip(*matrix, strict=True))):
-            for number, line in enumerate(lines):
-                viable = sum([value < slack for value in line])
-                if viable < fewest:
-                    fewest, by_row, at = viable, axis, number
-                    if viable <= 1:
-                        break
+        lines = [*raises, *zip(*raises, strict=True)]
+        fewest, place = len(rows) + 1, 0
+        for number, line in enumerate(lines):
+            viable = sum([value < slack for value in line])
+            if viable < fewest:
+                fewest, place = viable, number
             if fewest <= 1:
                 break
+        by_row, at = place < len(rows), place % len(rows)
         classes, nodes = (self.columns, cols) if by_row else (self.rows, rows)
-        tried: set[int] = set()
-        children = []
-        for number, node in enumerate(nodes):
-            r, c = (at, number) if by_row else (number, at)
-            if matrix[r][c] < slack and classes[node] not in tried:
-                tried.add(classes[node])
-                children.append((matrix[r][c], r, c))
+        children, tried = [], set()
+        for number, raised in enumerate(lines[place]):
+            same = classes[nodes[number]]
+            if raised < slack and same not in tried:
+                tried.add(same)
+                children.append((raised, at, number) if by_row else (raised, number, at))
         return sorted(children)
 
-    def _descend(
-        self,
-        rows: list[int],
-        cols: list[int],
-        pair: tuple[int, int],
-        images: tuple[Masks, Masks],
-        used: int,
-        paid: int,
-    ) -> bool:
-        r, c = pair
-        i, j = rows[r], cols[c]
-        to, by = images
-        differing = (to[i] ^ self.out2[j] & used).bit_count() + (by[i] ^ self.in2[j] & used).bit_count()
-        paid += self.cost[i][j] + self.edge * differing
-        left = rows[:r] + rows[r + 1 :]
-        bit = 1 << j
-        to, by = _marked(to, self.in1[i], left, bit), _marked(by, self.out1[i], left, bit)
-        return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
 
-
-def _marked(masks: Masks, neighbours: int, nodes: list[int], bit: int) -> Masks:
-    """Return masks in which those of the nodes that are neighbours have a further bit."""
-    if neighbours:
-        masks = masks.copy()
-        for node in nodes:
-            if neighbours >> node & 1:
-                masks[node] |= bit
-    return masks
-
-
-def _price(left: Graph, right: Graph, i: int, j: int, prices: tuple[int, int, int]) -> int:
-    if i >= left.nodes or j >= right.nodes:
-        return prices[2]
-    return 0 if left.labels is None or right.labels is None else _substituted(left.labels[i], right.labels[j], prices)
-
-
-def _masks(graph: Graph, n: int) -> tuple[Masks, Masks, int]:
+def _neighbours(graph: Graph, n: int) -> tuple[list[int], list[int], int]:
+    """Return the bit sets of successors and of predecessors of each node, and that of nodes with a self-loop."""
     out, into, loops = [0] * n, [0] * n, 0
     for tail, head in graph.edges:
         if tail == head:
@@ -281,21 +227,29 @@ def _masks(graph: Graph, n: int) -> tuple[Masks, Masks, int]:
     return out, into, loops
 
 
-def _twins(out: Masks, into: Masks, cost: list[list[int]]) -> list[int]:
+def _plus_differences(costs: Matrix, ours: list[tuple[int, int]], theirs: list[tuple[int, int]], price: int) -> Matrix:
+    """Return costs with a price added for each by which the numbers of a row differ from those of a column."""
+    added = {(a, b): [price * (abs(a - x) + abs(b - y)) for x, y in theirs] for a, b in {*ours}}
+    return [list(map(add, row, added[each])) for row, each in zip(costs, ours, strict=True)]
+
+
+def _degrees(out: list[int], into: list[int], nodes: list[int]) -> list[tuple[int, int]]:
+    among = sum([1 << node for node in nodes])
+    return [((out[node] & among).bit_count(), (into[node] & among).bit_count()) for node in nodes]
+
+
+def _twins(out: list[int], into: list[int], costs: Matrix) -> list[int]:
     """Return for each node the smallest node it can be exchanged with without changing anything else."""
+
+    def alike(a: int, b: int) -> bool:
+        others = ~(1 << a | 1 << b)
+        mutual = out[a] >> b & 1 == out[b] >> a & 1
+        neighbours = out[a] & others == out[b] & others and into[a] & others == into[b] & others
+        return costs[a] == costs[b] and mutual and neighbours
+
     classes: list[int] = []
     for a in range(len(out)):
-        found = a
-        for b in range(a):
-            if classes[b] != b or cost[a] != cost[b]:
-                continue
-            bit_a, bit_b = 1 << a, 1 << b
-            others = ~(bit_a | bit_b)
-            mutual = bool(out[a] & bit_b) == bool(out[b] & bit_a)
-            if mutual and out[a] & others == out[b] & others and into[a] & others == into[b] & others:
-                found = b
-                break
-        classes.append(found)
+        classes.append(next((b for b in dict.fromkeys(classes) if alike(a, b)), a))
     return classes
 
 
@@ -305,7 +259,6 @@ more edges than nodes was found to need as many."""
 
 _ALWAYS = 8
 """Nodes a side up to which the search always runs to its end: it has no more than 8! leaves."""
-_UNLIMITED = 1 << 60
 _SMALL = 12
 """Nodes a side up to which the whole budget is granted; beyond, it shrinks as the work per expanded node grows."""
 _LARGEST = 48
@@ -319,15 +272,11 @@ class Distance(msgspec.Struct, frozen=True):
     upper: float
     exact: bool
     expanded: int = 0
-    """Partial mappings expanded."""
     backend: str = "own"
 
 
 def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUDGET) -> Distance:
-    """Return the cheapest total cost of edits that turn ``left`` into ``right``, or bounds of it.
-
-    No more than ``budget`` partial mappings are expanded, of graphs above 12 nodes proportionally fewer.
-    """
+    """Return the cheapest total cost of edits that turn ``left`` into ``right``, or bounds of it."""
     n = max(left.nodes, right.nodes)
     if left == right:
         return Distance(0.0, 0.0, exact=True)
@@ -336,12 +285,12 @@ def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUD
         return Distance(whole, whole, exact=True)
     if n > _LARGEST:
         return _coarse(left, right, weights)
-    granted = _UNLIMITED if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
+    granted = 1 << 60 if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
     search = _Search(left, right, weights, granted)
     complete = search.run()
-    upper, scale = search.best, search.edge
+    upper = search.best
     lower = upper if complete else min(search.floor, upper)
-    return Distance(lower / scale, upper / scale, exact=lower == upper, expanded=search.expanded)
+    return Distance(lower / search.edge, upper / search.edge, exact=lower == upper, expanded=search.expanded)
 
 
 def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
@@ -380,7 +329,6 @@ def feasible(left: Graph, right: Graph) -> bool:
     return few + many <= NODES and math.perm(many, few) <= MAPPINGS
 
 
-@lru_cache(maxsize=4096)  # two graders ask: without it a run of the default stack takes 1.4 times as long
 def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     """Return what networkx takes for the edit distance, with the costs of ``edit_distance``.
 
@@ -389,18 +337,14 @@ def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
     """
     import networkx as nx  # noqa: PLC0415 - optional and slow to import
 
-    def digraph(graph: Graph) -> Any:
-        """Return the graph as networkx has it, nodes and edges in the same order."""
-        copy = nx.DiGraph()
-        for node in range(graph.nodes):
-            copy.add_node(node, label=graph.labels[node] if graph.labels is not None else None)
-        copy.add_edges_from(graph.edges)
-        return copy
-
+    sides = nx.DiGraph(), nx.DiGraph()
+    for side, graph in zip(sides, (left, right), strict=True):
+        labels = graph.labels or [None] * graph.nodes
+        side.add_nodes_from((node, {"label": label}) for node, label in enumerate(labels))
+        side.add_edges_from(graph.edges)
     most = left.size + right.size
     found = nx.graph_edit_distance(
-        digraph(left),
-        digraph(right),
+        *sides,
         node_subst_cost=lambda a, b: 0.0 if a["label"] is None else weights.substitution(a["label"], b["label"]),
         node_del_cost=lambda _: 1.0,
         node_ins_cost=lambda _: 1.0,

@@ -1,25 +1,8 @@
 """Workflow plans: read from a text, made into graphs, compared with gold.
 
-A text is a plan by the first of seven forms that yields an object with some key starting ``workflow_``, read after the
-last ``</think>``:
-
-1. the first fenced ``json`` block that starts with a brace;
-2. an object without nested braces, from its opening to its first closing brace;
-3. if some ``"workflow_<digits>": {`` appears: from the last opening brace before the first ``"workflow_`` to the brace
-   that balances it (braces inside texts count);
-4. the whole text as JSON;
-5. a fenced ``yaml`` block that starts at once with ``workflow_``;
-6. the whole text as YAML;
-7. a repair of the indentation, line by line, when the text starts with ``workflow_``.
-
-Patterns are searched by hand where a regular expression would need quadratic time on hostile text.
-
-*Structural* graph: one node per workflow, one edge dependency -> workflow. *Component* graph: one node per distinct
-(agent, status) of all steps, an edge from each step to the next of its workflow unless both are the same node, and an
-edge from the last step of a dependency to the first step of the workflow that waits for it, which may be a self-loop.
-
-For each of the two: max_cost = nodes + edges of both sides, similarity = 1 - distance / max_cost (1 when both are
-empty). Step score = 0.5 * structural + 0.5 * component similarity. All are fractions in [0, 1].
+A text is a plan by the first of seven forms that yields an object with some key starting ``workflow_``, looked for
+behind the last ``</think>``. Patterns are searched by hand where a regular expression would need quadratic time on
+hostile text. The forms, the two graphs and the score are described in docs/orchestrationbench.md.
 
 ``upstream`` differs by what is marked so, and raises where the original raises.
 """
@@ -29,8 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -65,38 +49,38 @@ _DEEPEST = 400
 _FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
 
 
-class PlanText(msgspec.Struct, frozen=True):
-    """A text read as a plan."""
+class Plan(msgspec.Struct, frozen=True):
+    """What was given as a plan, and what it holds."""
 
+    content: Any
     workflows: Workflows = msgspec.field(default_factory=dict)
-    """Everything the text's object holds; empty when the text holds no plan. Shared, never to be changed."""
+    """Everything the content's object holds; empty when it is no plan. Shared, never to be changed."""
     problem: str = ""
-    """Why there is none."""
 
 
 @lru_cache(maxsize=512)  # two graders ask: without it a run of the default stack takes 1.6 to 1.9 times as long
-def parse_plan(text: str, profile: Profile) -> PlanText:
+def parse_plan(text: str, profile: Profile) -> Plan:
     """Return the plan of a text, empty with a reason when it holds none.
 
     ``documented`` goes on to the next form whatever goes wrong in one, ``upstream`` only where the text is not the
     form's language.
     """
-    text = text.rsplit("</think>", maxsplit=1)[-1]
+    said = text.rsplit("</think>", maxsplit=1)[-1]
     for form, load in _FORMS:
-        candidate = form(text)
+        candidate = form(said)
         if candidate is None:
             continue
         try:
             value = load(candidate)
             if isinstance(value, dict) and _has_workflow(value, profile):
-                return PlanText(value)
+                return Plan(text, value)
         except (json.JSONDecodeError, yaml.YAMLError):
             continue
         except Exception:
             if profile == "upstream":
                 raise
     found = "no object with a workflow_ key in any of the seven forms"
-    return PlanText(problem=found if PLAN_MARK in text else "the text names no workflow_")
+    return Plan(text, problem=found if PLAN_MARK in said else "the text names no workflow_")
 
 
 def _load_yaml(text: str) -> Any:
@@ -176,51 +160,40 @@ _FORMS: tuple[tuple[Callable[[str], str | None], Callable[[str], Any]], ...] = (
     (lambda text: text if PLAN_MARK in text else None, _load_yaml),
     (_repaired_yaml, _load_yaml),
 )
-"""What finds the text of each form, and what reads it."""
 
 
 UNKNOWN = "UNK"
-"""Status of a step that names none."""
 
 
 def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
     """Return (structural, component) graph of a plan; keys that do not contain ``workflow`` are left out.
 
-    The structural graph reads ``depends_on``, else ``depend_on``, and a text is one name; in ``upstream`` only
-    ``depends_on``, and a text character by character. ``documented`` never fails: what is not an object where one
-    belongs counts as empty. ``upstream`` raises where a key is no text, a workflow or step no object, a name or status
-    not hashable.
+    ``documented`` never fails: what is not an object where one belongs counts as empty. ``upstream`` raises where a key
+    is no text, a workflow or step no object, a name or status not hashable.
     """
     strict = profile == "upstream"
     known: dict[Any, Any] = {}
     for key, value in workflows.items():
         if (strict or isinstance(key, str)) and "workflow" in key:
             known[key] = value if strict else as_map(value)
-    structural = Builder()
+    structural, component = Builder(), Builder()
     for name, fields in known.items():
         structural.node(name)
         for dependency in (fields.get("depends_on", []) or []) if strict else _dependencies(fields):
             if dependency is None and strict:
                 raise ValueError("None cannot be a node")
             structural.edge(dependency, name)
-    return structural.graph(labelled=False), _component(known, strict=strict)
-
-
-def _component(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
-    component = Builder()
-    steps = {name: _steps(fields, strict=strict) for name, fields in workflows.items()}
-    for sequence in steps.values():
-        for step in sequence:
-            component.node(step)
-    for sequence in steps.values():
-        for step, following in pairwise(sequence):
-            if step != following:
-                component.edge(step, following)
-    for name, fields in workflows.items():
+    steps = {name: _steps(fields, strict=strict) for name, fields in known.items()}
+    for step in chain.from_iterable(steps.values()):
+        component.node(step)
+    for step, following in chain.from_iterable(map(pairwise, steps.values())):
+        if step != following:
+            component.edge(step, following)
+    for name, fields in known.items():
         for dependency in _dependencies(fields, strict=strict) if steps[name] else ():
             if before := steps.get(dependency):
                 component.edge(before[-1], steps[name][0])
-    return component.graph(labelled=True)
+    return structural.graph(labelled=False), component.graph(labelled=True)
 
 
 def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
@@ -269,9 +242,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     distance: Distance
     most: int
-    """Price of deleting one graph and inserting the other."""
     loops: bool
-    """True when either graph has a self-loop."""
 
     @property
     def similarity(self) -> float:
@@ -294,6 +265,7 @@ class PlanRules(msgspec.Struct, frozen=True, kw_only=True):
     budget: int = BUDGET
 
 
+@lru_cache(maxsize=4096)  # two graders ask: with networkx a run of the default stack takes 1.4 times as long without it
 def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
     wanted = rules.solver == "networkx" or (rules.solver == "auto" and rules.profile == "upstream")
     if wanted and available() and feasible(predicted, gold):
@@ -308,7 +280,6 @@ class PlanStep(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     gold: JSON = None
-    """Gold plan in short."""
     predicted: JSON = None
     """Predicted plan in short; the text when it holds none, None when there is none."""
     structural: Comparison | None = None
@@ -347,13 +318,7 @@ class PlanFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
-    """Return the plans of one trial.
-
-    ``documented``: the gold plans are the assistant turns of the label without an agent whose text mentions
-    ``workflow_``; each without a readable prediction is one failure. ``upstream``: any turn of the label may be one;
-    each predicted entry without a plan is a failure, and each gold plan without a prediction is another; a run that
-    raises, or whose name leaves a gap, counts nothing.
-    """
+    """Return the plans of one trial."""
     if rules.profile == "documented":
         return _documented(trial, rules)
     if not trial.planned:
@@ -364,49 +329,44 @@ def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
         return PlanFigures(dropped=f"{type(error).__name__}: {error}")
 
 
-_Plan = tuple[PlanText, Any]
-"""A plan, and the content it was read from."""
-
-
-def _plan(content: Any, profile: Profile) -> _Plan:
-    plan = parse_plan(content, profile) if isinstance(content, str) else PlanText(problem="the content is no text")
-    return plan, content
+def _plan(content: Any, profile: Profile) -> Plan:
+    if isinstance(content, str):
+        return parse_plan(content, profile)
+    return Plan(content, problem="the content is no text")
 
 
 def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
-    predicted: dict[Any, _Plan] = {}
-    unreadable: dict[Any, _Plan] = {}
+    predicted: dict[Any, Plan] = {}
+    unreadable: dict[Any, Plan] = {}
     failed = 0
     for entry in run.get("main_agent_history", []):
         step = entry.get("step_id")
         if step is None:
             continue
         plan = _plan(entry.get("content"), "upstream")
-        if plan[0].workflows:
+        if plan.workflows:
             predicted[step] = plan
         else:
             failed += 1
             unreadable[step if isinstance(step, int | float | str) else repr(step)] = plan
-    golds: dict[int, Workflows] = {}
+    golds: dict[int, Plan] = {}
     for key, turn in run.get("label", {}).items():
-        try:
+        with suppress(ValueError, TypeError):
             number = int(key)
             content = turn.get("content", "")
-            if isinstance(content, str) and PLAN_MARK in content:
-                golds[number] = parse_plan(content, "upstream").workflows or golds.get(number, {})
-        except (ValueError, TypeError):
-            continue
-    golds = {number: gold for number, gold in sorted(golds.items()) if gold}
-    steps = [
-        _compare_step(str(number), gold, predicted.get(number) or unreadable.get(number), rules)
-        for number, gold in golds.items()
-    ]
+            if (
+                isinstance(content, str)
+                and PLAN_MARK in content
+                and (plan := parse_plan(content, "upstream")).workflows
+            ):
+                golds[number] = plan
     failed += sum(number not in predicted for number in golds)
-    return PlanFigures(steps=steps, failed=failed, notes=_not_asked_for(predicted, golds))
+    golds = dict(sorted(golds.items()))
+    return _figures(golds, {**unreadable, **predicted}, rules, "label", _not_asked_for(predicted, golds), failed)
 
 
 def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
-    predicted: dict[int, _Plan] = {}
+    predicted: dict[int, Plan] = {}
     notes = []
     for entry in as_list(trial.part("main_agent_history")):
         number = step_number(as_map(entry).get("step_id"))
@@ -414,13 +374,11 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
             notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
             continue
         plan = _plan(entry.get("content"), "documented")
-        if plan[0].workflows or number not in predicted:
+        if plan.workflows or number not in predicted:
             predicted[number] = plan
-    texts = gold_plans(trial.part("label"))
-    golds = {number: _plan(text, "documented") for number, text in sorted(texts.items())}
-    meant = {number: gold for number, gold in golds.items() if gold[0].workflows or gold[1].startswith(PLAN_MARK)}
-    notes += _not_asked_for(predicted, golds)
-    return _pairs(meant, predicted, rules, "label", notes)
+    golds = {number: parse_plan(text, "documented") for number, text in gold_plans(trial.part("label")).items()}
+    meant = {number: gold for number, gold in golds.items() if gold.workflows or gold.content.startswith(PLAN_MARK)}
+    return _figures(meant, predicted, rules, "label", [*notes, *_not_asked_for(predicted, golds)])
 
 
 def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
@@ -429,60 +387,65 @@ def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
     A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
     """
     golds = _by_step(sample.expected.plan)
-    predicted = {name: plan for name, plan in _by_step(sample.plan).items() if plan[1] is not None}
-    return _pairs(golds, predicted, rules, "plan") if golds else None
+    predicted = {name: plan for name, plan in _by_step(sample.plan).items() if plan.content is not None}
+    return _figures(golds, predicted, rules, "plan") if golds else None
 
 
-def _by_step(plan: JSON) -> dict[str, _Plan]:
+def _by_step(plan: JSON) -> dict[str, Plan]:
     if isinstance(plan, Mapping) and not _has_workflow(plan, "documented"):
         return {str(key): _as_plan(each) for key, each in plan.items()}
     return {} if plan is None else {"1": _as_plan(plan)}
 
 
-def _as_plan(plan: JSON) -> _Plan:
-    if isinstance(plan, str):
-        return parse_plan(plan, "documented"), plan
+def _as_plan(plan: JSON) -> Plan:
     if isinstance(plan, Mapping) and _has_workflow(plan, "documented"):
-        return PlanText(workflows=dict(plan)), plan
-    return PlanText(problem="neither text nor an object with a workflow_ key"), plan
+        return Plan(plan, workflows=dict(plan))
+    if isinstance(plan, str):
+        return parse_plan(plan, "documented")
+    return Plan(plan, problem="neither text nor an object with a workflow_ key")
 
 
 _K = TypeVar("_K", int, str)
 
 
-def _pairs(
-    golds: Mapping[_K, _Plan], predicted: Mapping[_K, _Plan], rules: PlanRules, where: str, notes: Iterable[Reason] = ()
+def _figures(
+    golds: Mapping[_K, Plan],
+    predicted: Mapping[Any, Plan],
+    rules: PlanRules,
+    where: str,
+    notes: Iterable[Reason] = (),
+    failed: int | None = None,
 ) -> PlanFigures:
     """Return gold plans beside predicted ones; a gold plan that is none is in no figure, a prediction a failure."""
     steps = []
-    for name, (gold, content) in golds.items():
+    for name, gold in golds.items():
         if gold.workflows:
             steps.append(_compare_step(str(name), gold.workflows, predicted.get(name), rules))
         else:
             fault = Fault(category="data", code="gold_unreadable", message=f"{where} {name}: {gold.problem}")
-            steps.append(PlanStep(id=str(name), gold=content, fault=fault))
-    failed = sum(step.fault is None and step.structural is None for step in steps)
+            steps.append(PlanStep(id=str(name), gold=gold.content, fault=fault))
+    if failed is None:
+        failed = sum(step.fault is None and step.structural is None for step in steps)
     return PlanFigures(steps=steps, failed=failed, notes=notes)
 
 
 def gold_plans(label: Any) -> dict[int, str]:
-    """Return the texts that may be gold plans, by step: assistant turns without an agent that mention ``workflow_``."""
+    """Return what may be gold plans, by step in order: texts of assistants without agent that mention ``workflow_``."""
     found = {}
     for key, turn in as_map(label).items():
         content, number = as_map(turn).get("content"), step_number(key)
         spoken = "agent_id" not in as_map(turn) and as_map(turn).get("role") == "assistant"
         if spoken and isinstance(content, str) and PLAN_MARK in content and number is not None:
             found[number] = content
-    return found
+    return dict(sorted(found.items()))
 
 
-def _compare_step(name: str, gold: Workflows, prediction: _Plan | None, rules: PlanRules) -> PlanStep:
+def _compare_step(name: str, gold: Workflows, plan: Plan | None, rules: PlanRules) -> PlanStep:
     short = outline(gold)
-    if prediction is None:
+    if plan is None:
         return PlanStep(id=name, gold=short, problem=("plan_absent", "no plan was predicted at this step"))
-    plan, content = prediction
     if not plan.workflows:
-        return PlanStep(id=name, gold=short, predicted=content, problem=("plan_unparsable", plan.problem))
+        return PlanStep(id=name, gold=short, predicted=plan.content, problem=("plan_unparsable", plan.problem))
     sides = zip(graphs(plan.workflows, rules.profile), graphs(gold, rules.profile), strict=True)
     structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
     predicted = outline(plan.workflows)

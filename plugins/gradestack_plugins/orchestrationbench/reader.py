@@ -128,7 +128,7 @@ def expectation(label: Any) -> Expectation:
     if not isinstance(label, dict):
         return Expectation()
     calls = tuple(call for step in in_order(gold_steps(label)) for call in step_expectation(label, step).calls or ())
-    plans = {str(step): text for step, text in sorted(gold_plans(label).items())}
+    plans = {str(step): text for step, text in gold_plans(label).items()}
     return Expectation(calls=calls, plan=plans or None)
 
 
@@ -142,20 +142,16 @@ def step_expectation(label: Mapping[str, Any], step: str) -> Expectation:
 
 
 def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
-    """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted.
-
-    A sub-agent step has calls, decision label and text, a plan step has a plan. A step the label expects and the
-    prediction lacks is ``missing``; one whose gold cannot be read is ``failed``.
-    """
+    """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted."""
 
     def sample(step: str, **fields: Any) -> Sample:
         facets = {**common.facets, "step": step}
         return replace(common, id=f"{common.id}/{step}", cluster=common.id, facets=facets, agent_usage=None, **fields)
 
     known, history = as_map(trial.part("label")), trial.part("sub_agent_history")
-    seen = set()
-    for step, entry in zip(steps_of(known, history, "documented"), as_list(history), strict=True):
-        seen.add(step.id)
+    steps = steps_of(known, history, "documented")
+    seen = {step.id for step in steps}
+    for step, entry in zip(steps, as_list(history), strict=True):
         yield sample(
             step.id,
             calls=tool_calls(as_map(entry).get("tool_calls")),
@@ -169,10 +165,9 @@ def step_samples(common: Sample, trial: Trial) -> Iterator[Sample]:
     for name in in_order([name for name in gold_steps(known) if name not in seen]):
         yield sample(name, expected=step_expectation(known, name), status=Status.MISSING)
     predicted = _plans(trial.part("main_agent_history"))
-    for number, text in sorted(gold_plans(known).items()):
-        status = Status.MISSING if str(number) not in predicted else Status.OK
-        plan = predicted.get(str(number))
-        yield sample(str(number), plan=plan, expected=Expectation(plan=text), status=status)
+    for name, text in ((str(number), text) for number, text in gold_plans(known).items()):
+        status = Status.OK if name in predicted else Status.MISSING
+        yield sample(name, plan=predicted.get(name), expected=Expectation(plan=text), status=status)
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:
@@ -361,11 +356,9 @@ def _holds_output(directory: Path) -> bool:
     looked = 0
     for _, folders, files in os.walk(directory):
         folders.sort()
-        if any(name.endswith(_SUFFIX) for name in files):
-            return True
         looked += 1 + len(files)
-        if looked > _SNIFFED_ENTRIES:
-            return False
+        if (found := any(name.endswith(_SUFFIX) for name in files)) or looked > _SNIFFED_ENTRIES:
+            return found
     return False
 
 
@@ -373,13 +366,7 @@ Label = dict[str, dict[str, JSON]]
 
 
 def label_of(steps: Any) -> Label:
-    """Return the ``label`` of scenario steps, as scenario output files carry it.
-
-    ``workflow_id: system`` is the system message; a text starting with ``workflow_`` a gold plan; other steps of
-    ``main`` and ``user`` are their turns; all the rest are sub-agent turns ``N``. One whose text mentions ``tool`` is
-    read as YAML for the call ``N-1`` (``tool`` with ``arguments`` or ``parameters``, or a list ``tool_call``) and its
-    result ``N-2``; when that fails, ``N-1`` has no ``tool_calls``.
-    """
+    """Return the ``label`` of scenario steps, as scenario output files carry it."""
     label: Label = {}
     for position, step in enumerate(steps if isinstance(steps, list) else [steps], start=1):
         content, number = as_map(as_map(step).get("data")).get("content"), as_map(step).get("step_id")
@@ -502,13 +489,11 @@ class ScenarioReader(RecordReader):
 
 
 def _steps(whole: Sample, label: Label) -> Iterator[Sample]:
-    expectations: dict[str, Expectation] = {}
-    for step in in_order(gold_steps(label)):
-        if gold_turn(label, step)[3] is None:
-            expectations[step] = step_expectation(label, step)
-    for number, text in gold_plans(label).items():
-        if parse_plan(text, "documented").workflows:
-            expectations[str(number)] = Expectation(plan=text)
+    steps = [step for step in in_order(gold_steps(label)) if gold_turn(label, step)[3] is None]
+    expectations = {step: step_expectation(label, step) for step in steps}
+    plans = {str(number): text for number, text in gold_plans(label).items()}
+    read = {step for step, text in plans.items() if parse_plan(text, "documented").workflows}
+    expectations |= {step: Expectation(plan=text) for step, text in plans.items() if step in read}
     for ordinal, step in enumerate(in_order(list(expectations))):
         yield replace(
             whole,

@@ -81,11 +81,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
-    """Return a record's runs; ValueError where it cannot be used.
-
-    ``documented``: a null label is a missing run, any other value that is not text is ``invalid``. ``upstream``: every
-    value is a label, ``run_labels`` that are no list are no runs, and the derived fields are kept.
-    """
+    """Return a record's runs; ValueError where it cannot be used."""
     trusting, labels = profile == "upstream", record.get("run_labels")
     texts = record.get("run_target_texts") or record.get("run_aux")
     if trusting:
@@ -179,10 +175,7 @@ def kind_of(record: Mapping[str, Any]) -> str:
 
 
 def sweep_name(record: Mapping[str, Any], stem: str) -> str:
-    """Return the name of the sweep a record belongs to.
-
-    Its ``ckpt_name``, else ``mcq_stability_k=5_T=0.7`` and the like, else ``stem``.
-    """
+    """Return the name of the sweep a record belongs to."""
     if name := as_text(record.get("ckpt_name")):
         return name
     kind, k, temperature = kind_of(record), record.get("n_runs"), record.get("temperature")
@@ -221,7 +214,6 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
     experiment: str | None
     """The sweep, when the file names exactly one."""
     name: str
-    """What the sweep is called, named or not."""
 
 
 class StabilityIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -284,11 +276,7 @@ class StabilityReader(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
-        """Find repeated records, and read the dataset's identifiers and gold labels.
-
-        Raises:
-            DataError: A file cannot be read.
-        """
+        """Find repeated records, and read the dataset's identifiers and gold labels."""
         files = {each.name: _file(each, self.profile if inputs.dataset else None) for each in inputs.data}
         if inputs.dataset is None:
             return StabilityIndex(files=files)
@@ -372,11 +360,7 @@ class StabilityReader(RecordReader):
 
 
 def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
-    """Return the identifier, gold label and question of a dataset row; ValueError where it cannot be used.
-
-    ``upstream`` counts a row whose identifier is no text as one without runs: it has its JSON text for an identifier,
-    which no record can have.
-    """
+    """Return the identifier, gold label and question of a dataset row; ValueError where it cannot be used."""
     record = raw.value
     if raw.problem is not None or not isinstance(record, dict):
         raise ValueError(raw.problem or f"expected a dataset row (an object), found {compact(record)[:60]}")
@@ -391,10 +375,7 @@ def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
 
 
 def _file(source: Input, profile: Profile | None) -> _File:
-    """Return the records of a file whose uuid occurs again; only those stay in memory.
-
-    With a profile (there is a dataset), those that cannot be used under it as well.
-    """
+    """Return the records of a file whose uuid occurs again; only those stay in memory."""
     first, replaced, name = dict[str, int](), dict[int, Element](), source.name
     dropped, unusable = set[int](), set[str]()
     marks: dict[str, set[str]] = {"target_model": set(), "ckpt_name": set()}

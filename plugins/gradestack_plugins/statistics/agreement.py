@@ -45,20 +45,14 @@ def percent_agreement(table: Table) -> float | None:
 
 
 def kappa(table: Table) -> float | None:
-    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both raters' shares.
-
-    None for no sample, and where both raters know one class only, the same.
-    """
+    """Return Cohen's kappa, ``(p_o - p_e) / (1 - p_e)`` with ``p_e`` = sum over classes of both raters' shares."""
     n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
     chance = math.fsum(left[label] * right[label] for label in left) / n**2 if n else 1
     return None if observed is None or chance == 1 else (observed - chance) / (1 - chance)
 
 
 def ac1(table: Table) -> float | None:
-    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of each of q classes.
-
-    1 where there is one class only; None for no sample.
-    """
+    """Return Gwet's AC1, whose ``p_e`` is the sum of pi (1 - pi) over q - 1, pi the mean share of each of q classes."""
     n, observed, (left, right) = sum(table.values()), percent_agreement(table), _margins(table)
     labels = left.keys() | right.keys()
     if observed is None or len(labels) == 1:
@@ -77,11 +71,7 @@ def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
 
 
 def alpha(units: Mapping[Any, int], level: Level) -> float | None:
-    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values; None for none, and for one value only.
-
-    Any number of raters, values may be missing. ``units`` counts the tuples of values given to a unit (a single value
-    is not pairable); ``level`` says what of two values counts as distance.
-    """
+    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values; None for none, and for one value only."""
     pairable = {values: times for values, times in units.items() if len(values) > 1}
     totals: Counter[Any] = Counter()
     for values, times in pairable.items():
@@ -303,10 +293,7 @@ def _verdict(grade: Grade) -> str | None:
 
 
 def read_labels(path: Path) -> dict[str, str]:
-    """Return labels by id: JSON Lines of ``id`` and ``label``, or CSV with these columns.
-
-    A row of a CSV file whose label is empty has none; blank lines are skipped.
-    """
+    """Return labels by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
     return {place[0]: label for _, place, label in label_rows(path)}
 
 

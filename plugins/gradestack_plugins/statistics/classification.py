@@ -53,11 +53,7 @@ class Tally(NamedTuple):
         return 2 * self.hits / (self.gold + self.predicted) if self.gold + self.predicted else 0.0
 
     def scores(self) -> dict[str, float | None]:
-        """Return precision, recall and F1; None where the denominator is 0.
-
-        ``P = tp / (tp + fp)``, ``R = tp / (tp + fn)``, ``F1 = 2 P R / (P + R)``. F1 is 0 when the class occurs (in gold
-        or in the predictions) without a hit, and undefined only when it occurs nowhere.
-        """
+        """Return precision, recall and F1; None where the denominator is 0."""
         precision, recall = ratio(self.hits, self.predicted), ratio(self.hits, self.gold)
         f1 = 0.0 if self.predicted or self.gold else None
         if precision and recall:

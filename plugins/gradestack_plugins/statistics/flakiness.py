@@ -16,7 +16,10 @@ Tasks = Mapping[tuple[int, int], int]
 """Runs and passes -> how many tasks have them."""
 
 
-_of_runs = partial(Figure, unit="score", divisor="runs", undefined="one run", optional=True)
+_of_runs = partial(Figure, divisor="runs", undefined="one run", optional=True)
+_FLAKY = "tasks of which some runs pass and some do not / tasks with several runs"
+_VARIANCE = "mean over tasks of c (k - c) / (k (k - 1))"
+_ICC = "(MSB - MSW) / (MSB + (n0 - 1) MSW)"
 
 
 @attrs.frozen(kw_only=True)
@@ -37,31 +40,11 @@ class Flakiness(Aggregator):
     """
 
     figures: ClassVar = (
-        _of_runs(
-            "flaky_share",
-            "Flaky tasks",
-            better="lower",
-            unit="share",
-            about="tasks of which some runs pass and some do not / tasks with several runs",
-        ),
-        _of_runs(
-            "within_variance",
-            "Variance within tasks",
-            better="lower",
-            about="mean over tasks of c (k - c) / (k (k - 1))",
-            least=0.0,
-            most=0.5,
-        ),
-        _of_runs(
-            "icc",
-            "Intra-class correlation",
-            better="neither",
-            about="(MSB - MSW) / (MSB + (n0 - 1) MSW)",
-            least=-1.0,
-            most=1.0,
-        ),
-        _of_runs("design_effect", "Design effect", better="neither", about="1 + (runs per task - 1) icc", least=0.0),
-        _of_runs("worth", "Independent samples", unit="count", about="runs / design effect"),
+        _of_runs("flaky_share", "Flaky tasks", "lower", "share", _FLAKY),
+        _of_runs("within_variance", "Variance within tasks", "lower", "score", _VARIANCE, least=0.0, most=0.5),
+        _of_runs("icc", "Intra-class correlation", "neither", "score", _ICC, least=-1.0, most=1.0),
+        _of_runs("design_effect", "Design effect", "neither", "score", "1 + (runs per task - 1) icc", least=0.0),
+        _of_runs("worth", "Independent samples", "higher", "count", "runs / design effect"),
     )
     pooled: ClassVar = False
 

@@ -114,10 +114,7 @@ def _exactly(cells: Mapping[WholeCell, int], unit: int) -> tuple[int, float | No
 
 
 def unbounded_intervals(grades: Grades, of: Mapping[str, tuple[str, str]], confidence: float) -> dict[str, Any]:
-    """Return the intervals of ratios of sums that are not bound to [0, 1]; of several models ``models`` has each one's.
-
-    ``of`` is figure -> the number it is divided by, and the one that is divided.
-    """
+    """Return intervals of ratios of sums (figure -> divisor, dividend) that are not bound to [0, 1], also by model."""
     found: dict[str, Any] = {}
     for name, numbers in of.items():
         every, models = grades.sums(*numbers).rounded

@@ -17,11 +17,7 @@ from gradestack_plugins.tau_bench.reader import TauBench
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Score a result file, print the statistics, write the records with their partial scores.
-
-    Works record by record; only grades stay in memory. The output appears under its name only when it is complete.
-    Returns the exit code: 0, or 1 after an error, which is printed to standard output.
-    """
+    """Score a result file, print the statistics, write the records with their partial scores."""
     parser = argparse.ArgumentParser(
         prog="python -m gradestack_plugins.tau_bench",
         description="Add partial scores to a tau-bench result file and print statistics.",

@@ -11,7 +11,7 @@ import msgspec
 from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, terminal_line
-from gradestack_plugins.tau_bench.records import TauRecord
+from gradestack_plugins.tau_bench.reader import TauRecord
 
 STATISTICS = "tau_statistics.txt"
 _CLOSED = object()
@@ -59,11 +59,7 @@ def partial_name(name: str) -> str:
 
 
 def indented(value: Any, level: int = 0) -> str:
-    """Return exactly what ``json.dumps(value, indent=2)`` gives, as it stands ``level`` levels deep in a document.
-
-    What the library writes in one line is laid out by msgspec, in a quarter to three fifths of the time its own
-    indenting takes.
-    """
+    """Return exactly what ``json.dumps(value, indent=2)`` gives, as it stands ``level`` levels deep in a document."""
     try:
         text = msgspec.json.format(json.dumps(value), indent=2)
     except (ValueError, RecursionError):  # NaN, or nested deeply
@@ -94,12 +90,7 @@ def _indented_slowly(value: Any, level: int) -> str:
 
 
 def statistics_block(figures: Mapping[str, Any]) -> str:
-    """Return the statistics block for the figures of ``partial_statistics``, beginning with an empty line.
-
-    Character for character what the original prints, wherever it prints at all. Where some records could not be scored
-    (the original stops there) the block covers the others, and lines below the total say how many were left out. A
-    figure of nothing is "n/a".
-    """
+    """Return the statistics block for the figures of ``partial_statistics``, beginning with an empty line."""
     n, binary = figures["n"], figures["binary"]
     lines = ["", "=== SCORING STATISTICS ===", f"Total tasks: {n}"]
     lines += [f"Not scored: {figures['failed']}"] * bool(figures["failed"])

@@ -26,12 +26,11 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.tau_bench.records import Call, Malformed, TauRecord, content_of
+from gradestack_plugins.tau_bench.reader import Call, Malformed, TauRecord, content_of
 from gradestack_plugins.tau_bench.similarity import Budget, Losses, TooMuchWork, differences, similarity
 
 Parts = dict[str, float | None]
 Named = Call | ExpectedCall | ToolCall
-"""What has a name and arguments."""
 _OK = Status.OK
 _NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not support"
 

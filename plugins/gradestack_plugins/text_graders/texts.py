@@ -227,10 +227,7 @@ def _kind(value: JSON) -> type:
 
 
 def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | None:
-    """Return (JSON pointer, expected, actual) of the first difference in document order, None for equal values.
-
-    The pointer is RFC 6901. A missing or unexpected part has ABSENT on the side that lacks it.
-    """
+    """Return (JSON pointer, expected, actual) of the first difference in document order, None for equal values."""
     waiting: list[tuple[str, Any, Any]] = [("", expected, actual)]
     while waiting:
         pointer, one, other = waiting.pop()
@@ -366,7 +363,6 @@ class OneOf(_TextGrader):
 
 
 _NO_TOOL = "no_tool"
-"""Label of calling nothing."""
 
 
 class Label(Grader):

@@ -14,9 +14,7 @@ from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Leaves, 
 from gradestack_plugins.tool_calls.matching import Matching, Options, Pair
 
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
-"""How an argument may fare."""
 CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
-"""What a call may count as."""
 _EXACT, _MATCHED = ("expected", "made", "matched", "exact"), ("expected", "made", "matched")
 _MISTAKEN, _MISSING = ("expected", "missing", "made", "extra"), ("expected", "missing")
 MOST_REASONS = 50
@@ -117,10 +115,7 @@ def _place(outcome: Outcome) -> tuple[bool, int]:
 def _unmatched(
     matching: Matching, missing: Sequence[Expected], extra: Sequence[Made], code: str
 ) -> Iterator[Unmatched]:
-    """Yield the outcomes of calls without a pair.
-
-    A missing call is shown with an extra one of the same tool, if there is one: more telling than either alone.
-    """
+    """Yield the outcomes of calls without a pair."""
     waiting: dict[str, list[Made]] = {}
     for other in reversed(extra):
         waiting.setdefault(other.name, []).append(other)
@@ -221,7 +216,8 @@ def explanation_of(turns: Sequence[Scored], tools: frozenset[str] | None, option
         reasons += [] if each.silent else its
     left_out = len(reasons) - MOST_REASONS
     more = [] if left_out <= 0 else [Reason(code="more_reasons", message=f"{left_out} more reasons were left out")]
-    rationale = "; ".join(map(_sentence, reasons[:_SHOWN]))
+    said = [(each.subject, each.code, each.pointer, each.message) for each in reasons[:_SHOWN]]
+    rationale = "; ".join(" ".join(filter(None, each)) for each in said)
     if len(reasons) > _SHOWN:
         rationale += f"; {len(reasons) - _SHOWN} more"
     return {"items": tuple(items), "reasons": (*reasons[:MOST_REASONS], *more), "rationale": rationale}
@@ -287,7 +283,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     return "number" if isinstance(value, int | float) else type(value).__name__
-
-
-def _sentence(reason: Reason) -> str:
-    return " ".join(filter(None, (reason.subject, reason.code, reason.pointer, reason.message)))

@@ -15,7 +15,6 @@ from gradestack_plugins.tool_calls.peers.frameworks import hashable
 from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Settings, Verdict
 
 DOCUMENTED = "documented"
-"""The preset that is this grader's own rule."""
 _JUDGES = {
     "agentevals/llm_as_judge": "0.0.9",
     "deepeval/argument_correctness": "4.3.1",
@@ -37,7 +36,6 @@ OWN: Settings = {
     "count": "attempted",
     "score": "f1",
 }
-"""The options of our own rule."""
 PRESETS: Mapping[str, Preset] = {
     preset.name: preset
     for preset in sorted(
@@ -50,7 +48,6 @@ PRESETS: Mapping[str, Preset] = {
         key=lambda preset: preset.name,
     )
 }
-"""Name -> rule, of all those that need no model."""
 _ASKING = {name: Preset(name=name, version=version) for name, version in sorted(_JUDGES.items())}
 
 

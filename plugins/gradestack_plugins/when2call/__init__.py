@@ -8,7 +8,7 @@ from gradestack import Component, hookimpl
 
 _TABLE = """
 reader when2call .reader:When2CallReader When2Call predictions of five kinds, joined with the dataset
-grader when2call .grader:When2Call Predicted behaviour against gold, of the four behaviours
+grader when2call .aggregators:When2Call Predicted behaviour against gold, of the four behaviours
 aggregator hallucination .aggregators:Hallucination Tool, answer and parameter hallucination rates
 aggregator when2call_counts .aggregators:When2CallCounts Metadata of prediction files
 exporter when2call .aggregators:When2CallExporter native/when2call.json: the suite's metrics file

@@ -36,7 +36,6 @@ from gradestack_plugins.readers.chat import tool_call, tool_spec
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Canonical order: of matrices, of outputs, and of ``answers`` in the dataset."""
 INVALID = "invalid"
-"""Label of a prediction that is none of the four."""
 VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
 """Length normalisations of log-probability scoring; each is a prediction set of its own."""
 SINGLE = ""
@@ -45,19 +44,13 @@ NVIDIA_DIRECT = "direct_answer"
 """Name of ``direct`` in NVIDIA's own judge prompt."""
 JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
 MODES = ("llama_scoring", "string_fallback", "UNKNOWN")
-"""Modes of log-probability scoring."""
 
 _LONE_DIGIT = re.compile(r"[0-3]")
 _DIGIT = re.compile(r"\b[0-3]\b")
 
 
 def mcq_digit(text: str) -> int | None:
-    """Return the choice a multiple-choice answer names, None when it names none.
-
-    The trimmed text is a lone digit 0 to 3, or else the first 0 to 3 that stands as a word of its own counts (word
-    boundaries on both sides, letters and digits of any script being word characters): ``-1`` gives 1, ``0.3`` gives 0;
-    ``3rd``, ``_2_``, ``12`` and full-width digits give none.
-    """
+    """Return the choice a multiple-choice answer names, None when it names none."""
     found = _LONE_DIGIT.fullmatch(text.strip()) or _DIGIT.search(text.strip())
     return int(found.group()) if found else None
 
@@ -71,12 +64,7 @@ def label_at(names: Sequence[Any], index: Any) -> str:
 
 
 def judge_label(text: str, also: Collection[str] = ()) -> str | None:
-    """Return the label of a judge's JSON answer, None when it is not well-formed.
-
-    Strict JSON after trimming (no code fence, nothing behind it), an object; the value of ``classification``, or of
-    ``label`` only when the first key is absent; taken as text, trimmed, in lower case; one of the four labels or of
-    ``also``.
-    """
+    """Return the label of a judge's JSON answer, None when it is not well-formed."""
     try:
         answer = as_map(loads(text.strip()))
     except JsonProblem:
@@ -86,10 +74,7 @@ def judge_label(text: str, also: Collection[str] = ()) -> str | None:
 
 
 def best_index(scores: Any) -> int | None:
-    """Return the position of the highest score, the first one on ties; None when these are not numbers.
-
-    ``-Infinity`` is a score like any other: four of them make the first the best.
-    """
+    """Return the position of the highest score, the first one on ties; None when these are not numbers."""
     if not isinstance(scores, list) or not scores:
         return None
     if any(isinstance(score, bool) or not isinstance(score, int | float) for score in scores):
@@ -119,9 +104,7 @@ class _About(msgspec.Struct, frozen=True):
     tells: bool = False
     """Whether a record's keys tell the form for sure."""
     text: str | None = None
-    """Key of what the model wrote."""
     item: str | None = None
-    """Key of the dataset item inside."""
 
 
 _FORMS: dict[Form, _About] = {
@@ -187,10 +170,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(own) if isinstance(own, list) else answers or LABELS
 
     def recorded(self, answers: tuple[str, ...]) -> dict[str, str | None]:
-        """Return prediction set -> label as recorded; None where the record makes no prediction.
-
-        A label that is not text is no prediction; a judge's decision counts only with its raw answer beside it.
-        """
+        """Return prediction set -> label as recorded; None where the record makes no prediction."""
         record, form = self.record, self.form
         if form == "response":
             return {}
@@ -265,7 +245,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """What a dataset row says about one task."""
 
     fields: dict[str, Any] = msgspec.field(default_factory=dict)
-    """Those of its samples."""
     answers: tuple[str, ...] = ()
     """Names of the candidate answers, in the row's own order: what a choice's number refers to."""
     no_tools: bool | None = None
@@ -469,11 +448,7 @@ def _place(found: Prediction | Element, shown: str) -> Source:
 
 
 def _identified(value: Any, profile: Profile) -> str:
-    """Return the identifier of a dataset row.
-
-    ``upstream``: of one that is no non-empty text, so that no prediction can have it, its JSON text: the evaluation
-    suite counts such a row as one without a prediction. Not of a list or an object, at which the suite stops.
-    """
+    """Return the identifier of a dataset row."""
     if not isinstance(value, dict):
         raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")  # noqa: TRY004
     uuid = _uuid(value)
@@ -505,12 +480,7 @@ def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
 
 
 def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
-    """Return a dataset row; ``tools`` may hold JSON texts or objects, missing optional fields are empty.
-
-    A row without tools (missing, null or empty list) is one without any tool at hand: such rows are the denominator of
-    the tool hallucination rate. ``strict`` requires question and gold label, as the evaluation suite does; a row inside
-    a prediction may lack them. ValueError where a row breaks this, or its gold label is none of the four.
-    """
+    """Return a dataset row; ``tools`` may hold JSON texts or objects, missing optional fields are empty."""
     if (problem := _problem(record, strict=strict)) is not None:
         raise ValueError(problem)
     gold, tools, source = record.get("correct_answer"), record.get("tools"), _text(record.get("source"))
@@ -538,12 +508,7 @@ def _decoded(value: Any) -> Any:
 
 
 def load(source: Input, method: Method | None) -> Loaded:
-    """Read a prediction file.
-
-    The last record of a uuid counts whatever it holds: one without a prediction leaves its dataset row without one. A
-    record too short to tell its own form (``plain``, ``bare``) is read in the form of its file: that of the method the
-    user named, else that of the first record whose keys tell.
-    """
+    """Read a prediction file."""
     predictions: dict[str, Prediction] = {}
     bad: list[BadRecord] = []
     bare: list[BadRecord] = []

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import BadRecord, Key
-from gradestack_plugins.stability.grader import StabilityLabel
+from gradestack_plugins.stability.aggregators import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
 from tests.plugins.stability.stability_records import stability
 

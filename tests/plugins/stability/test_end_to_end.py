@@ -8,7 +8,7 @@ import pytest
 import gradestack
 from gradestack import Sample, grade_files
 from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, heading
-from gradestack_plugins.when2call.grader import When2Call
+from gradestack_plugins.when2call.aggregators import When2Call
 from tests.core.outcomes import data
 
 DATA = data(__file__, "end_to_end.yaml")

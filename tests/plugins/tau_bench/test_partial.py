@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
 from gradestack_plugins.tau_bench.grader import TauPartial, _reasons
-from gradestack_plugins.tau_bench.records import Call, TauRecord
+from gradestack_plugins.tau_bench.reader import Call, TauRecord
 from gradestack_plugins.tau_bench.similarity import MAX_REASONS, Budget, describe
 from tests.conftest import examples
 from tests.core.outcomes import data

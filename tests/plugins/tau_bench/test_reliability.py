@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Grade, Key
 from gradestack.cli import main
-from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
+from gradestack_plugins.tau_bench.aggregators import PassAtK, PassHatK
 
 
 def entry(task, run, success, model=None):

@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import Grade, Key, testing
-from gradestack_plugins.tau_bench.reliability import PassHatK
+from gradestack_plugins.tau_bench.aggregators import PassHatK
 
 NAMES = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/pass": "1b82b71"}
 

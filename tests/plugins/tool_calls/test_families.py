@@ -10,8 +10,8 @@ import pytest
 import gradestack
 from gradestack import ConfigError
 from gradestack_plugins.tool_calls.grader import ToolCalls
+from gradestack_plugins.tool_calls.panels import presets_of
 from gradestack_plugins.tool_calls.presets import PRESETS, key_of, peers
-from gradestack_plugins.tool_calls.side_by_side import presets_of
 from tests.core.outcomes import data
 from tests.plugins.tool_calls.presets_table import CASES, sample_of
 

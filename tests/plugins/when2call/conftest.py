@@ -6,8 +6,7 @@ import attrs
 import pytest
 
 from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Outcome, Sample, figures
-from gradestack_plugins.when2call.aggregators import When2CallExporter
-from gradestack_plugins.when2call.grader import When2Call
+from gradestack_plugins.when2call.aggregators import When2Call, When2CallExporter
 from gradestack_plugins.when2call.reader import When2CallReader
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

@@ -45,7 +45,7 @@ def test_another_formats_trajectory_is_labelled_by_its_calls(tmp_path):
     """Samples of any reader can be graded: a call is a tool_call, silence waits for a judge."""
     import gradestack
     from gradestack import Expectation, Sample, ToolCall
-    from gradestack_plugins.when2call.grader import When2Call
+    from gradestack_plugins.when2call.aggregators import When2Call
 
     samples = [
         Sample(id="a", calls=(ToolCall(name="f"),), expected=Expectation(label="tool_call")),

@@ -38,10 +38,7 @@ class Wanted:
 
 
 def rule(*, optimal: bool = False) -> Rule:
-    """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
-
-    Calls expected by turn need their execution; without it only a turn in which nothing was called can be told.
-    """
+    """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``."""
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:
         if any(call.turn is not None for call in expected):
@@ -149,7 +146,6 @@ Answers = dict[str, list[Any]]
 LEFT_OUT = ""
 TYPES: dict[str, type] = {"string": str, "integer": int, "float": float, "number": float, "boolean": bool}
 TYPES |= {"array": list, "tuple": list, "dict": dict, "object": dict, "any": str}
-"""BFCL's words, and the two of JSON Schema that mean the same."""
 
 
 class Parameter(NamedTuple):
@@ -255,7 +251,8 @@ def problem_of(value: Any, answers: Sequence[Any], about: Parameter) -> Problem:
         if about.items is dict:
             return _objects_problem(value, answers)
         if about.kind is str:
-            return None if _plain(value) in _texts(answers) else "value_error:string"
+            texts = [_plain(each) for each in answers if isinstance(each, str)]
+            return None if _plain(value) in texts else "value_error:string"
         if about.kind is list:
             given = [_plain(each) for each in value]
             wanted = [[_plain(one[place]) for place in range(len(one))] for one in answers]
@@ -291,10 +288,6 @@ def _is_left_out(answer: Any) -> bool:
 def _plain(value: Any) -> Any:
     """Return a text without spaces and punctuation that do not count, in lower case; anything else as it is."""
     return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
-
-
-def _texts(answers: Sequence[Any]) -> list[str]:
-    return [_plain(each) for each in answers if isinstance(each, str)]
 
 
 def _object_problem(value: dict[str, Any], answers: Sequence[Any]) -> Problem:

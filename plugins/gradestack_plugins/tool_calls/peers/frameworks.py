@@ -135,7 +135,6 @@ _AGENTEVALS_ARGUMENTS: Mapping[str, _Agree] = {
     "subset": _within,
     "superset": lambda output, reference: _within(reference, output),
 }
-"""Mode -> whether an output's arguments agree with a reference's."""
 
 
 def _agentevals_rule(mode: str, agree: _Agree) -> Rule:

@@ -15,7 +15,6 @@ _VERSION = "0.121.20"
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What JavaScript trims."""
 _ASCII = 127
 _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = ("cmd", "command", "commands")

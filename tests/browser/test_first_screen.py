@@ -96,7 +96,6 @@ def test_it_prints_on_six_pages(opened):
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """Give the page of two models."""
     place = tmp_path_factory.mktemp("two")
     call = {"name": "f", "arguments": {"a": 1}}
     rows = [

@@ -107,26 +107,27 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
     A figure of the headline that is that share is not shown twice.
     """
     success, outcome = success_of(summary), as_map(summary.get("outcome"))
-    title, held = capital(words_of(summary)["passed"]), {"interval": outcome.get("share_interval")}
+    title, many = capital(words_of(summary)["passed"]), success is not None and success.many
+    shares = {
+        as_text(each.get("model_name")): {"value": each.get("share"), "interval": each.get("share_interval")}
+        for each in (map(as_map, as_list(outcome.get("per_model"))) if many else [outcome])
+    }
     order = {} if success is None else {model: place for place, model in enumerate(success.models)}
     rows, path = list[FigureRow](), ""
     for entry in _entries(summary):
-        if success is not None and not path and _is_share(entry, outcome, success):
+        if success is not None and not path and _is_share(entry, shares, success.grader):
             path = _path(as_text(entry.get("figure")))
         else:
             rows += _entry(entry, declared, order)
-    if success is not None and success.many:
-        shares = []
-        for each in map(as_map, as_list(outcome.get("per_model"))):
-            name, ok, lost = as_text(each.get("model_name")), as_count(each.get("passed")), as_count(each.get("failed"))
-            own = {"value": each.get("share"), "interval": each.get("share_interval")}
+    if success is not None and many:
+        for place, (name, held) in enumerate(shares.items()):
+            ok, lost = success.models[name]
             note = f"{number(ok)} of {number(ok + lost)}"
-            shares.append(_row(title, own, None, note, "%", code=brief(name, 40) or "(no name)"))
-        rows = shares + rows
+            rows.insert(place, _row(title, held, None, note, "%", code=brief(name, 40) or "(no name)"))
     elif success is not None:
         note = f"{number(success.passed)} of {counted(success.of, reliable.noun)}" if success.of else "no result"
         value = success.passed / success.of if success.of else None
-        rows.insert(0, _row(title, {**held, "value": value}, None, note, "%", path))
+        rows.insert(0, _row(title, {**shares[""], "value": value}, None, note, "%", path))
     return tuple(rows[:_MOST_ROWS])
 
 
@@ -197,20 +198,19 @@ def _path(path: str) -> str:
     return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
 
 
-def _is_share(entry: Mapping[str, Any], outcome: Mapping[str, Any], success: Success) -> bool:
-    """Return whether a figure of the headline is the share of successes itself.
+def _is_share(entry: Mapping[str, Any], shares: Mapping[str, Mapping[str, Any]], grader: str) -> bool:
+    """Return whether a figure of the headline is the share of successes itself, of every model.
 
-    It is the outcome grader's mean, or accuracy, with the value and the interval of that share. Any other figure may
-    have both by chance, and is another one all the same.
+    Only the outcome grader's mean or accuracy can be; any other figure may have the same values by chance.
     """
 
-    def rounded(value: Any, interval: Any) -> list[float | None]:
-        return [None if each is None else round(each, 9) for each in (as_number(value), *ends_of(interval))]
+    def rounded(held: Mapping[str, Any]) -> list[float | None]:
+        known = (as_number(held.get("value")), *ends_of(held.get("interval")))
+        return [None if each is None else round(each, 9) for each in known]
 
-    known = as_text(entry.get("figure")) in {f"{success.grader}.{name}" for name in _MEANS}
-    own = rounded(entry.get("value"), entry.get("interval"))
-    alike = own[0] is not None and own == rounded(outcome.get("share"), outcome.get("share_interval"))
-    return known and alike and not entry.get("models")
+    known = as_text(entry.get("figure")) in {f"{grader}.{name}" for name in _MEANS}
+    own = {name: rounded(as_map(each)) for name, each in (as_map(entry.get("models")) or {"": entry}).items()}
+    return known and own == {name: rounded(each) for name, each in shares.items()}
 
 
 def _row(

@@ -170,10 +170,13 @@ def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(fi
 
 @pytest.mark.parametrize("figure", ["reward.mean", "reward.mean.mean", "reward.classification.accuracy"])
 def test_the_share_of_successes_is_said_once(figure):
-    figures = [{"label": "Mean", "figure": figure, "value": 0.5, "interval": interval(0.32, 0.527)}]
-    summary = summary_of(headline={"figures": figures})
+    held = {"value": 0.5, "interval": interval(0.32, 0.527)}
+    summary = summary_of(headline={"figures": [{"label": "Mean", "figure": figure, **held}]})
     (row,) = rows_of(summary, declared(), Reliability(0, None, {}))
     assert (row.title, row.value, row.interval) == ("Solved", "50.0", "32.0 – 52.7%")
+    summary["outcome"]["per_model"] = [{**summary["outcome"], "model_name": name} for name in "ab"]
+    summary["headline"]["figures"][0]["models"] = {"a": held, "b": held}
+    assert [row.title for row in rows_of(summary, declared(), Reliability(0, None, {}))] == ["Solved"] * 2
 
 
 def test_a_figure_that_is_no_share_has_no_place_on_the_axis():

@@ -93,24 +93,20 @@ class Merging:
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
         merged = self.merged
-        merged.broken = {**result.broken, **merged.broken}
-        merged.breaches = {**result.breaches, **merged.breaches}
-        merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
+        for name in ("broken", "breaches", "tracebacks", "ids"):  # what was said first stays
+            setattr(merged, name, {**getattr(result, name), **getattr(merged, name)})
+        for name in ("samples", "timed_out", "bad", "left_out"):
+            setattr(merged, name, getattr(merged, name) + getattr(result, name))
         before = len(merged.table)
         if result.table:
             merged.table.extend(result.table, result.input)
         grades, codes = merged.table.grades(self.plan.main), merged.table.verdicts[self.plan.main].codes
         for code, times in Counter(codes[before:]).items():
             merged.states[str(grades[code].outcome)] += times
-        merged.samples += result.samples
-        merged.timed_out += result.timed_out
-        merged.bad += result.bad
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
         for kind, (times, place) in result.remarks.items():
             merged.remarks.setdefault(kind, [0, place])[0] += times
-        merged.ids = {**result.ids, **merged.ids}
         merged.seen |= result.seen
-        merged.left_out += result.left_out
         merged.facets |= result.facets
         merged.interrupted |= result.interrupted
         merged.duplicates += len(result.superseded)

@@ -36,7 +36,7 @@ _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, slots=False)
 class Worker:
     """Turns shards into results; it knows all that is needed to grade one."""
 
@@ -77,12 +77,7 @@ class Worker:
         return attrs.evolve(self, spared={**self.spared, place: {**known, stage.key: named}})
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {field.name: getattr(self, field.name) for field in attrs.fields(Worker)}
-        return {**state, "progress": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+        return {**vars(self), "progress": None}
 
     def blocks(self, shard: Shard) -> Generator[list[Sample | BadRecord]]:
         """Yield the records of a shard, some at a time."""

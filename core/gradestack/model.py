@@ -419,17 +419,14 @@ def check_grade(grade: Any) -> str | None:
 
 def _odd_member(grade: Grade) -> str | None:
     """Return what is wrong with the parts, counts or labels of a grade."""
-    for name in ("parts", "counts"):
+    for name, wanted in (("parts", "finite or None"), ("counts", "a finite number")):
         members: Any = getattr(grade, name)
         if type(members) is not dict and not isinstance(members, Mapping):  # which is slow
             return f"{name} must be a mapping of names to numbers, got {members!r:.80}"
-    for key, part in grade.parts.items():
-        if part is not None and not _is_finite(part):
-            return f"part {key!r} must be finite or None, got {part!r:.80}"
-    counts: Mapping[str, Any] = grade.counts
-    for key, count in counts.items():
-        if not isinstance(count, int) and not _is_finite(count):
-            return f"count {key!r} must be a finite number, got {count!r:.80}"
+        for key, number in members.items():
+            sound = number is None if name == "parts" else isinstance(number, int)
+            if not sound and not _is_finite(number):
+                return f"{name[:-1]} {key!r} must be {wanted}, got {number!r:.80}"
     for name in ("label", "gold"):
         text: Any = getattr(grade, name)
         if text is not None and not isinstance(text, str):

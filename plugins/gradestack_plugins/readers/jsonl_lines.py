@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 from msgspec.structs import force_setattr as _set
 
 from gradestack import Expectation, ExpectedCall, Sample, Source, ToolCall, ToolSpec, Usage, replace
-from gradestack.jsonio import check_depth, compact, loads, standard_loads
+from gradestack.jsonio import check_depth, loads
 from gradestack_plugins.readers import chat
 
 VERSIONS = (1, 2)
@@ -146,11 +146,11 @@ def _calls(entries: list[Any]) -> tuple[ToolCall, ...]:
                 if len(text) > _LONG:
                     check_depth(text)
             except (ValueError, RecursionError):
-                arguments = _slowly(text)
+                arguments, _ = chat.parse_arguments(text)
             if type(arguments) is not dict:
                 arguments = None
         elif type(arguments) is not dict:
-            arguments, text = _odd_arguments(inner)
+            arguments, text = chat.parse_arguments(inner.kwargs if arguments is UNSET else arguments)
         call = ToolCall(name=inner.name, arguments=arguments, raw_arguments=text, id=entry.id)
         if inner is entry:
             if not entry.name:
@@ -161,23 +161,6 @@ def _calls(entries: list[Any]) -> tuple[ToolCall, ...]:
                 )
         made.append(call if entry.requestor is None else replace(call, requestor=entry.requestor))
     return tuple(made)
-
-
-def _odd_arguments(inner: Any) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the arguments of a call that has neither an object nor text, and their text."""
-    arguments = inner.kwargs if inner.arguments is UNSET else inner.arguments
-    if arguments is None:
-        return {}, None
-    if type(arguments) is str:
-        raise Unusual
-    return (arguments, None) if type(arguments) is dict else (None, compact(arguments))
-
-
-def _slowly(text: str) -> Any:
-    try:
-        return standard_loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _set_expected(line: Any, given: list[ExpectedCall] | str | None) -> Expectation:

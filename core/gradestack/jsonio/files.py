@@ -53,8 +53,7 @@ def read_regular(path: Path) -> bytes:
         return TooLong(b"", size) if exceeds_limit(size) else file.read()
 
 
-_LOOKED_AT = 64
-"""Bytes."""
+_LOOKED_AT = 64  # bytes
 _PACKED = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -91,23 +90,18 @@ def require_text(path: Path, file: BinaryIO) -> None:
         raise DataError(f"{path}: {problem}")
 
 
-SHARD_BYTES = 8 * 1024 * 1024
-"""Size of a shard. Fixed, so that results never depend on the number of workers."""
+SHARD_BYTES = 8 * 1024 * 1024  # size of a shard. Fixed, so that results never depend on the number of workers.
 
 _MARK = b"\xef\xbb\xbf"
-_LONG = 1 << 18
-"""Bytes of a line that is not held here while somebody works on it."""
-_BLOCK = 96 * 1024
-"""Bytes of lines worked on together: they and what is made of them fit into a core's second cache."""
-_PIECE = 256 * 1024
-"""Bytes read at once."""
+_LONG = 1 << 18  # bytes of a line that is not held here while somebody works on it
+_BLOCK = 96 * 1024  # bytes of lines worked on together: they and what is made of them fit into a core's second cache
+_PIECE = 256 * 1024  # bytes read at once
 
 
 class Line(msgspec.Struct, frozen=True):
     """One non-blank line of a file."""
 
-    number: int
-    """One-based."""
+    number: int  # one-based
     data: bytes
 
 

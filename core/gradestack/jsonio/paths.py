@@ -20,11 +20,9 @@ from gradestack.jsonio.values import JsonProblem, loads
 _STEP: Final = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
-_QUERY: Final = re.compile(r"[*:?,\\\s]|\.\.|[^\x00-\x7f]")
-"""What the rest of a path has that only a query can follow."""
+_QUERY: Final = re.compile(r"[*:?,\\\s]|\.\.|[^\x00-\x7f]")  # what the rest of a path has that only a query can follow
 _EXAMPLES: Final = "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
-_LONGEST: Final = 200
-"""Characters of a path that a message shows."""
+_LONGEST: Final = 200  # characters of a path that a message shows
 
 
 class Query:

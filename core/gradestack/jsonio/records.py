@@ -25,10 +25,8 @@ from gradestack.interpreter import IN_FORCE
 from gradestack.jsonio.files import SHARD_BYTES, iter_lines, line_ranges, require_text
 from gradestack.jsonio.values import MARKS, JsonProblem, TooLong, exceeds_limit, loads, too_long
 
-_PIECE = 1024 * 1024
-"""Bytes read at once, at least."""
-_LONGEST_TOKEN = 16
-"""No literal and no escape is longer."""
+_PIECE = 1024 * 1024  # bytes read at once, at least
+_LONGEST_TOKEN = 16  # no literal and no escape is longer
 _marks = re.compile(MARKS.encode(), re.DOTALL)
 _signs = re.compile(rb'["\[\]{}]')
 _inside = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -49,21 +47,16 @@ class Element(msgspec.Struct, frozen=True):
     line: int | None
     value: Any = None
     problem: str | None = None
-    fatal: bool = False
-    """True when nothing after this place can be read."""
+    fatal: bool = False  # true when nothing after this place can be read
 
 
 class Range(msgspec.Struct, frozen=True):
     """Some elements of a list, in bytes of its file."""
 
-    start: int = 0
-    """The first byte behind a comma between two elements, or of the file."""
-    end: int | None = None
-    """The first byte behind the comma that ends the range; None means the end of the file."""
-    first_line: int = 1
-    """Line number (one-based) of the first byte."""
-    first_row: int = 0
-    """Ordinal (zero-based) of the first element."""
+    start: int = 0  # the first byte behind a comma between two elements, or of the file
+    end: int | None = None  # the first byte behind the comma that ends the range; None means the end of the file
+    first_line: int = 1  # line number (one-based) of the first byte
+    first_row: int = 0  # ordinal (zero-based) of the first element
 
 
 def _for_msgspec(text: bytes) -> bytes:
@@ -333,8 +326,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     start: int
     end: int | None
     """One past its last byte, or white space behind it; None: it could not be walked over, and the rest is unknown."""
-    line: int
-    """Line number (one-based) of its first byte."""
+    line: int  # line number (one-based) of its first byte
     ranges: tuple[Range, ...] | None = None
     """Of a list, its elements in ranges for ``iter_list``, none of an empty one; None of what is no list."""
 
@@ -387,8 +379,7 @@ def _element_ranges(walk: Walk, size: int) -> Iterator[Range]:
     walk.at += end is not None
 
 
-_FAR = 16 * 1024 * 1024
-"""What is read of a file whose first records are long: conversations are."""
+_FAR = 16 * 1024 * 1024  # what is read of a file whose first records are long: conversations are
 
 Layout = Literal["lines", "list", "either"]
 """How records lie in a file: one per line, in one JSON list, or in whichever of both the file begins as."""

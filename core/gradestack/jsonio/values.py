@@ -25,12 +25,9 @@ import msgspec
 from gradestack.interpreter import IN_FORCE
 
 TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-MARKS = rf'{TEXT}|["\[\]{{}}]'
-"""A whole string, or a bracket; a lone quote opens a string that has not ended yet."""
-_COUNTED = sys.version_info < (3, 12)
-"""Whether the interpreter counts levels itself."""
-_ALWAYS = 500
-"""Levels that fit wherever records are read."""
+MARKS = rf'{TEXT}|["\[\]{{}}]'  # a whole string, or a bracket; a lone quote opens a string that has not ended yet
+_COUNTED = sys.version_info < (3, 12)  # whether the interpreter counts levels itself
+_ALWAYS = 500  # levels that fit wherever records are read
 _space = re.compile(r"[ \t\n\r]*")
 _texts = re.compile(TEXT, re.DOTALL)
 _texts_in_bytes = re.compile(TEXT.encode(), re.DOTALL)

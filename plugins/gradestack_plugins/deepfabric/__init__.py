@@ -43,8 +43,7 @@ def stack() -> dict[str, Any]:
     }
 
 
-Records = str | Path | Sequence[Any]
-"""A JSONL file, or its lines decoded."""
+Records = str | Path | Sequence[Any]  # a JSONL file, or its lines decoded
 
 
 def evaluate(dataset: Records, replies: Records | None = None, **options: Any) -> SimpleNamespace:

@@ -45,15 +45,13 @@ LABELS: Final = {
     "response_quality": "Response quality",
     "overall_score": "Overall",
 }
-NO_SCORE: Final = "score_not_finite"
-"""Fault code of a sample that was graded, but whose weights give no usable score."""
+NO_SCORE: Final = "score_not_finite"  # fault code of a sample that was graded, but whose weights give no usable score
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _CONSTANT: Final = "0 for every reply: DeepFabric measures it under multi_turn alone"
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
-_LONGEST: Final = 300
-"""Characters of an error that a warning shows."""
+_LONGEST: Final = 300  # characters of an error that a warning shows
 _ADVICE: Final = {
     "tool_selection_accuracy": (
         "The model often calls another tool, or none. Make the tools' names and descriptions easier to tell apart, "

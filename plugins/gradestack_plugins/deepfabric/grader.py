@@ -110,8 +110,7 @@ def weighted(values: Sequence[float], weights: Weights) -> float:
     return total
 
 
-Verdict = tuple[bool, bool, bool]
-"""(tool selection, parameters, execution) right or wrong."""
+Verdict = tuple[bool, bool, bool]  # (tool selection, parameters, execution) right or wrong
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
 _TIPS: Final = {

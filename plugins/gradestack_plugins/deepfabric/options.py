@@ -6,11 +6,9 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
-Version = Literal["4.13", "4.3"]
-"""``4.13`` stands for 4.10 to 4.13, which evaluate alike."""
+Version = Literal["4.13", "4.3"]  # `4.13` stands for 4.10 to 4.13, which evaluate alike
 Parser = Literal["generic", "qwen", "hermes", "llama", "mistral"]
-Rules = Literal["documented", "4.13", "4.3"]
-"""Whose rules hold: the document's, or those of a version of the program."""
+Rules = Literal["documented", "4.13", "4.3"]  # whose rules hold: the document's, or those of a version of the program
 NEWEST: Final = "4.13"
 OLD: Final = "4.3"
 
@@ -20,8 +18,7 @@ class RecordProblem(ValueError):
 
     def __init__(self, message: str, *, stops: bool = False) -> None:
         super().__init__(message)
-        self.stops = stops
-        """Whether the newest program ends on it, without a result, instead of counting it."""
+        self.stops = stops  # whether the newest program ends on it, without a result, instead of counting it
 
 
 def version_of(value: Any) -> str:
@@ -43,11 +40,9 @@ class Reading(
 
     version: Rules = NEWEST
     multi_turn: bool = False
-    most_turns: int = 0
-    """Replies that are looked at when several turns are evaluated; 0: one reply is asked for."""
+    most_turns: int = 0  # replies that are looked at when several turns are evaluated; 0: one reply is asked for
     parser: Parser = "generic"
 
 
-USUAL: Final = Reading()
-"""The newest version asking for one reply."""
+USUAL: Final = Reading()  # the newest version asking for one reply
 DOCUMENTED: Final = Reading("documented")

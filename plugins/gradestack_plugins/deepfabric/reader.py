@@ -53,10 +53,8 @@ class Place(NamedTuple):
 class Replies(NamedTuple):
     """Where the replies of one file are."""
 
-    places: dict[str | int, list[Place]]
-    """By what they are joined by, in file order."""
-    orphans: list[tuple[Place, str]]
-    """Replies that belong to no row of the dataset, and why."""
+    places: dict[str | int, list[Place]]  # by what they are joined by, in file order
+    orphans: list[tuple[Place, str]]  # replies that belong to no row of the dataset, and why
 
 
 class Joined(msgspec.Struct, frozen=True):
@@ -65,8 +63,7 @@ class Joined(msgspec.Struct, frozen=True):
     dataset: Input
     by: Literal["id", "line"]
     replies: dict[str, Replies]
-    repeated: frozenset[int] = frozenset()
-    """Lines of dataset rows whose id an earlier row has."""
+    repeated: frozenset[int] = frozenset()  # lines of dataset rows whose id an earlier row has
 
 
 def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
@@ -149,8 +146,7 @@ def _without_mark(line: int, data: bytes) -> bytes:
     return data[3:] if line == 1 and data.startswith(b"\xef\xbb\xbf") else data
 
 
-_LONG: Final = 65_000
-"""A shorter line that breaks off is a damaged one, which says nothing."""
+_LONG: Final = 65_000  # a shorter line that breaks off is a damaged one, which says nothing
 _REPLY: Final = 0.3
 _JOIN_KEYS: Final = frozenset({"id", "model", "run"})
 _JOINED_KEYS: Final = _JOIN_KEYS | {"sample", "recorded", "response"}

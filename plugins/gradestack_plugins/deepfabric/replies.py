@@ -43,13 +43,10 @@ class ReplyProblem(ValueError):
 class Call(NamedTuple):
     """A call as it was recorded, whatever stands in it."""
 
-    name: JSON = None
-    """None: it has no name."""
+    name: JSON = None  # none: it has no name
     arguments: JSON = None
-    raw: str | None = None
-    """The text the arguments were decoded from."""
-    call: ToolCall | None = None
-    """What was recorded besides."""
+    raw: str | None = None  # the text the arguments were decoded from
+    call: ToolCall | None = None  # what was recorded besides
 
     @classmethod
     def of(cls, made: ToolCall) -> Call:
@@ -72,10 +69,8 @@ class Response(NamedTuple):
     """One reply of the model."""
 
     content: str
-    call: Call | None = None
-    """The call that is graded when one reply is asked for."""
-    calls: tuple[Call, ...] = ()
-    """All calls, which several turns are graded by."""
+    call: Call | None = None  # the call that is graded when one reply is asked for
+    calls: tuple[Call, ...] = ()  # all calls, which several turns are graded by
 
 
 def kind_of(raw: Mapping[str, JSON]) -> str | None:

@@ -77,8 +77,7 @@ class _Execution(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Tools(msgspec.Struct, forbid_unknown_fields=True):
     executions: list[_Execution] = []
-    available_tools: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET
-    """Unknown to version 4.3."""
+    available_tools: list[dict[str, Any]] | msgspec.UnsetType | None = msgspec.UNSET  # unknown to version 4.3
 
 
 class _Step(msgspec.Struct):
@@ -280,8 +279,7 @@ def _check_word(word: JSON, where: str, words: frozenset[str], rules: Rules) -> 
 
 PROCESSING_ERROR: Final = "processing_error"
 """Fault code of samples that count as wrong because the record or the reply could not be processed."""
-RUN_STOPS: Final = "run_stops"
-"""Fault code of processing errors on which the newest program ends, without a result."""
+RUN_STOPS: Final = "run_stops"  # fault code of processing errors on which the newest program ends, without a result
 ERRORS: Final = frozenset({PROCESSING_ERROR, RUN_STOPS})
 NO_REPLY: Final = "no recorded reply"
 _OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
@@ -298,23 +296,19 @@ class Entry(NamedTuple):
     id: str | None = None
     model: str | None = None
     run: int | str | None = None
-    number: int | None = None
-    """The id, where it is a whole number."""
+    number: int | None = None  # the id, where it is a whole number
 
 
 class Seen(NamedTuple):
     """What is made of a case."""
 
-    truth: Truth | None
-    """None where the record breaks a rule."""
+    truth: Truth | None  # none where the record breaks a rule
     tools: tuple[ToolSpec, ...] | None
     offered: tuple[str, ...]
     """Names of the tools, as the result file shows them; none where the record or a tool cannot be used."""
     responses: tuple[Response, ...]
-    fault: Fault | None = None
-    """Why it is a processing error."""
-    several: bool = False
-    """Whether all calls count, not only the first reply's first."""
+    fault: Fault | None = None  # why it is a processing error
+    several: bool = False  # whether all calls count, not only the first reply's first
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -327,12 +321,9 @@ class Seen(NamedTuple):
 class Native(NamedTuple):
     """What the family's grader and exporter need beyond the general fields of a sample."""
 
-    row: int
-    """Zero-based position of the record in its dataset."""
-    seen: Seen
-    """What the document makes of record and reply, or the newest version when it asks for one reply."""
-    case: Entry | None = None
-    """The record and its reply, for a version of the program to read (``upstream``)."""
+    row: int  # zero-based position of the record in its dataset
+    seen: Seen  # what the document makes of record and reply, or the newest version when it asks for one reply
+    case: Entry | None = None  # the record and its reply, for a version of the program to read (`upstream`)
 
     def as_read(self, reading: Reading) -> Seen:
         """Return what the program makes of the record and its reply; the document's reading is the only one."""

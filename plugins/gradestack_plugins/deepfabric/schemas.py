@@ -48,8 +48,7 @@ class Signature(NamedTuple):
     required: tuple[str, ...]
     classes: Mapping[str, frozenset[type] | None]
     """Accepted classes by parameter name; None for a parameter whose type is not declared."""
-    words: Mapping[str, str]
-    """Declared types, for messages."""
+    words: Mapping[str, str]  # declared types, for messages
     properties: Mapping[str, Any]
 
 
@@ -116,8 +115,7 @@ def classes_of(word: JSON) -> frozenset[type] | None:
 
 
 _MOST_TOOLS = 4096
-_LARGEST_TOOL = 8 * 1024
-"""Bytes of a tool that is shared: all that are held have a bound."""
+_LARGEST_TOOL = 8 * 1024  # bytes of a tool that is shared: all that are held have a bound
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
 
@@ -199,10 +197,8 @@ def _upstream_spec(entry: Mapping[str, Any], version: Version) -> ToolSpec:
     return ToolSpec(name=name, description=description, parameters=parameters)
 
 
-TOLERANCE: Final = 1e-6
-"""Largest difference of two numbers that count as equal."""
-_DEEPEST: Final = 64
-"""Nested values below this depth are not checked."""
+TOLERANCE: Final = 1e-6  # largest difference of two numbers that count as equal
+_DEEPEST: Final = 64  # nested values below this depth are not checked
 
 
 class Strictness(NamedTuple):
@@ -213,8 +209,7 @@ class Strictness(NamedTuple):
     nested: bool = False
 
 
-MOST_REASONS: Final = 50
-"""Arguments whose faults are listed per sample; the verdict needs one."""
+MOST_REASONS: Final = 50  # arguments whose faults are listed per sample; the verdict needs one
 
 
 def schema_reasons(signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness) -> list[Reason]:

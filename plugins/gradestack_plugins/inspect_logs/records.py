@@ -35,8 +35,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str | None = None
     task: str | None = None
-    finished: bool = True
-    """Whether it has a header, which is written when a task has ended."""
+    finished: bool = True  # whether it has a header, which is written when a task has ended
 
 
 def header_of(value: Any, *, finished: bool = True) -> Header:

@@ -32,8 +32,7 @@ from gradestack import (
 )
 from gradestack.jsonio import JsonProblem, as_list, as_map, as_text, dumps, loads
 
-MODES = ("json_schema", "json_object", "plain")
-"""Forms of reply, each for servers that do not know the one before."""
+MODES = ("json_schema", "json_object", "plain")  # forms of reply, each for servers that do not know the one before
 REPAIRED = ("malformed", "wrong_check")
 _RETRIED = (408, 409, 425, 429)
 _LONGEST_WAIT, _LONGEST_BACKOFF = 60.0, 30.0  # of a Retry-After that is followed, and of our own
@@ -49,10 +48,8 @@ class Connection(msgspec.Struct, frozen=True):
 
     url: str
     headers: Mapping[str, str]
-    secrets: re.Pattern[str]
-    """Never shown and never written."""
-    local: bool
-    """Whether it is this machine's: no proxy stands before it."""
+    secrets: re.Pattern[str]  # never shown and never written
+    local: bool  # whether it is this machine's: no proxy stands before it
 
 
 def connection_to(

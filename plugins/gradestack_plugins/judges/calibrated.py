@@ -33,8 +33,7 @@ from gradestack_plugins.statistics.agreement import ac1, kappa, label_rows, perc
 Labels = Mapping[tuple[Any, ...], str]
 """By id, model, run and criterion; None is any model and run, and the whole sample."""
 
-CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")
-"""Of the table of judge and people: who passes."""
+CELLS = ("both_pass", "judge_alone", "people_alone", "both_fail")  # of the table of judge and people: who passes
 _EMPTY = "people labelled no sample that the judge passes, or none that it fails"
 _ONE_VOTE = "one vote a sample"
 _RATE = "p n11 / (n11 + n10) + (1 - p) n01 / (n01 + n00)"

@@ -14,10 +14,8 @@ from gradestack_plugins.judges.calibrated import CELLS, Calibrated
 from gradestack_plugins.pages import blocks
 from gradestack_plugins.pages.text import brief, counted
 
-_MOST = 20
-"""Disagreements that are listed."""
-_LONGEST = 400
-"""Characters of a reason."""
+_MOST = 20  # disagreements that are listed
+_LONGEST = 400  # characters of a reason
 
 
 class Judges(blocks.Panel):

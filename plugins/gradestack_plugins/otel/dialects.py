@@ -19,8 +19,7 @@ Kind = Literal["answer", "tool"]
 _ADK: Final = "gcp.vertex.agent."
 _REQUEST, _RESPONSE, _RESULT = f"{_ADK}llm_request", f"{_ADK}llm_response", f"{_ADK}tool_response"
 _ANSWERS: Final = ("chat", "generate_content", "text_completion")
-_MERGED: Final = "(merged tools)"
-"""The name of ADK's span over calls made at once, which have spans of their own."""
+_MERGED: Final = "(merged tools)"  # the name of ADK's span over calls made at once, which have spans of their own
 _TABLE: Final = """
 input_tokens: gen_ai.usage.input_tokens gen_ai.usage.prompt_tokens llm.token_count.prompt
 output_tokens: gen_ai.usage.output_tokens gen_ai.usage.completion_tokens llm.token_count.completion
@@ -53,10 +52,8 @@ class Answer(msgspec.Struct, gc=False):
     said: list[Any]
     model: str | None = None
     usage: Usage | None = None
-    tools: Any = None
-    """What it was offered, as recorded: most answers repeat what the first one says."""
-    bare: int = 0
-    """How many of its calls have no arguments recorded, as where content is not captured."""
+    tools: Any = None  # what it was offered, as recorded: most answers repeat what the first one says
+    bare: int = 0  # how many of its calls have no arguments recorded, as where content is not captured
 
 
 class Execution(msgspec.Struct, gc=False):

@@ -22,8 +22,7 @@ from gradestack_plugins.readers.chat.usage import count_of, usage_of
 
 _ANSWERS: Final = ("CHAT_MODEL", "LLM")
 _TOKENS: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-_COPY: Final = re.compile(r"_\d+\Z")
-"""What release 2 puts behind the names of spans that would have the same."""
+_COPY: Final = re.compile(r"_\d+\Z")  # what release 2 puts behind the names of spans that would have the same
 _FAILED: Final = ("ERROR", "STATUS_CODE_ERROR")
 _VERDICTS: Final = {"yes": 1.0, "no": 0.0, True: 1.0, False: 0.0}
 

@@ -42,8 +42,7 @@ from gradestack_plugins.otel.spans import KEYS, Log, Span, log_of, records_of
 from gradestack_plugins.otel.trace import sample_of, session_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 
-_PIECE: Final = 64 * 1024
-"""Bytes of a file that are looked at together: what a trace needs is told by such pieces."""
+_PIECE: Final = 64 * 1024  # bytes of a file that are looked at together: what a trace needs is told by such pieces
 _OTLP: Final = (b'"resourceSpans"', b'"resourceLogs"', b'"batches"')
 _MARK: Final = b"\xef\xbb\xbf"
 _WITHIN: Final = ({"scopeSpans", "instrumentationLibrarySpans", "scopeLogs"}, {"spans", "logRecords"})
@@ -54,8 +53,7 @@ _JAEGER: Final = (b'"traceID"', b'"spans"')
 class Piece(msgspec.Struct, frozen=True):
     """A part of a file."""
 
-    given: int
-    """The number of its input."""
+    given: int  # the number of its input
     range: Range
     layout: Literal["lines", "list", "whole"]
     within: tuple[str, ...] = ()
@@ -73,8 +71,7 @@ class Index(msgspec.Struct):
     sessions: dict[str, str] = msgspec.field(default_factory=dict)
     """The session of each trace, where those are put together."""
     bad: list[BadRecord] = msgspec.field(default_factory=list)
-    others: int = 0
-    """Traces without an answer or a call."""
+    others: int = 0  # traces without an answer or a call
 
 
 @attrs.frozen(kw_only=True)

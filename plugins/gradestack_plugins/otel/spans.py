@@ -14,8 +14,7 @@ from gradestack.jsonio import as_list, as_map, as_text
 
 _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 _RECORDS: Final = ("resourceSpans", "batches", "resourceLogs")
-KEYS: Final = (*_RECORDS, "data")
-"""Keys of a document under which lists of spans or log records stand."""
+KEYS: Final = (*_RECORDS, "data")  # keys of a document under which lists of spans or log records stand
 _ERROR: Final = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 
 
@@ -38,11 +37,9 @@ class Span(msgspec.Struct, gc=False):
     end: int
     attributes: dict[str, Any]
     events: Sequence[Event]
-    error: str | None = None
-    """What its status says went wrong; "" where it says no more."""
+    error: str | None = None  # what its status says went wrong; "" where it says no more
     service: str | None = None
-    answer: Any = None
-    """What a model answered in it, where its attributes do not say so."""
+    answer: Any = None  # what a model answered in it, where its attributes do not say so
 
 
 class Log(msgspec.Struct, gc=False):
@@ -100,10 +97,8 @@ class Record(NamedTuple):
 
     trace: str
     raw: Mapping[str, Any]
-    service: Any
-    """Name of the service that the document says it is of."""
-    form: Callable[[Record], Span | Log]
-    """What makes a span or log record of it."""
+    service: Any  # name of the service that the document says it is of
+    form: Callable[[Record], Span | Log]  # what makes a span or log record of it
 
     @property
     def attributes(self) -> dict[str, Any]:

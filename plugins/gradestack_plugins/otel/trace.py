@@ -19,8 +19,7 @@ from gradestack_plugins.readers.chat.logs import log_sample
 from gradestack_plugins.readers.chat.results import error_form, plain
 from gradestack_plugins.readers.chat.usage import added
 
-Place = tuple[str, str]
-"""A trace, and the id of a span in it."""
+Place = tuple[str, str]  # a trace, and the id of a span in it
 EVALUATION: Final = "gen_ai.evaluation.result"
 
 

@@ -28,11 +28,9 @@ the second."""
 SAMPLE_SCHEMA: Final[dict[str, Any]] = loads(Path(__file__).with_name("sample_schema.json").read_bytes())
 _MOST_TOOLS = 4096
 _LARGEST_TOOL = 32 * 1024
-_LONG = 500
-"""Characters of JSON that can be nested too deeply."""
+_LONG = 500  # characters of JSON that can be nested too deeply
 _NO_EXPECTATION = Expectation()
-_known_tools: dict[bytes, ToolSpec] = {}
-"""Tools by their text: records repeat the same few, in any order."""
+_known_tools: dict[bytes, ToolSpec] = {}  # tools by their text: records repeat the same few, in any order
 
 
 class Unusual(Exception):

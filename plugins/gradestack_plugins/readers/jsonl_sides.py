@@ -30,10 +30,8 @@ from gradestack_plugins.readers.jsonl_lines import SAMPLE_SCHEMA, VERSIONS, Call
 
 KEYS = frozenset(SAMPLE_SCHEMA["properties"])
 _SIDE = ("calls", "label", "text", "plan")
-_ADDED = ("alternatives", "forbidden", "state")
-"""Keys of ``expected`` that the second version of the form added."""
-_NAMES = ("name", "function", "names")
-"""Keys by one of which a reference is a single call."""
+_ADDED = ("alternatives", "forbidden", "state")  # keys of `expected` that the second version of the form added
+_NAMES = ("name", "function", "names")  # keys by one of which a reference is a single call
 _RULED = ("rules", "optional", "turn", "group", "requestor")
 _MADE = ("id", "type", "index", *(each for each in CallDetails.__struct_fields__ if each != "turn"))
 """What a call that was made has and nothing is expected of: such calls may be given as references."""

@@ -9,8 +9,7 @@ from typing import Any, Final
 from gradestack import Sample
 from gradestack.jsonio import is_number
 
-VERDICTS: Final = ("success", "passed", "pass")
-"""Names of recorded scores that say whether a run was a success."""
+VERDICTS: Final = ("success", "passed", "pass")  # names of recorded scores that say whether a run was a success
 _STACKS: Final = {
     "calls": "tool_calls",
     "text": "exact_match",

@@ -66,24 +66,18 @@ _HEAD: Final = 64 * 1024
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _LARGEST_SNIFFED: Final = 2 * 1024 * 1024
 _SHOWN: Final = 12
-_LONGEST_NAME: Final = 100
-"""Characters of a column's name where a file is taken for a table by its first line alone."""
-_SURE: Final = 0.85
-"""More than the reader of data sets is of a table, less than a reader of a format of its own."""
-_PERHAPS: Final = 0.1
-"""How sure it is of a Parquet file that nothing can read: reading it says what to install."""
+_LONGEST_NAME: Final = 100  # characters of a column's name where a file is taken for a table by its first line alone
+_SURE: Final = 0.85  # more than the reader of data sets is of a table, less than a reader of a format of its own
+_PERHAPS: Final = 0.1  # how sure it is of a Parquet file that nothing can read: reading it says what to install
 _TABLES: Final = frozenset({".csv", ".tsv"})
-_SNIFFED: Final = _TABLES | {""}
-"""Suffixes of files that may be tables: standard input has none."""
+_SNIFFED: Final = _TABLES | {""}  # suffixes of files that may be tables: standard input has none
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
-_DEEP: Final = 3
-"""Levels of a JSON document at which its list of records is looked for."""
+_DEEP: Final = 3  # levels of a JSON document at which its list of records is looked for
 _RECORDS: Final = 0.58
 """How sure it is of JSON records that say what an agent did: more than readers of questions and references are."""
-_TRACES: Final = 0.93
-"""How sure it is of traces of Langfuse with their observations."""
+_TRACES: Final = 0.93  # how sure it is of traces of Langfuse with their observations
 
 
 def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
@@ -367,14 +361,11 @@ class Records(StepReader):
             yield _scored(sample, dict(scores_of(record)))
 
 
-_SCORES: Final = " scores"
-"""In an index, beside names of inputs: the scores of each trace."""
-_LONG: Final = 500
-"""Characters from which on a text of several lines is taken for a conversation."""
+_SCORES: Final = " scores"  # in an index, beside names of inputs: the scores of each trace
+_LONG: Final = 500  # characters from which on a text of several lines is taken for a conversation
 _CONVERT: Final = "no reader knows this form: write its runs in the one that `gradestack schema sample` prints"
 _COMPARED: Final = "to grade answers, map them and what was expected: --map text=COLUMN --map expected.text=COLUMN"
-_ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
-"""How columns are mapped in Python."""
+_ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'  # how columns are mapped in Python
 
 
 def _is_mapped(field: str, columns: Mapping[str, str]) -> bool:

@@ -16,15 +16,12 @@ from gradestack import DataError, Input
 from gradestack.jsonio import Element
 from gradestack_plugins.readers.chat.mapping import as_json
 
-PARQUET: Final = b"PAR1"
-"""How a Parquet file begins."""
+PARQUET: Final = b"PAR1"  # how a Parquet file begins
 _LARGEST_CELL: Final = 2**31 - 1
-_LARGEST_ROW: Final = 64 * 1024 * 1024
-"""Bytes of a row from which on a quote is taken for one that is never closed."""
+_LARGEST_ROW: Final = 64 * 1024 * 1024  # bytes of a row from which on a quote is taken for one that is never closed
 _BATCH: Final = 64
 _LARGEST_UNPACKED: Final = 256 * 1024 * 1024
-_MOST_TIMES: Final = 1000
-"""How much a Parquet file may unpack to, in bytes and times its size; one of both has to hold."""
+_MOST_TIMES: Final = 1000  # how much a Parquet file may unpack to, in bytes and times its size; one of both has to hold
 _DELIMITERS: Final = (",", "\t", ";")
 
 
@@ -37,8 +34,7 @@ class _Lines:
 
     def __init__(self, file: Input) -> None:
         self.file = file
-        self.first = 1
-        """The first line of the row at hand."""
+        self.first = 1  # the first line of the row at hand
         self.held = 0
 
     def read(self) -> Iterator[str]:
@@ -64,8 +60,7 @@ class _Lines:
                     raise _said(self.file, number, what) from error
 
 
-_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
-"""The line that spreadsheets may write first."""
+_EXCEL: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)  # the line that spreadsheets may write first
 
 
 def header_of(lines: Iterator[str]) -> tuple[str, str, int]:

@@ -38,8 +38,7 @@ from gradestack import (
 from gradestack.jsonio import dumps
 
 KINDS: tuple[Any, ...] = get_args(Kind)
-PARTS = ("reader", "aggregator", "exporter", "stack")
-"""What a package may have beside its grader."""
+PARTS = ("reader", "aggregator", "exporter", "stack")  # what a package may have beside its grader
 _PLACES = {
     **dict.fromkeys(("init", "metric", *PARTS), "src/{}/{}.py"),
     "py.typed": "src/{}/{}",

@@ -19,8 +19,7 @@ from gradestack_plugins.pages.text import brief
 
 PAGE = "junit.xml"
 _GATES = "gates"
-_LONGEST = 2000
-"""Characters of the reasons of one case."""
+_LONGEST = 2000  # characters of the reasons of one case
 
 
 @attrs.frozen
@@ -105,8 +104,7 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object, be
     return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
 
 
-_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-"""Attribute -> result of a case."""
+_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}  # attribute -> result of a case
 
 
 def _attributes(tests: int, counts: Mapping[str, int], *names: str) -> str:

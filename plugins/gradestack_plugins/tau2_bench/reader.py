@@ -94,8 +94,7 @@ def _is_run(directory: Path) -> bool:
     return False
 
 
-_NAMED = 3
-"""How many of many names a message shows."""
+_NAMED = 3  # how many of many names a message shows
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,12 +103,9 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     setting: Setting = msgspec.field(default_factory=Setting)
     ranges: tuple[Range, ...] | None = None
     """Where the simulations stand in the file itself; None in the directory form."""
-    files: tuple[str, ...] = ()
-    """Files of the directory form, below the directory of the results file."""
-    missing: tuple[str, ...] = ()
-    """Ids that ``simulation_index`` names and no file has."""
-    extra: tuple[str, ...] = ()
-    """Ids that files have and ``simulation_index`` does not name."""
+    files: tuple[str, ...] = ()  # files of the directory form, below the directory of the results file
+    missing: tuple[str, ...] = ()  # ids that `simulation_index` names and no file has
+    extra: tuple[str, ...] = ()  # ids that files have and `simulation_index` does not name
 
 
 @attrs.frozen(kw_only=True)

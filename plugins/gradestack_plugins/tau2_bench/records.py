@@ -37,8 +37,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     domain: str | None = None
     tools: tuple[ToolSpec, ...] | None = None
-    tasks: Mapping[str, Expectation] = msgspec.field(default_factory=dict)
-    """Task id -> what it expects."""
+    tasks: Mapping[str, Expectation] = msgspec.field(default_factory=dict)  # task id -> what it expects
     has_tasks: bool = False
 
 

@@ -222,8 +222,7 @@ class CallShares(MemberShares):
         }
 
 
-_SHOWN = 300
-"""Characters of an error's text kept in a reason."""
+_SHOWN = 300  # characters of an error's text kept in a reason
 _CODES: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
 
 

@@ -56,8 +56,7 @@ _TAKES: Final = {
 """Preset -> the options it has."""
 _WAZA_ARGUMENTS: Final = ("command", "path", "skill")
 _ABSENT: Final = object()
-_MOST_REASONS: Final = 20
-"""Of one check."""
+_MOST_REASONS: Final = 20  # of one check
 
 
 @attrs.frozen(kw_only=True)
@@ -105,8 +104,7 @@ class CallPattern:
         return True
 
 
-Pattern = str | CallPattern
-"""A name alone, or with arguments."""
+Pattern = str | CallPattern  # a name alone, or with arguments
 
 
 def _whole(patterns: Iterable[Pattern]) -> list[CallPattern]:
@@ -170,8 +168,7 @@ class Repeats:
                 yield f"repeats {how}", [replace(broken, subject=name, actual=number) for name, number in above]
 
 
-Checks = Iterator[tuple[str, Iterable[Reason]]]
-"""The name of each check, and why it is broken."""
+Checks = Iterator[tuple[str, Iterable[Reason]]]  # the name of each check, and why it is broken
 
 
 def _named(preset: str | None) -> str | None:

@@ -47,22 +47,17 @@ from gradestack_plugins.trajectory.calls import (
     state_of,
 )
 
-_MOST: Final = 150_000
-"""Units of a check: one is about what an error takes, 1.6 KB and 20 microseconds."""
+_MOST: Final = 150_000  # units of a check: one is about what an error takes, 1.6 KB and 20 microseconds
 _ENTRIES, _CHARACTERS, _STEPS, _LEVELS = 16, 800, 5000, 8
 """Of these one unit each: entries and characters that are copied, steps of a pattern, levels of a keyword's path."""
-_METASCHEMA: Final = 480
-"""Units for each entry of a value that is checked as a schema, times those above."""
-_ALWAYS: Final = 100_000
-"""Nodes of a schema without references times bytes of a value whose check needs no counting."""
+_METASCHEMA: Final = 480  # units for each entry of a value that is checked as a schema, times those above
+_ALWAYS: Final = 100_000  # nodes of a schema without references times bytes of a value whose check needs no counting
 _LARGEST_SCHEMA: Final = 2 * 1024 * 1024
 _LARGEST_PATTERNS: Final = 64 * 1024 * 1024
-_STATE: Final = 24
-"""Bytes of a state of a pattern, at least."""
+_STATE: Final = 24  # bytes of a state of a pattern, at least
 _SIZES: Final = (*(1 << power for power in (12, 14, 16, 18, 20, 22)), 10 * 1024 * 1024)
 _CACHE: Final = 256 * 1024
-_MOST_KEPT: Final = 128 * 1024 * 1024
-"""Bytes that validators in memory may take."""
+_MOST_KEPT: Final = 128 * 1024 * 1024  # bytes that validators in memory may take
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _encode: Final = msgspec.json.Encoder().encode
 _SHOWN: Final = 200
@@ -154,8 +149,7 @@ class _Bound:
                 self.size += compiled // _STATE // _STEPS
                 if patterns > _LARGEST_PATTERNS:
                     raise _too_large("the patterns of the schema are too many or too large")
-        self.takes = 64 * length + patterns
-        """Bytes that its validator may hold."""
+        self.takes = 64 * length + patterns  # bytes that its validator may hold
         self._count(copied, None, _MOST // 2)
 
     def check(self, value: Any) -> None:
@@ -254,12 +248,10 @@ _TYPES: Final = {
 }
 """Type -> words for it in programming languages, where a reader has not put them into JSON Schema's."""
 _WORDS: Final = {word: name for name, words in _TYPES.items() for word in words.split()}
-_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are no schemas."""
+_VALUES: Final = frozenset({"const", "default", "enum", "examples"})  # keywords whose values are no schemas
 _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
 _NOT_FETCHED: Final = "another document is not fetched"
-_LONE: Final = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which UTF-8 cannot carry."""
+_LONE: Final = re.compile("[\ud800-\udfff]")  # half of a surrogate pair, which UTF-8 cannot carry
 
 
 def violations(
@@ -411,8 +403,7 @@ _KINDS: Final = {
     "undecodable_arguments": "undecodable",
     **dict.fromkeys(("schema_unusable", "schema_too_large", "not_expressible"), "unchecked"),
 }
-_MOST_REASONS: Final = 20
-"""Of one call; counts have all."""
+_MOST_REASONS: Final = 20  # of one call; counts have all
 _LONGEST: Final = 300
 
 

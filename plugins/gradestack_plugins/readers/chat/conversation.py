@@ -49,8 +49,7 @@ _KEPT_APART: Final = """
 id type status call_id caller created_by async results outputs output result error server_label name
 approval_request_id pending_safety_checks fingerprint namespace execution author
 """
-_BOOKKEEPING: Final = frozenset(_KEPT_APART.split())
-"""Keys of a built-in call that are no arguments of it."""
+_BOOKKEEPING: Final = frozenset(_KEPT_APART.split())  # keys of a built-in call that are no arguments of it
 _OUTCOMES: Final = ("results", "outputs", "output", "result")
 _WHOLE_ANSWER: Final = frozenset({"stop_reason", "usage", "model"})
 """Keys by one of which a message is a recorded answer of Anthropic's, not an item of Responses."""

@@ -30,8 +30,7 @@ _FROM: Final = {
 }
 _GEMINI: Final = """text thought functionCall functionResponse inlineData fileData executableCode codeExecutionResult
 function_call function_response inline_data file_data executable_code code_execution_result"""
-_PARTS: Final = frozenset(_GEMINI.split())
-"""Keys of Gemini's parts, by one of which a part is told."""
+_PARTS: Final = frozenset(_GEMINI.split())  # keys of Gemini's parts, by one of which a part is told
 _IN_TEXT: Final = re.compile(r"```.*?(?:```|\Z)|<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
 """A fenced block, or a call in a text."""
 _RESPONSE: Final = re.compile(r"\s*<tool_response>(.*?)</tool_response>\s*", re.DOTALL)

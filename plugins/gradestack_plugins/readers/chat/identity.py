@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 from gradestack import Input
 from gradestack_plugins.readers.chat.conversation import kind_of
 
-ANSWERS: Final = ("chatcmpl-", "resp_", "msg_", "gen-")
-"""How ids begin that name one answer, not a task."""
+ANSWERS: Final = ("chatcmpl-", "resp_", "msg_", "gen-")  # how ids begin that name one answer, not a task
 _REQUESTS: Final = (*ANSWERS, "batch_req_", "req_")
 _TRACED: Final = ("trace_id", "span_id", "session_id")
 _TASK: Final = frozenset({"task_id", "run", "trial"})

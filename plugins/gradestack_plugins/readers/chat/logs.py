@@ -58,8 +58,7 @@ _LINE: Final = 1024 * 1024
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
 _LOOKED_AT: Final = 10
-_WHOLE: Final = ("document", "line")
-"""Files that reading decodes at once, and looks at what stands beside the messages."""
+_WHOLE: Final = ("document", "line")  # files that reading decodes at once, and looks at what stands beside the messages
 _PROVIDED: Final = """
 cluster model run input turns calls text tools usage agent_usage ended trace facets remarks status error source expected
 recorded
@@ -114,12 +113,9 @@ def _beside(found: Guess) -> dict[str, str]:
 class Answer(NamedTuple):
     """One answer to a request."""
 
-    run: int | str | None
-    """Which of several."""
-    entries: list[Any]
-    """Its messages or items."""
-    reason: Any = None
-    """Why it ended, as recorded."""
+    run: int | str | None  # which of several
+    entries: list[Any]  # its messages or items
+    reason: Any = None  # why it ended, as recorded
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,11 +123,9 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     request: Mapping[str, Any] = NOTHING
     response: Mapping[str, Any] = NOTHING
-    entries: list[Any] = msgspec.field(default_factory=list)
-    """Messages and items of the request."""
+    entries: list[Any] = msgspec.field(default_factory=list)  # messages and items of the request
     answers: tuple[Answer, ...] = ()
-    error: Any = None
-    """What the log says in the place of an answer."""
+    error: Any = None  # what the log says in the place of an answer
 
 
 def _before(entries: list[Any], answers: tuple[Answer, ...]) -> list[Any]:
@@ -406,8 +400,7 @@ def body_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else NOTHING
 
 
-_SERVERS: Final = frozenset({"mcp", "mcp_toolset"})
-"""Types of tools that stand for all that a server lists."""
+_SERVERS: Final = frozenset({"mcp", "mcp_toolset"})  # types of tools that stand for all that a server lists
 
 
 def tools_of(talk: Conversation, *parts: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:

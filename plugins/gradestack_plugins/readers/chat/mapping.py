@@ -146,8 +146,7 @@ BELOW: Final[Mapping[str, Cell]] = {"facets": _anything, "recorded": _score, "tr
 """Fields that hold anything by name: ``facets.domain``."""
 SEVERAL: Final = frozenset({_data, _talk, _made, _due, _side, _anything})
 """What reads a list: all that a path with wildcards leads to."""
-_OF_CALLS: Final = frozenset({_made, _due})
-"""What reads calls: an empty cell is none."""
+_OF_CALLS: Final = frozenset({_made, _due})  # what reads calls: an empty cell is none
 PREDICTED: Final = ("calls", "label", "text", "plan")
 
 
@@ -190,8 +189,7 @@ class Mapped(NamedTuple):
     place: str
     steps: tuple[str | int | Query, ...]
     cell: Cell
-    holder: str | None
-    """The object of the jsonl form that has it; None for the form itself."""
+    holder: str | None  # the object of the jsonl form that has it; None for the form itself
     key: str
 
 
@@ -199,8 +197,7 @@ class Columns(NamedTuple):
     """All fields of a mapping."""
 
     fields: tuple[Mapped, ...]
-    taken: frozenset[Any]
-    """The columns they stand in."""
+    taken: frozenset[Any]  # the columns they stand in
     has_messages: bool
     has_steps: bool
 

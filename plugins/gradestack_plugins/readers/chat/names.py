@@ -14,12 +14,9 @@ from gradestack.jsonio import JsonProblem, compact, loads, path_steps, path_valu
 from gradestack_plugins.readers.chat import OBJECT, dialect, text_of
 from gradestack_plugins.readers.chat.forms import glaive, nested, observation
 
-OWN_DATA: Final = "own_data@1"
-"""Name and version of the table."""
-FIRST: Final = 1000
-"""Records of an input that are looked at."""
-_LARGEST: Final = 8 * 1024 * 1024
-"""Characters of all records together that are looked at."""
+OWN_DATA: Final = "own_data@1"  # name and version of the table
+FIRST: Final = 1000  # records of an input that are looked at
+_LARGEST: Final = 8 * 1024 * 1024  # characters of all records together that are looked at
 _SESSIONS: Final = (
     *("conversation_id", "thread_id", "session_id", "trace_id"),
     *("$.config.configurable.thread_id", "$.context.trace_id"),
@@ -211,14 +208,10 @@ _FITS: Final[Mapping[str, Callable[[Any], bool]]] = {
 class Guess(NamedTuple):
     """What was recognised."""
 
-    columns: Mapping[str, str] = {}
-    """Field -> column or path."""
-    doubts: Sequence[str] = ()
-    """What could be otherwise, with the option that changes it."""
-    names: Sequence[str] = ()
-    """All columns there are."""
-    rows: Sequence[Mapping[str, Any]] = ()
-    """What was looked at."""
+    columns: Mapping[str, str] = {}  # field -> column or path
+    doubts: Sequence[str] = ()  # what could be otherwise, with the option that changes it
+    names: Sequence[str] = ()  # all columns there are
+    rows: Sequence[Mapping[str, Any]] = ()  # what was looked at
 
     @property
     def shows_a_run(self) -> bool:

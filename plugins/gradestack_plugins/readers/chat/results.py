@@ -11,8 +11,7 @@ from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.chat import OBJECT
 from gradestack_plugins.readers.chat.dialect import word
 
-ERRORS: Final = "errors@1"
-"""Name and version of the table of error forms."""
+ERRORS: Final = "errors@1"  # name and version of the table of error forms
 _PHRASES: Final = {
     **{str(int(each)): each.phrase for each in HTTPStatus if each >= 400},
     # what other versions of Python call them
@@ -35,8 +34,7 @@ _TEXT_FORMS: Final = {
 _TEXTS: Final = re.compile("|".join(f"(?P<{name}>{form})" for name, form in _TEXT_FORMS.items()), re.IGNORECASE)
 _WORDS: Final = ("error", "exception", "traceback", "failed", "http")
 """Of which a text of an error has one, or begins with its status: sooner known than how it begins."""
-_BEGINNING: Final = 1000
-"""Characters of a text by which it is told."""
+_BEGINNING: Final = 1000  # characters of a text by which it is told
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 _CODES: Final = ("statusCode", "status_code", "http_status", "status")
 _TELLING: Final = frozenset({"success", "ok", "isError", "is_error", "error", "errors", "code", *_CODES})

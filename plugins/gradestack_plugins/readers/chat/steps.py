@@ -23,10 +23,8 @@ _START: Final = b""
 class Step(NamedTuple):
     """One model call, as far as it tells which others it continues."""
 
-    starts: tuple[bytes, ...]
-    """A digest of every beginning of its history, the shortest first."""
-    end: bytes | None
-    """That of its history and answer; None where there is no answer."""
+    starts: tuple[bytes, ...]  # a digest of every beginning of its history, the shortest first
+    end: bytes | None  # that of its history and answer; None where there is no answer
     group: str | None = None
     """Id of the conversation or trace within which it is put together; None: with all others that have none."""
 
@@ -36,8 +34,7 @@ class Run(NamedTuple):
 
     steps: tuple[int, ...]
     """Positions of its steps, first to last; the last one's history and answer are the whole conversation."""
-    shared: int
-    """How many of the first ones an earlier run has too: their usage counts there."""
+    shared: int  # how many of the first ones an earlier run has too: their usage counts there
 
 
 def step(history: Iterable[Message], answer: Iterable[Message], group: str | None = None) -> Step:
@@ -108,8 +105,7 @@ class Joined(NamedTuple):
 
     changes: Mapping[int, Mapping[str, Any] | None]
     """By ordinal: the fields of a run that change, None for a sample that is a part of one."""
-    note: str
-    """How many they are and what they make; "" where none continues another."""
+    note: str  # how many they are and what they make; "" where none continues another
 
 
 def put_together(samples: Iterable[Sample]) -> Joined:
@@ -158,8 +154,7 @@ def _asked(said: Sequence[Message]) -> int:
     return last if answered else len(said)
 
 
-STEPS: Final = "steps"
-"""In place of an index: what is read are the records that are single model calls."""
+STEPS: Final = "steps"  # in place of an index: what is read are the records that are single model calls
 
 
 @attrs.frozen(kw_only=True)

@@ -64,7 +64,7 @@ BUDGETS = {
     "core/gradestack/copies": 437,
     "core/gradestack/gates": 883,
     "core/gradestack/grading": 2_792,
-    "core/gradestack/jsonio": 1_246,
+    "core/gradestack/jsonio": 1_226,
     "core/gradestack/judging": 634,
     "core/gradestack/outcome": 1_145,
     "core/gradestack/rows": 1_104,
@@ -75,30 +75,30 @@ BUDGETS = {
     "plugins/gradestack_plugins/anthropic_logs": 15,
     "plugins/gradestack_plugins/archives": 1_272,
     "plugins/gradestack_plugins/bfcl": 1_143,
-    "plugins/gradestack_plugins/deepfabric": 2_651,
+    "plugins/gradestack_plugins/deepfabric": 2_619,
     "plugins/gradestack_plugins/end_states": 778,
     "plugins/gradestack_plugins/engines": 1_574,
     "plugins/gradestack_plugins/extractors": 263,
-    "plugins/gradestack_plugins/inspect_logs": 556,
-    "plugins/gradestack_plugins/judges": 1_253,
+    "plugins/gradestack_plugins/inspect_logs": 555,
+    "plugins/gradestack_plugins/judges": 1_241,
     "plugins/gradestack_plugins/letta": 1_460,
     "plugins/gradestack_plugins/openai_logs": 15,
     "plugins/gradestack_plugins/orchestrationbench": 3_332,
-    "plugins/gradestack_plugins/otel": 1_315,
+    "plugins/gradestack_plugins/otel": 1_302,
     "plugins/gradestack_plugins/pages": 5_996,
-    "plugins/gradestack_plugins/readers": 4_246,
-    "plugins/gradestack_plugins/records": 827,
-    "plugins/gradestack_plugins/reporters": 587,
+    "plugins/gradestack_plugins/readers": 4_214,
+    "plugins/gradestack_plugins/records": 813,
+    "plugins/gradestack_plugins/reporters": 584,
     "plugins/gradestack_plugins/stability": 1_051,
     "plugins/gradestack_plugins/statistics": 1_022,
-    "plugins/gradestack_plugins/tau2_bench": 760,
+    "plugins/gradestack_plugins/tau2_bench": 755,
     "plugins/gradestack_plugins/tau_bench": 1_814,
     "plugins/gradestack_plugins/text_graders": 709,
     "plugins/gradestack_plugins/tool_calls": 3_294,
-    "plugins/gradestack_plugins/trajectory": 1_789,
+    "plugins/gradestack_plugins/trajectory": 1_776,
     "plugins/gradestack_plugins/when2call": 1_141,
-    "core": 20_065,
-    "plugins": 38_873,
+    "core": 20_045,
+    "plugins": 38_748,
     "tests": 43_560,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
@@ -107,7 +107,7 @@ A package's own line counts the files that stand directly in it; a folder's line
 """
 FILES = {"core": 75, "plugins": 170}
 """How many files of Python there may be."""
-CLOSURES = {"grading.loop": 5_518, "suites.resolve": 6_011, "runner": 12_468}
+CLOSURES = {"grading.loop": 5_518, "suites.resolve": 6_002, "runner": 12_459}
 """Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}

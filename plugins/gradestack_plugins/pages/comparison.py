@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -29,11 +29,9 @@ _KINDS = {"reasons": "Reasons", "tools": "Tools with errors", "arguments": "Argu
 def markdown_page(data: Mapping[str, Any], panels: Panels) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
-    env.filters.update(md=prose, code=code, signed=signed, ends=ends, p=p_value, bar=bar)
-    shown = compared_rows(data)[:_MOST_METRICS]
-    found = asked(panels, ("compare",), data)
-    filled = [each for each in found.filled if each.blocks]
-    return env.get_template("comparison.md").render(**shown_of(data), shown=shown, panels=filled, rows=compared_rows)
+    env.filters.update(FILTERS, md=prose, code=code, bar=bar)
+    filled = [each for each in asked(panels, ("compare",), data).filled if each.blocks]
+    return env.get_template("comparison.md").render(**shown_of(data), most=_MOST_METRICS, panels=filled)
 
 
 def compared_models(report: Report) -> Mapping[str, Any] | None:
@@ -53,45 +51,15 @@ def compared_models(report: Report) -> Mapping[str, Any] | None:
     return {**data, "pairs": pairs, "groups": groups, "sentence": data["sentence"].replace(run, "")}
 
 
-def differences(pair: Mapping[str, Any], widest: float) -> tuple[Shape, ...]:
-    """Return the differences of one pair; those between shares have places on an axis from minus to plus ``widest``."""
-    return tuple(_difference(each, widest) for each in compared_rows(pair))
-
-
-def _difference(each: Mapping[str, Any], widest: float) -> Shape:
-    held, found = each["difference"], each["interval"]["ends"]
-
-    def place(value: float | None) -> float | None:
-        return None if value is None or not each["share"] else round(50 + 50 * value / widest, 2)
-
-    low, high = found if found is not None else (None, None)
-    share = each["unit"] == "share" and held is not None
-    counts = counted(each["tasks"], "tasks")
-    if each.get("better") is not None:
-        counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
-    return Shape(
-        key=str(each["path"]),
-        label=str(each["label"]),
-        a=_value(each["a"], each["unit"]),
-        b=_value(each["b"], each["unit"]),
-        text=_points(held, "+") if share else with_unit(signed(held), each["unit"]),
-        interval=f"{_points(low)} to {_points(high)} points" if share and found else ends(found),
-        at=place(held),
-        low=place(low),
-        high=place(high),
-        word=str(each.get("verdict") or "no test"),
-        counts=counts,
-        p=p_value(each["p_holm"]),
-        visible=f"{_points(each['mde80'])} points" if share and each["mde80"] else number(each["mde80"]),
-    )
-
-
-def _value(value: float | None, unit: str) -> str:
-    return f"{_points(value)}%" if unit == "share" and value is not None else with_unit(number(value), unit)
-
-
-def _points(value: float | None, sign: str = "") -> str:
-    return f"{100 * (value or 0.0):{sign}.1f}"
+def differences(pair: Mapping[str, Any], widest: float) -> list[Shape]:
+    """Return the rows of one pair; those between shares have places on an axis from minus to plus ``widest``."""
+    rows = compared_rows(pair)
+    found = [[row["difference"], *(row["interval"]["ends"] or (None, None))] for row in rows]
+    places = [
+        [None if value is None or not row["share"] else round(50 + 50 * value / widest, 2) for value in values]
+        for row, values in zip(rows, found, strict=True)
+    ]
+    return [Shape(**row, at=at, low=low, high=high) for row, (at, low, high) in zip(rows, places, strict=True)]
 
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
@@ -110,11 +78,13 @@ def moved(data: Mapping[str, Any]) -> str:
     return f"{b} passes {trials} that {a} fails, and fails {broken} that it passes"
 
 
+def _pairs(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return data.get("pairs") or [{**data, "a": data["runs"][0]["name"], "b": data["runs"][1]["name"]}]
+
+
 def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what pages show of a comparison."""
-    first, second = data["runs"][:2]
-    pairs = data.get("pairs") or [{**data, "a": first["name"], "b": second["name"]}]
-    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in pairs]
+    pairs = [{**pair, **{side: brief(pair[side], _LONGEST) for side in "ab"}} for pair in _pairs(data)]
     upward = all(row.get("better_is") == "higher" for pair in pairs for row in compared_rows(pair))
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
@@ -137,19 +107,49 @@ def shown_of(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def signed(value: float | None) -> str:
+def _signed(value: float | None) -> str:
     """Return a difference with its sign."""
     return UNDEFINED if value is None else f"{'+' if value > 0 else ''}{number(value)}"
 
 
-def p_value(value: float | None) -> str:
+def _p_value(value: float | None) -> str:
     """Return a p value; of a small one the bound it is below."""
     return "< 0.001" if value is not None and value < 0.001 else number(value)
 
 
-def ends(value: list[float] | None) -> str:
+def _ends(value: list[float] | None) -> str:
     """Return the ends of an interval."""
     return "no interval" if value is None else f"{end(value[0])} to {end(value[1])}"
+
+
+def told(data: Mapping[str, Any]) -> list[str]:
+    """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
+    env = environment().overlay(
+        finalize=lambda value: terminal_line(value if isinstance(value, str) else number(value))
+    )
+    env.filters.update(FILTERS)
+    changed = [
+        (_KINDS[kind], [row for row in rows if row["verdict"] != "no evidence"][:_MOST_CHANGES])
+        for kind, rows in data["changed"].items()
+    ]
+    own = {"data": data, "changed": changed, "pairs": _pairs(data), "moved": moved(data), "most": _MOST_CHANGES}
+    return env.get_template("comparison.txt").render(own).rstrip("\n").split("\n")
+
+
+def _known_as(row: Mapping[str, Any]) -> str:
+    return str(row["label"] if row["label"] == row["path"] else f"{row['label']} ({row['path']})")
+
+
+FILTERS: Mapping[str, Any] = {
+    "rows": compared_rows,
+    "known_as": _known_as,
+    "signed": _signed,
+    "ends": _ends,
+    "p": _p_value,
+    "unit": with_unit,
+    "counted": counted,
+}
+"""Of templates that show a comparison."""
 
 
 @click.command(epilog="Example: gradestack compare before after -o comparison")
@@ -187,79 +187,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     cannot be compared.
     """
     found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
-    shown = lines(found.data)
+    shown = told(found.data)
     if given["output"] is not None:
         shown += ["", f"Comparison: {given['output']}"]
     click.echo("\n".join(map(terminal_line, shown)))
-
-
-def lines(data: Mapping[str, Any]) -> list[str]:
-    """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
-    found = []
-    if data["incomparable"]:
-        found += ["Compared although (--force):", *(f"  {each}" for each in data["incomparable"]), ""]
-    found += [data["sentence"], ""]
-    if "warnings" in data:
-        found += [*(f"warning: {each}" for each in data["warnings"]), ""]
-    first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
-    for pair in data.get("pairs") or [first]:
-        found += [f"a: {pair['a']}, b: {pair['b']}; failed trials {_FAILED[data['failed']]}:"]
-        found += _rows(compared_rows(pair))
-        found.append("")
-    if "not_compared" in data:
-        found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
-    for kind, rows in data["changed"].items():
-        if changed := [row for row in rows if row["verdict"] != "no evidence"]:
-            found.append(f"{_KINDS[kind]}, share of trials:")
-            found += [f"  {_change(row)}" for row in changed[:_MOST_CHANGES]]
-            found.append("")
-    flips = data["flips"]
-    if flips["count"]:
-        found.append(f"{moved(data)}; tasks that changed most:")
-        found += [f"  {each['task']}: {each['a']} -> {each['b']}" for each in flips["tasks"][:_MOST_CHANGES]]
-        if flips["count"] > _MOST_CHANGES:
-            found.append(f"  and {flips['count'] - _MOST_CHANGES} more")
-        found.append("")
-    if "by" in data:
-        found.append(f"Difference by {data['by']['facet']}:")
-        found += [
-            f"  {each['group']}: {signed(each['difference'])} ({ends(each['ends'])}), {counted(each['tasks'], 'tasks')}"
-            for each in data["by"]["groups"][:_MOST_CHANGES]
-        ]
-        found.append("")
-    if "groups" in data:
-        found.append(f"Leaderboard by {_name(compared_rows(first)[0])}; rank intervals, letters for ties:")
-        width = max(len(each["name"]) for each in data["groups"])
-        for each in data["groups"]:
-            ranks = "-".join(map(str, each["ranks"]))
-            found.append(f"  {each['name']:<{width}}  {each['mean']:.3f}  rank {ranks}  {each['groups']}")
-        found.append("")
-    return found[:-1]
-
-
-_FAILED = {"zero": "count with the worst score", "skip": "are left out"}
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return str(row["label"] if row["label"] == row["path"] else f"{row['label']} ({row['path']})")
-
-
-def _rows(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    width = max(len(_name(row)) for row in rows)
-    found = []
-    for each in rows:
-        unit = each["unit"]
-        values = f"a {with_unit(number(each['a']), unit)}  b {with_unit(number(each['b']), unit)}"
-        values += f"  difference {with_unit(signed(each['difference']), unit)}"
-        tasks = counted(each["tasks"], "tasks")
-        if each.get("better") is not None:
-            tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
-        only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
-        text = f"  {_name(each):<{width}}  {values} ({ends(each['interval']['ends'])})  p {p_value(each['p_holm'])}"
-        found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
-    return found
-
-
-def _change(row: Mapping[str, Any]) -> str:
-    values = f"{100 * row['a']:.1f}% -> {100 * row['b']:.1f}%"
-    return f"{row['name']}: {values}, {row['verdict']} (p {p_value(row['p_holm'])})"

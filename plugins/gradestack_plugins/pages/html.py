@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from gradestack import Comparison, Registry, Report, Reporter, Row
 from gradestack_plugins.pages.chunks import BESIDE, VERDICTS, Chunks, island, listing
-from gradestack_plugins.pages.comparison import compared_models, ends, p_value, shown_of, signed
+from gradestack_plugins.pages.comparison import FILTERS, compared_models, shown_of
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import (
     asset,
@@ -102,7 +102,7 @@ class HtmlReporter(Reporter):
     ) -> tuple[Path, ...]:
         page, apart = page_of(report), name != "report"
         env = environment(self.templates, folders(panels(report)))
-        env.filters.update(signed=signed, ends=ends, p=p_value)
+        env.filters.update(FILTERS)
         sheets = Sheets(env, panels(report), rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
         lines = self._rows(report, page.index, sheets, chunks)

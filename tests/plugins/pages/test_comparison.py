@@ -48,18 +48,6 @@ def comparison(**metrics):
     }
 
 
-@pytest.mark.parametrize("word", ["better", "worse", "no evidence", "same", "no test"])
-def test_a_difference_has_the_word_of_the_comparison(word):
-    (shown,) = differences({"metrics": {"x": metric(0.01, 0.2, difference=0.1, verdict=word)}}, 1.0)
-    assert shown.word == word
-
-
-def test_tasks_are_counted_where_the_comparison_counts_them():
-    counted, figure = metric(0.0, 0.1), {**metric(0.0, 0.1), "better": None}
-    shown = differences({"metrics": {"x": counted}, "figures": {"y": figure}}, 1.0)
-    assert [each.counts for each in shown] == ["3 tasks", "2 better, 1 worse, 0 the same of 3 tasks"]
-
-
 def test_differences_share_an_axis_around_zero():
     """Of shares alone: seconds and counts are no distance on it."""
     rows = {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None), "z": metric(-4, 2, share=False)}
@@ -70,7 +58,7 @@ def test_differences_share_an_axis_around_zero():
 def test_names_are_escaped(fake, tmp_path):
     """A run or task named like a tag stays text."""
     rows = [fake.graded_row(task, 0, model) for task in range(2) for model in ("one", "<i>two")]
-    data, report = comparison(x=metric(-0.1, 0.1)), fake.make_report(rows)
+    data, report = comparison(x=metric(-0.1, 0.1), y=metric(0, 1, difference=0.1, verdict=None)), fake.make_report(rows)
     pages = []
     for _ in range(2):
         (path,) = HtmlReporter().write_comparison(data, report, tmp_path)
@@ -78,6 +66,7 @@ def test_names_are_escaped(fake, tmp_path):
     assert pages[0].html == pages[1].html
     assert pages[0].open == []
     assert "<i>two against one" in pages[0].text
+    assert "0.500 → 0.600 +0.100 no test 0.000 to 1.000 2 better, 1 worse, 0 the same of 3 tasks" in pages[0].text
     assert "<i>two" not in pages[0].html
     assert [json.loads(line) for line in carried(pages[0].html, "chunk1").splitlines()] == rows
 

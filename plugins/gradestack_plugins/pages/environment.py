@@ -10,9 +10,10 @@ import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import cache_from_source
+from itertools import chain
 from pathlib import Path
-from types import CodeType, FrameType, MappingProxyType
-from typing import IO, Any
+from types import FrameType, MappingProxyType
+from typing import Any
 
 import attrs
 import jinja2
@@ -55,37 +56,24 @@ _OURS = Path(gradestack_templates.__file__).parent
 
 
 class _Compiled(jinja2.FileSystemBytecodeCache):
-    """Compiled templates, which take longer to make than most pages: ours are kept where Python keeps its modules."""
-
-    def __init__(self, folder: str = "") -> None:
-        super().__init__(folder, f"{jinja2.__version__}-%s.jinja")
-        self._codes: dict[str, tuple[str, CodeType | None]] = {}
+    """Our templates compiled, which takes longer than to make most pages: kept where Python keeps its modules."""
 
     @override
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
-        kept = self.directory and filename is not None and Path(filename).parent == _OURS
-        return ("kept-" if kept else "") + super().get_cache_key(name, filename)
-
-    @override
-    def load_bytecode(self, bucket: Bucket) -> None:
-        checksum, code = self._codes.get(bucket.key, ("", None))
-        if checksum == bucket.checksum:
-            bucket.code = code
-        elif bucket.key.startswith("kept-"):
-            with contextlib.suppress(OSError):
-                super().load_bytecode(bucket)
+        ours = filename is not None and Path(filename).parent == _OURS
+        return super().get_cache_key(name, filename) if ours else ""
 
     @override
     def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key] = bucket.checksum, bucket.code
-        if bucket.key.startswith("kept-") and not sys.dont_write_bytecode:
+        if bucket.key and not sys.dont_write_bytecode:
             with contextlib.suppress(OSError):
                 Path(self.directory).mkdir(parents=True, exist_ok=True)
                 super().dump_bytecode(bucket)
 
 
-_COMPILED = _Compiled(str(Path(cache_from_source(str(_OURS / "__init__.py"))).parent))
-_SANDBOXED = _Compiled()
+_FOLDER = str(Path(cache_from_source(str(_OURS / "__init__.py"))).parent)
+_COMPILED = _Compiled(_FOLDER, f"{jinja2.__version__}-%s.jinja")
+_SANDBOXED = _Compiled(_FOLDER, f"{jinja2.__version__}-%s.sandbox.jinja")
 
 
 def _finalize(value: Any) -> Any:
@@ -93,10 +81,6 @@ def _finalize(value: Any) -> Any:
     if type(value) is str:
         return clean(value)
     return number(value) if value is None else value
-
-
-def _escaped(name: str | None) -> bool:
-    return name is not None and name.endswith(".html")
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -123,7 +107,7 @@ def environment(
     own = [] if templates is None else [_Folder(templates)]
     env = (jinja2.Environment if templates is None else _Sandbox)(
         loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
-        autoescape=_escaped,
+        autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         finalize=_finalize,
         trim_blocks=True,
@@ -159,14 +143,11 @@ def place_in_template(error: BaseException) -> str:
 
 def _place(error: BaseException) -> tuple[Path, int] | None:
     """Return file and line of the innermost template among what was called that is not ours."""
+    found = [(frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)]
     if isinstance(error, jinja2.TemplateSyntaxError):
-        frames = [(error.filename or "", error.lineno)]
-    else:
-        frames = [
-            (frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)
-        ]
-    found = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
-    return next((each for each in reversed(found) if each[0].parent != _OURS), None)
+        found = [(error.filename or "", error.lineno)]
+    theirs = [(Path(name), line) for name, line in found if name.endswith((".html", ".md"))]
+    return next((each for each in reversed(theirs) if each[0].parent != _OURS), None)
 
 
 def _line(frame: FrameType, line: int) -> int:
@@ -184,8 +165,7 @@ def asset(env: jinja2.Environment, name: str) -> Markup:
 
 def own_style(templates: Path | None) -> str:
     """Return ``style.css`` of a folder of templates, "" where it has none."""
-    file = None if templates is None else templates / "style.css"
-    if file is None or templates is None or not file.is_file():
+    if templates is None or not (file := templates / "style.css").is_file():
         return ""
     if not _within(file, templates):
         raise ValueError(f"{file} is a link that leads out of its folder")
@@ -195,51 +175,35 @@ def own_style(templates: Path | None) -> str:
     return text
 
 
-def content_hash(text: str) -> str:
-    """Return the source expression by which a content security policy allows one inline text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
 def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
     """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
+
+    def hashes(texts: Iterable[str]) -> str:
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        return " ".join(f"'sha256-{digest}'" for digest in digests)
+
     more = " 'strict-dynamic'" if loading else ""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src {' '.join(map(content_hash, styles))}",
-            f"script-src {' '.join(map(content_hash, scripts))}{more}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    return (
+        f"default-src 'none'; style-src {hashes(styles)}; script-src {hashes(scripts)}{more}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
 
 
 def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
     """Render a template into a file piece by piece; a failure leaves none."""
-    file: IO[str]
+    stream = template.stream(context)
+    stream.enable_buffering(_BUFFERED)
+    begun = next(stream, "")
+    if not begun.lstrip().startswith(_BEGINNING.format(escape(context["policy"]))):
+        raise ConfigError(f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that")
+    write_texts(path, chain((begun,), stream))
+
+
+def write_texts(path: Path, texts: Iterable[str]) -> None:
+    """Write texts into a file; a failure leaves none."""
     try:
         with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            stream = template.stream(context)
-            stream.enable_buffering(_BUFFERED)
-            file.writelines(stream)
-        _check_beginning(path, _BEGINNING.format(escape(context["policy"])))
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _check_beginning(path: Path, wanted: str) -> None:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        begun = file.read(len(wanted) + _BUFFERED).lstrip()
-    if not begun.startswith(wanted):
-        raise ConfigError(f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text into a file; a failure leaves none."""
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+            file.writelines(texts)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -272,7 +236,9 @@ _COLOUR = re.compile(
     rf"#(?:[0-9a-fA-F]{{3,4}}|[0-9a-fA-F]{{6}}|[0-9a-fA-F]{{8}})|[a-z]{{3,30}}"
     rf"|(?:rgb|rgba|hsl|hsla|hwb|lab|lch|oklab|oklch)\({_NUMBER}(?:[ ,/]{{1,3}}{_NUMBER}){{2,3}}\)"
 )
-_FONT = re.compile(r"""[A-Za-z][\w -]{0,60}|"[\w -]{1,60}"|'[\w -]{1,60}'""", re.ASCII)
+_A_COLOUR = "a colour such as '#0b5cad' or 'rgb(11 92 173)'"
+_FONT = r"""\s*(?:[A-Za-z][\w -]{0,60}|"[\w -]{1,60}"|'[\w -]{1,60}')\s*"""
+_FONTS = re.compile(rf"(?=.{{0,400}}$){_FONT}(?:,{_FONT})*", re.ASCII)
 
 
 def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
@@ -281,8 +247,7 @@ def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
     both = {key: value for key, value in held.items() if key not in SCHEMES}
     for scheme in SCHEMES:
         if not isinstance(held.get(scheme, {}), Mapping):
-            msg = f"theme: {scheme} must be a mapping of variables"
-            raise ValueError(msg)  # noqa: TRY004 - reported with its place, like any other value
+            raise ValueError(f"theme: {scheme} must be a mapping of variables")  # noqa: TRY004 - told with its place
     light, dark = (_declared({**both, **held.get(scheme, {})}) for scheme in SCHEMES)
     if not light and not dark:
         return ""
@@ -306,18 +271,12 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _declared(values: Mapping[str, Any]) -> str:
-    return " ".join(f"--{name}: {_checked(str(name), value)};" for name, value in values.items())
-
-
-def _checked(name: str, value: Any) -> str:
     known = (*COLOURS, *FONTS)
-    if name not in known:
-        raise ValueError(f"theme: there is no variable {name!r}{suggest(name, known)}; there are: {', '.join(known)}")
-    if not isinstance(value, str) or not (
-        _COLOUR.fullmatch(value)
-        if name in COLOURS
-        else len(value) <= 400 and all(_FONT.fullmatch(each.strip()) for each in value.split(","))
-    ):
-        wanted = "a colour such as '#0b5cad' or 'rgb(11 92 173)'" if name in COLOURS else "a list of font names"
-        raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")
-    return value
+    for name, value in values.items():
+        if name not in known:
+            near = suggest(str(name), known)
+            raise ValueError(f"theme: there is no variable {name!r}{near}; there are: {', '.join(known)}")
+        form, wanted = (_FONTS, "a list of font names") if name in FONTS else (_COLOUR, _A_COLOUR)
+        if not isinstance(value, str) or not form.fullmatch(value):
+            raise ValueError(f"theme: {name} must be {wanted}, got {value!r}")
+    return " ".join(f"--{name}: {value};" for name, value in values.items())

@@ -14,7 +14,7 @@ from gradestack import Comparison, Registry, Report, Reporter
 from gradestack.jsonio import as_list, as_map
 from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
-from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_whole
+from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_texts
 from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
 from gradestack_plugins.pages.losses import Cause
@@ -92,7 +92,7 @@ class MarkdownReporter(Reporter):
         }
         ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
         own = None if self.templates is None else env.get_template(PAGE).make_module(context)
-        write_whole(path, self._text(_Parts(own, ours), context))
+        write_texts(path, (self._text(_Parts(own, ours), context),))
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""
@@ -132,7 +132,7 @@ class MarkdownReporter(Reporter):
     def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
         """Write the page of a comparison, ``comparison.md``."""
         path = out / COMPARISON
-        write_whole(path, markdown_page(found.data, panels_of(registry)))
+        write_texts(path, (markdown_page(found.data, panels_of(registry)),))
         return (path,)
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[Shape]:

@@ -16,7 +16,7 @@ def fresh(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
 
     def new(*given, **options):
-        monkeypatch.setattr(module, "_COMPILED", module._Compiled(str(tmp_path / "kept")))
+        monkeypatch.setattr(module, "_COMPILED", module._Compiled(str(tmp_path / "kept"), "%s.jinja"))
         return module.environment(*given, **options)
 
     return new, tmp_path / "kept"

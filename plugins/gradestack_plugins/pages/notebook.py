@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from html import escape
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gradestack import Progress, Report, library
+from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.overview import page_of
-from gradestack_plugins.pages.text import clean, number
+from gradestack_plugins.pages.text import number
 
 _MOST_CAUSES, _MOST_WARNINGS = 5, 3
 _SECONDS = 0.2
@@ -21,30 +21,23 @@ _SECONDS = 0.2
 def cell(report: Report) -> str:
     """Return a report as HTML that needs no style and no script; every name in it came from data and is escaped."""
     page = page_of(report)
-    lead, warnings = page.view.lead, page.view.warnings
-    found = [f"<p><b>{_text(report.name)}</b> · {_text(''.join(part.text for part in lead.sentence))}</p>"]
-    found.append(
-        _table(
-            ("figure", "value", "interval", "note"),
-            (
-                (f"{row.title} {row.code}".strip(), f"{row.value}{row.unit}", row.interval, row.note)
-                for row in lead.rows
-            ),
+    lead, causes = page.view.lead, page.losses.causes[:_MOST_CAUSES]
+    file = None if report.path is None else Path(report.path) / "report.html"
+    shown = (
+        environment()
+        .get_template("notebook.html")
+        .render(
+            name=report.name,
+            lead=lead,
+            figures=[
+                (f"{row.title} {row.code}".strip(), row.value + row.unit, row.interval, row.note) for row in lead.rows
+            ],
+            causes=[(each.name, number(each.samples), each.share) for each in causes],
+            warnings=page.view.warnings[:_MOST_WARNINGS],
+            page=Path(os.path.relpath(file)).as_posix() if file is not None and file.is_file() else "",
         )
     )
-    states = ", ".join(f"{number(count)} {name}" for name, count in lead.states if count)
-    found.append(f"<p>{_text('. '.join(filter(None, (states, lead.confidence))))}</p>")
-    if page.losses.causes:
-        causes = page.losses.causes[:_MOST_CAUSES]
-        found.append(
-            _table(("why points were lost", "samples", "share"), ((c.name, number(c.samples), c.share) for c in causes))
-        )
-    found += [f"<p>⚠ {_text(each)}</p>" for each in warnings[:_MOST_WARNINGS]]
-    if report.path is not None and (file := Path(report.path) / "report.html").is_file():
-        found.append(
-            f'<p><a href="{_text(Path(os.path.relpath(file)).as_posix())}" target="_blank">report.html</a></p>'
-        )
-    return f'<div class="gradestack">{"".join(found)}</div>'
+    return shown.rstrip("\n")
 
 
 def progress() -> Callable[[Progress], None]:
@@ -61,13 +54,3 @@ def progress() -> Callable[[Progress], None]:
             line.update({"text/plain": f"{number(state.samples)} samples{share}"}, raw=True)
 
     return show
-
-
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    names = "".join(f"<th>{_text(each)}</th>" for each in head)
-    lines = "".join(f"<tr>{''.join(f'<td>{_text(each)}</td>' for each in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def _text(text: str) -> str:
-    return escape(clean(text))

@@ -29,9 +29,9 @@ from gradestack_plugins.pages.environment import (
     write_stream,
 )
 from gradestack_plugins.pages.figures import lines_of
-from gradestack_plugins.pages.index import Entry, RowIndex, name_of, verdict, worst
+from gradestack_plugins.pages.index import RowIndex, name_of, shown_entry, verdict, worst
 from gradestack_plugins.pages.joined import joined
-from gradestack_plugins.pages.losses import Losses, facets_of, took_of
+from gradestack_plugins.pages.losses import facets_of, took_of
 from gradestack_plugins.pages.notebook import cell, progress
 from gradestack_plugins.pages.overview import Page, page_of, side_of
 from gradestack_plugins.pages.panel import PAGE, Asked, Sheets, asked, folders, panels
@@ -100,20 +100,27 @@ class HtmlReporter(Reporter):
         name: str = "report",
         served: bool = False,
     ) -> tuple[Path, ...]:
-        page, apart = page_of(report), name != "report"
-        env = environment(self.templates, folders(panels(report)))
+        page, apart, held = page_of(report), name != "report", panels(report)
+        env = environment(self.templates, folders(held))
         env.filters.update(FILTERS)
-        sheets = Sheets(env, panels(report), rows=report.has_rows)
+        sheets = Sheets(env, held, rows=report.has_rows)
         chunks = Chunks(out / f"{name}_data", self.max_bytes, served=served)
         lines = self._rows(report, page.index, sheets, chunks)
-        context = self._context(env, report, page, chunks) | {"lines": lines, "apart": apart, "served": served}
-        context["listing"] = self._listing(page, chunks, apart)
-        context |= {"compared": None if compared is None else shown_of(compared), "beside": chunks.beside}
         filled = [each for each in page.panels.filled if not apart or each.placed.panel.place != "page"]
-        more = Asked() if compared is None else asked(panels(report), ("compare",), compared)
-        found = Asked((*filled, *more.filled), tuple(dict.fromkeys((*page.panels.left_out, *more.left_out))))
-        context |= self._with_panels(context, found, page, sheets)
-        report.told.extend(context["left_out"])
+        more = Asked() if compared is None else asked(held, ("compare",), compared)
+        left_out = dict.fromkeys((*page.panels.left_out, *more.left_out))
+        shown, told = sheets.rendered(Asked((*filled, *more.filled), tuple(left_out)))
+        told = (*told, *sheets.left_out_of_samples())
+        report.told.extend(told)
+        context = self._context(env, report, page, chunks) | {
+            "view": Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *told)}),
+            "panels": shown,
+            "lines": lines,
+            "apart": apart,
+            "served": served,
+            "compared": None if compared is None else shown_of(compared),
+            "listing": self._listing(page, chunks, apart),
+        }
         path = out / f"{name}.html"
         write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
@@ -130,28 +137,17 @@ class HtmlReporter(Reporter):
         """Write it from what comparison.json says, and what was compared as one run."""
         return self._write(report, out, data, name="comparison")
 
-    def _with_panels(self, context: Mapping[str, Any], found: Asked, page: Page, sheets: Sheets) -> dict[str, Any]:
-        """Return what panels add to the context, and the warnings of those that are left out."""
-        shown, told = sheets.rendered(found)
-        told = (*told, *sheets.left_out_of_samples())
-        view = Shape(**{**vars(page.view), "warnings": (*page.view.warnings, *told)})
-        return {
-            "view": view,
-            "problems": context["problems"] or bool(told),
-            "panels": [(filled, html) for filled, html in shown if filled.placed.panel.place != "page"],
-            "sheets": [(filled, html) for filled, html in shown if filled.placed.panel.place == "page"],
-            "left_out": told,
-        }
-
     def _pages(self, env: jinja2.Environment, context: dict[str, Any], out: Path) -> Iterator[Path]:
         """Write the pages that panels have for themselves, and yield their paths."""
-        for filled, body in context["sheets"]:
-            path, own = out / filled.placed.file, policy([context["style"]], [context["early"]])
-            more = {"policy": own, "filled": filled, "body": body}
-            write_stream(env.get_template("panel.html"), path, {**context, **more})
-            yield path
+        own = policy([context["style"]], [context["early"]])
+        for filled, body in context["panels"]:
+            if filled.placed.panel.place == "page":
+                path = out / filled.placed.file
+                more = {"policy": own, "filled": filled, "body": body}
+                write_stream(env.get_template("panel.html"), path, {**context, **more})
+                yield path
 
-    def _rows(self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks) -> list[tuple[Entry, str]]:
+    def _rows(self, report: Report, index: RowIndex, sheets: Sheets, found: Chunks) -> list[tuple[Shape, str]]:
         """Add what the page carries of rows; return the worst samples with the first reason of each."""
         chosen = [entry.position for entry in worst(index.entries, self.max_samples)]
         many = not found.served and len(index.entries) > _MOST_WITH_PANELS
@@ -180,12 +176,12 @@ class HtmlReporter(Reporter):
         if found.beside and not found.served:
             rows = {position: [text.encode()] for position, text in whole.items()}
             found.keep((at, rows.get(at) or pieces_of(report, at, at + 1)) for at in chosen[:_KEPT])
-        return [(Entry.of(index.entries[position]), reasons[position]) for position in chosen]
+        return [(shown_entry(index.entries[position]), reasons[position]) for position in chosen]
 
     def _context(self, env: jinja2.Environment, report: Report, page: Page, chunks: Chunks) -> dict[str, Any]:
         style, early = asset(env, "report.css"), asset(env, "theme.js")
         style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
-        view, index = page.view, page.index
+        index = page.index
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         cells = set(zip(index.tasks, (entry.model for entry in index.entries), strict=True))
         repeated = len(cells) < len(index.entries)
@@ -193,14 +189,12 @@ class HtmlReporter(Reporter):
         named = f"packed values sample views save {'map' if mapped else ''} tasks figures report".split()
         script = Markup().join(asset(env, f"{name}.js") for name in named)
         return {
-            "view": view,
             "agreement": page.agreement,
             "losses": page.losses,
             "took": took_of(index),
             "figures": lines_of(report),
             "max_figures": _MOST_FIGURES,
-            "problems": bool(view.warnings or view.bad_count or view.duplicates),
-            "facets": facets_of(index) if view.success else (),
+            "facets": facets_of(index) if page.view.success else (),
             "rows": len(index.entries),
             "mapped": mapped,
             "repeated": repeated,
@@ -210,21 +204,16 @@ class HtmlReporter(Reporter):
             "models": models,
             "side": side_of(report.summary),
             "several": len(list(filter(None, models))) > 1,
-            "chips": self._chips(models, page.losses, chunks.called),
+            "called": list(chunks.called.get("tools", ())),
+            "most_chips": _MOST_CHIPS,
             "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
+            "beside": chunks.beside,
             "chunks": chunks.texts,
             "style": style,
             "script": script,
             "early": early,
             "policy": policy([style], [early, script], loading=bool(chunks.beside)),
         }
-
-    def _chips(self, models: Sequence[str], losses: Losses, called: Mapping[str, Any]) -> list[tuple[str, str]]:
-        """Return terms that the search knows: models, the first causes and tools, each with its text."""
-        terms = [("model", name, name) for name in models[:_MOST_CHIPS] if len(models) > 1 and name]
-        terms += [("cause", each.path, each.name) for each in losses.causes[:_MOST_CHIPS]]
-        terms += [("tool", name, name) for name in list(called.get("tools", ()))[:_MOST_CHIPS] if name]
-        return [(f'{key}:"{value}"', f"{key}: {text}") for key, value, text in terms if '"' not in value]
 
     def _listing(self, page: Page, chunks: Chunks, apart: bool) -> Markup:
         """Return the list of samples; empty where it is too long for the page and stands beside it."""

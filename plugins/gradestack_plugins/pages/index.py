@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
 from itertools import compress, count
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import msgspec
@@ -288,50 +289,29 @@ def index_of(report: Report) -> RowIndex:
     return index_found
 
 
-TENTHS = tuple(step / 10 for step in range(11))
-_SHADES = ("q0", *(f"q{step}" for step in range(11)))
+_TENTHS = tuple(step / 10 for step in range(1, 11))
 
 _RANK = {"error": 0, "lost": 1, "graded": 2, "missing": 3, "skipped": 4, "passed": 5}
 _VERDICTS = {"failed": "error", "missing": "missing"}
 _LONGEST_SHOWN = 200
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """What a drill-down shows of the index."""
+def shown_entry(entry: RowEntry) -> SimpleNamespace:
+    """Return what a drill-down shows of a sample: its names, each on one line, and what became of it.
 
-    position: int
-    """Zero-based row number in results.jsonl."""
-    id: str
-    run: str
-    """"" when the format has no runs."""
-    model: str
-    verdict: str
-    score: float | None
-    """Score of the main grade; None unless graded."""
-    shown: str
-
-    @classmethod
-    def of(cls, entry: RowEntry) -> Entry:
-        """Return what is shown of a sample."""
-        id_, run, model = (name_of(name) for name in (entry.id, entry.run, entry.model))
-        return cls(entry.position, id_, run, model, verdict(entry), entry.score, shown_as(entry))
-
-    @property
-    def line(self) -> int:
-        """One-based line in results.jsonl."""
-        return self.position + 1
-
-
-def shown_as(entry: RowEntry) -> str:
-    """Return the score in short, or a sign for the state."""
-    if entry.score is not None:
-        return number(entry.score)
-    return "–" if entry.state == "graded" else verdict(entry)
+    ``shown`` is its score in short, or a sign for its state; ``line`` is that of results.jsonl, from 1.
+    """
+    id_, run, model = map(name_of, (entry.id, entry.run, entry.model))
+    found = verdict(entry)
+    shown = number(entry.score) if entry.score is not None else "–" if entry.state == "graded" else found
+    return SimpleNamespace(
+        id=id_, run=run, model=model, verdict=found, score=entry.score, shown=shown, line=entry.position + 1
+    )
 
 
 def shade(fraction: float) -> str:
     """Return the CSS class of a fraction: ``q0`` below 0.1 … ``q9``, ``q10`` from 1.0 on."""
-    return _SHADES[bisect_right(TENTHS, fraction)]
+    return f"q{bisect_right(_TENTHS, fraction)}"
 
 
 def verdict(entry: RowEntry) -> str:

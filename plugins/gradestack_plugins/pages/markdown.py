@@ -16,7 +16,7 @@ from gradestack_plugins.pages.comparison import markdown_page
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_texts
 from gradestack_plugins.pages.figures import Line, lines_of, task_lines
-from gradestack_plugins.pages.index import Entry, RowEntry, RowIndex, name_of, names_of, verdict, worst
+from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of, names_of, shown_entry, verdict, worst
 from gradestack_plugins.pages.losses import Cause
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import panels_of
@@ -28,8 +28,17 @@ from gradestack_plugins.pages.text import brief, natural
 PAGE, COMPARISON = "report.md", "comparison.md"
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS, _MOST_CALLS = 30, 5, 60
-_SHARES = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: graders, agreement, tasks, samples, warnings, unread records, run."""
+_SECTIONS = {
+    "grader": ("Graders", "\n\n", "parts", "report.html", 0.3),
+    "agreement": ("Do the graders agree?", "\n", "pairs", "report.html", 0.1),
+    "task": ("Tasks", "\n", "tasks", _ROWS, 0.2),
+    "sample": ("Samples that lost points", "\n\n", "samples", _ROWS, 0.2),
+    "warning": ("Warnings", "\n", "warnings", "summary.json", 0.1),
+    "problem": ("Unread records", "\n", "records", "summary.json", 0.1),
+    "run": ("This run", "", "", "", 0.1),
+}
+"""Macro -> heading, what is between its parts, what they are and where all of them stand, and their share of the room
+behind the first lines."""
 _SHARE = 0.3
 """Of each panel."""
 
@@ -96,37 +105,32 @@ class MarkdownReporter(Reporter):
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""
-        view, tasks, listed = context["view"], context["tasks"], _lines(parts.sample_part, context["samples"])
+        view, declared = context["view"], [line for line in context["figures"] if line.label]
         head = _few_lines(f"{parts.head().strip()}\n", parts, context["losses"].causes)
-        declared = [line for line in context["figures"] if line.label]
-        graders = [
-            piece
-            for grader in view.graders
-            for piece in _pieces(parts, grader, [line for line in declared if brief(line.grader, 80) == grader.key])
-        ]
-        warned = [f"- {prose(warning)}" for warning in view.warnings]
-        panels = [filled for filled in context["panels"] if filled.blocks]
-        pairs, bad = _lines(parts.agreement_line, context["agreement"]), _lines(parts.problem_line, view.bad)
-        sections: list[tuple[str, Any, list[str], str, str, str]] = [
-            ("Graders", parts.grader_intro, graders, "\n\n", "parts", "report.html"),
-            ("Do the graders agree?", parts.agreement_intro, pairs, "\n", "pairs", "report.html"),
-            ("Tasks", parts.task_intro, _lines(parts.task_line, tasks), "\n", "tasks", _ROWS),
-            ("Samples that lost points", parts.sample_intro, listed, "\n\n", "samples", _ROWS),
-            ("Warnings", parts.warning_intro, warned, "\n", "warnings", "summary.json"),
-            ("Unread records", parts.problem_intro, bad, "\n", "records", "summary.json"),
-            ("This run", parts.run_intro, [], "", "", ""),
-        ]
+        graders = list[str]()
+        for grader in view.graders:
+            own = [line for line in declared if brief(line.grader, 80) == grader.key]
+            graders += [parts.grader_part(grader).strip(), *([parts.figure_part(own).strip()] if own else [])]
+        pieces = {
+            "grader": graders,
+            "agreement": _lines(parts.agreement_line, context["agreement"]),
+            "task": _lines(parts.task_line, context["tasks"]),
+            "sample": _lines(parts.sample_part, context["samples"]),
+            "warning": [f"- {prose(warning)}" for warning in view.warnings],
+            "problem": _lines(parts.problem_line, view.bad),
+            "run": [],
+        }
         folds = [
-            *(
-                Fold(prose(it.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html")
-                for it in panels
-            ),
-            *(Fold(name, intro().strip(), some, by, noun, at) for name, intro, some, by, noun, at in sections),
+            (Fold(prose(filled.title), "", _lines(parts.block, filled.blocks), "\n\n", "parts", "report.html"), _SHARE)
+            for filled in context["panels"]
+            if filled.blocks
         ]
-        shares = (*([_SHARE] * len(panels)), *_SHARES)
-        shown = [(fold, share) for fold, share in zip(folds, shares, strict=True) if fold.intro or fold.pieces]
+        for name, (title, between, noun, place, share) in _SECTIONS.items():
+            intro = getattr(parts, f"{name}_intro")().strip()
+            if intro or pieces[name]:
+                folds.append((Fold(title, intro, pieces[name], between, noun, place), share))
         room = self.max_characters - len(head) - 1
-        return f"{head}\n{folded([fold for fold, _ in shown], [share for _, share in shown], room)}"
+        return f"{head}\n{folded([fold for fold, _ in folds], [share for _, share in folds], room)}"
 
     @override
     def comparison(self, found: Comparison, out: Path, registry: Registry | None) -> Iterable[Path]:
@@ -141,7 +145,7 @@ class MarkdownReporter(Reporter):
         for entry, row in zip(entries, rows, strict=True):
             expected, made = (as_map(row.get(side)).get("calls") for side in ("expected", "predicted"))
             yield Shape(
-                entry=Entry.of(entry),
+                entry=shown_entry(entry),
                 error=fault_text(as_map(row.get("error"))),
                 pairs=calls_of(row).pairs[:_MOST_CALLS],
                 unexpected=None if expected is None or as_list(expected) else len(as_list(made)),
@@ -175,13 +179,6 @@ def _few_lines(head: str, parts: Any, causes: Sequence[Cause]) -> str:
 
 def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
     return [macro(thing).strip() for thing in things]
-
-
-def _pieces(parts: Any, grader: Shape, lines: Sequence[Shape]) -> Iterator[str]:
-    """Yield the parts of a grader's figures that can be left out one by one."""
-    yield parts.grader_part(grader).strip()
-    if lines:
-        yield parts.figure_part(lines).strip()
 
 
 def _lost(entry: RowEntry) -> bool:

@@ -37,7 +37,7 @@ from gradestack_plugins.pages import jsonview
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
-from gradestack_plugins.pages.index import Entry, RowEntry, index_of, verdict
+from gradestack_plugins.pages.index import RowEntry, index_of, shown_entry, verdict
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import (
     call_name,
@@ -164,7 +164,7 @@ def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: 
     turns = [*(as_list(each) for each in entries if not isinstance(each, Mapping)), *([loose] if loose else [])]
     sides = (None if held.get("calls") is None else as_list(held["calls"]) for held in (expected, predicted))
     text = env.get_template("sample.txt").render(
-        e=Entry.of(entry),
+        e=shown_entry(entry),
         row=row,
         words=words_of(report.summary),
         verdicts=_VERDICTS,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
@@ -36,7 +35,7 @@ class CsvReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        return _write(report, out, "csv", partial(_opened, _CsvFile))
+        return _write(report, out, "csv")
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +44,7 @@ class JsonReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        return _write(report, out, "json", partial(_opened, _JsonFile))
+        return _write(report, out, "json")
 
 
 @attrs.frozen(kw_only=True)
@@ -62,7 +61,7 @@ class ParquetReporter(Reporter):
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        return _write(report, out, "parquet", _ParquetFile)
+        return _write(report, out, "parquet")
 
 
 class _ParquetFile:
@@ -89,39 +88,25 @@ class _ParquetFile:
             self._writer.write_batch(batch, row_group_size=_ROW_GROUP)
 
 
-def _opened(form: Callable[[IO[str], Types], _CsvFile | _JsonFile], path: Path, types: Types, opened: ExitStack) -> Any:
-    return form(opened.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n")), types)
+class _TextFile:
+    """One table as CSV, or as a JSON list of objects."""
 
-
-class _CsvFile:
-    """One table as CSV."""
-
-    def __init__(self, file: IO[str], types: Types) -> None:
-        self._write = file.write
-        self._write(csv_line(*types))
+    def __init__(self, file: IO[str], types: Types, ending: str) -> None:
+        self._write, self._json, self._before = file.write, ending == "json", "["
+        if not self._json:
+            self._write(csv_line(*types))
 
     def add(self, table: Table) -> None:
-        for line in zip(*table.columns.values(), strict=True):
-            self._write(csv_line(*map(csv_cell, line)))
-
-    def end(self) -> None:
-        """Nothing ends a CSV file."""
-
-
-class _JsonFile:
-    """One table as a JSON list of objects."""
-
-    def __init__(self, file: IO[str], types: Types) -> None:
-        self._write, self._before = file.write, "\n"
-        self._write("[")
-
-    def add(self, table: Table) -> None:
+        if not self._json:
+            self._write("".join(csv_line(*map(csv_cell, line)) for line in zip(*table.columns.values(), strict=True)))
+            return
         for row in table.rows():
-            self._write(self._before + dumps(row))
-            self._before = ",\n"
+            self._write(f"{self._before}\n{dumps(row)}")
+            self._before = ","
 
     def end(self) -> None:
-        self._write("]\n" if self._before == "\n" else "\n]\n")
+        if self._json:
+            self._write("[]\n" if self._before == "[" else "\n]\n")
 
 
 def csv_cell(value: Any) -> Any:
@@ -136,26 +121,29 @@ def csv_cell(value: Any) -> Any:
 def run_tables(report: Report) -> dict[str, str]:
     """Return the tables of a run as a whole by the names of their files: figures, gates and reasons, not its rows."""
     files: dict[str, io.StringIO] = {}
-    forms: Mapping[str, Any] = {"csv": _CsvFile, "json": _JsonFile}
     for name, table in chain(islice(report.tables(), len(_OF_FIGURES)), counted_tables(report, "failures")):
-        for ending, form in forms.items():
-            written = form(files.setdefault(f"{name}.{ending}", io.StringIO()), table.types)
+        for ending in ("csv", "json"):
+            written = _TextFile(files.setdefault(f"{name}.{ending}", io.StringIO()), table.types, ending)
             written.add(table)
             written.end()
     return {name: file.getvalue() for name, file in files.items()}
 
 
-def _write(report: Report, out: Path, ending: str, form: Callable[[Path, Types, ExitStack], Any]) -> list[Path]:
+def _write(report: Report, out: Path, ending: str) -> list[Path]:
     folder = out / FOLDER
     folder.mkdir(exist_ok=True)
-    files: dict[str, Any] = {}
+    files: dict[Path, _ParquetFile | _TextFile] = {}
     with ExitStack() as opened:
         tables = report.tables()
         counted = () if ending == "parquet" else counted_tables(report, "tasks", "failures")  # SQL counts these itself
         for name, table in chain(islice(tables, len(_OF_FIGURES)), counted, tables):
-            if name not in files:
-                files[name] = form(folder / f"{name}.{ending}", table.types, opened)
-            files[name].add(table)
+            path = folder / f"{name}.{ending}"
+            if path not in files and ending == "parquet":
+                files[path] = _ParquetFile(path, table.types, opened)
+            elif path not in files:
+                file = opened.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n"))
+                files[path] = _TextFile(file, table.types, ending)
+            files[path].add(table)
         for each in files.values():
             each.end()
-    return [folder / f"{name}.{ending}" for name in files]
+    return list(files)

@@ -7,7 +7,7 @@ from gradestack_plugins.pages.index import (
     RowIndex,
     severity,
     shade,
-    shown_as,
+    shown_entry,
     verdict,
 )
 from gradestack_plugins.pages.markdown import tasks_of
@@ -44,7 +44,15 @@ def test_verdicts_follow_state_and_pass():
     verdicts = ["passed", "lost", "graded", "graded", "error", "missing", "skipped"]
     assert [verdict(entry) for entry in found] == verdicts
     assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
-    assert [shown_as(entry) for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
+    assert [shown_entry(entry).shown for entry in found] == [
+        "0.700",
+        "1.000",
+        "1.000",
+        "0.990",
+        "error",
+        "missing",
+        "skipped",
+    ]
 
 
 def test_failures_come_first():
@@ -95,7 +103,7 @@ def test_the_state_of_a_sample_is_that_of_its_outcome():
     skipped = {"score": 0.0, "state": "skipped"}
     both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
     (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
-    assert (verdict(entry), entry.score, shown_as(entry)) == ("skipped", 1.0, "1.000")
+    assert (verdict(entry), entry.score, shown_entry(entry).shown) == ("skipped", 1.0, "1.000")
 
 
 def test_tables_of_very_many_tasks_keep_little_of_each():

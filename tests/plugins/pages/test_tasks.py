@@ -43,16 +43,9 @@ def test_verdicts_follow_state_and_pass():
     )
     verdicts = ["passed", "lost", "graded", "graded", "error", "missing", "skipped"]
     assert [verdict(entry) for entry in found] == verdicts
+    shown = ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
     assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
-    assert [shown_entry(entry).shown for entry in found] == [
-        "0.700",
-        "1.000",
-        "1.000",
-        "0.990",
-        "error",
-        "missing",
-        "skipped",
-    ]
+    assert [shown_entry(entry).shown for entry in found] == shown
 
 
 def test_failures_come_first():

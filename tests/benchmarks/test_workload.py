@@ -41,14 +41,6 @@ def test_the_same_seed_gives_the_same_recording(workload, tasks):
     assert first != list(workload.records(100, 6, tasks=tasks))
 
 
-@pytest.mark.parametrize("tasks", [0, 30, 2000])
-def test_a_shorter_recording_is_the_beginning_of_a_longer_one(workload, tasks, tmp_path):
-    """With the same seed and number of tasks, files can be compared by their size alone."""
-    workload.write(tmp_path / "short", 50, tasks=tasks)
-    workload.write(tmp_path / "long", 120, tasks=tasks)
-    assert (tmp_path / "long").read_bytes().startswith((tmp_path / "short").read_bytes())
-
-
 def test_records_follow_the_published_form(workload):
     """The schema that is printed by the command line accepts them, and so does the reader."""
     validator, reader = jsonschema.Draft202012Validator(SAMPLE_SCHEMA), JsonLines()
@@ -92,13 +84,3 @@ def test_mistakes_that_partial_credit_forgives_can_be_left_out(workload):
         assert kind not in forgiven
         grade = grader.grade(reader.record(record, file="recording", ordinal=number))
         assert (grade.score == 1) == (kind == "right"), record
-
-
-def test_runs_of_a_task_share_what_the_task_is(workload):
-    """Request and expected calls are the task's; (id, model, run) is a record's own."""
-    records = [record for record, _ in decoded(workload, 90, tasks=20)]
-    assert len({record["id"] for record in records}) == 20
-    assert len({(record["id"], record["model"], record["run"]) for record in records}) == 90
-    shared = {(record["id"], record["input"], json.dumps(record["expected"])) for record in records}
-    assert len(shared) == 20
-    assert len({json.dumps(record["tools"]) for record in records}) > 60

@@ -10,20 +10,7 @@ DATA = data(__file__, "case_files.yaml")
 
 RECORD = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f"}]}
 CASE = {"name": "half", "records": [RECORD], "grader": "tau_partial"}
-RIGHT = {
-    "grades": {
-        "score": 0.4,
-        "passed": None,
-        "counts": {"expected_calls": 1, "called": 1, "made_calls": 1},
-        "counts.called": 1,
-        "parts": {},
-        "reasons.*.code": ["missing_argument"],
-        "reasons.0.pointer": "/x",
-        "items.0.reasons.0.expected": 1.0,
-    },
-    "samples": {"predicted.calls.*.name": ["f"], "sample.id": "a"},
-    "figures": {"mean.mean": 0.4 + 1e-14, "mean.n": 1},
-}
+RIGHT = DATA["right"]
 
 
 @pytest.fixture

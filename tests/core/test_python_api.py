@@ -162,19 +162,6 @@ def test_samples_that_are_not_json_are_failures(registry):
         assert report.states["toy"] == {"graded": 1, "skipped": 0, "failed": 1, "missing": 0}
 
 
-def test_results_can_be_kept(registry, tmp_path):
-    report = gradestack.grade(samples(), ["toy"], output=tmp_path / "out", reports=["markdown"], registry=registry)
-    assert report.path == tmp_path / "out"
-    assert (tmp_path / "out/report.md").is_file()
-    assert gradestack.load_report(tmp_path / "out").summary == report.summary
-
-
-def test_the_same_samples_give_the_same_bytes(registry, tmp_path, toys):
-    for name in ("one", "two"):
-        gradestack.grade(samples(), ["tau_partial"], output=tmp_path / name, registry=registry)
-    assert toys.files_of(tmp_path / "one", "header.json") == toys.files_of(tmp_path / "two", "header.json")
-
-
 def test_files_are_graded_with_their_formats_stack(write_lines, record, registry, tmp_path):
     path = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
     for number, paths in enumerate((path, str(path), [path])):

@@ -60,14 +60,6 @@ def test_a_run_reads_back_equal(finished):
     assert (loaded.passed, loaded.exit_code) == (False, 1)
 
 
-def test_pages_written_again_are_the_same(finished, tmp_path, registry, toys):
-    """Reporters see the same report, order of keys included; by default those the run had."""
-    pages = rewrite_pages(load_report(finished.path), registry, (), tmp_path / "pages")
-    assert [page.name for page in pages] == ["dump.json", "report.html", "report.md"]
-    for page in pages:
-        assert page.read_bytes() == (finished.path / page.name).read_bytes(), page.name
-
-
 def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_path):
     """A page written again has the title the suite gave it; a format that is named has its defaults."""
     run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])

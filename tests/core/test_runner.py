@@ -2,10 +2,8 @@
 
 import gradestack
 from gradestack import is_run
-from tests.core.outcomes import data, ids, read
+from tests.core.outcomes import ids, read
 from tests.core.toy_components import Count
-
-HEADER = data(__file__, "runner.yaml")
 
 
 def test_a_run_directory(run_lines, record, toys):
@@ -16,28 +14,6 @@ def test_a_run_directory(run_lines, record, toys):
     assert ids(report) == ["a", "b"]
     assert dict(report.summary) == read(report)
     assert dict(report.header) == read(report, "header.json")
-
-
-def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
-    report = run_lines([record("a", 1.0)], graders={"q": {"kind": "toy", "factor": 2, "names": ["x"]}})
-    header = report.header
-    assert (header["generator"], header["suite_name"], header["version"]) == (
-        "gradestack",
-        "toys",
-        gradestack.__version__,
-    )
-    assert header["timestamp"].endswith("+00:00")
-    (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
-    assert grader == HEADER["grader"]
-    (given,) = header["inputs"]
-    import hashlib
-
-    data = (tmp_path / "runs.jsonl").read_bytes()
-    assert given == {
-        "path": str(tmp_path / "runs.jsonl"),
-        "bytes": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
-    }
 
 
 def test_the_default_place_has_a_latest_link(tmp_path, monkeypatch, write_lines, record, registry):

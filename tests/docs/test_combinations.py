@@ -32,15 +32,7 @@ ACTIONS = {"actions": [{"name": "f", "arguments": {"x": 1}}]}
 SIMULATION = {"id": "s", "task_id": "t", "trial": 0, "reward_info": {"reward": 1.0}, "messages": TALK[:1]}
 STEP = {"workflow_id": "w", "step_id": 1, "agent": "user", "agent_type": "user", "data": {"content": "hi"}}
 SCENARIO = {"metadata": {}, "steps": [STEP]}
-PARTS = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "f", "arguments": {"x": 1}}]}]
-SPAN = {
-    "traceId": "ab" * 16,
-    "spanId": "01" * 8,
-    "attributes": [
-        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
-        {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps(PARTS)}},
-    ],
-}
+SPAN = DATA["span"]
 RECORDED = {"name": "m", "attributes": {"mlflow.spanType": '"LLM"', "mlflow.spanOutputs": '"seven"'}}
 EVALUATED = {"id": "t", "epoch": 1, "messages": TALK, "scores": {"match": {"value": "C"}}}
 

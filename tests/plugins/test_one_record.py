@@ -10,43 +10,12 @@ import pytest
 import gradestack
 from gradestack import BadRecord, DataError, Input, Inputs, RecordReader, Sample
 from gradestack.cli.commands import main
+from tests.core.outcomes import data
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-HUGE = int("9" * 400)
 QUESTION, ANSWER = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
-TEXT = {"type": "output_text", "text": "y"}
-RESPONSE = {"object": "response", "model": "m", "output": [{"type": "message", "role": "assistant", "content": [TEXT]}]}
-CLAUDE = {"type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn"}
-CLAUDE |= {"content": [{"type": "text", "text": "y"}]}
 PREDICTED = {"predicted": "x", "expected": "x"}
-
-
-def thought(summary):
-    return RESPONSE | {"output": [{"type": "reasoning", "summary": summary}, *RESPONSE["output"]]}
-
-
-RECORDS = {
-    "openai chat usage": (
-        {
-            "request": {"messages": [QUESTION]},
-            "response": {
-                "object": "chat.completion",
-                "model": "m",
-                "choices": [{"message": ANSWER}],
-                "usage": {"prompt_tokens": HUGE, "completion_tokens": 1},
-            },
-        },
-        {"messages": [QUESTION, ANSWER]},
-    ),
-    "openai usage": (RESPONSE | {"usage": {"input_tokens": HUGE, "output_tokens": 1}}, RESPONSE),
-    "openai summary": (thought(0.1), RESPONSE),
-    "anthropic usage": (CLAUDE | {"usage": {"input_tokens": HUGE, "output_tokens": 1}}, CLAUDE),
-    "jsonl usage": ({"id": "a", **PREDICTED, "usage": {"input_tokens": HUGE}}, {"id": "b", **PREDICTED}),
-    "jsonl usage and costs": (
-        {"id": "a", **PREDICTED, "usage": {"input_tokens": HUGE, "cost_usd": 0.5}},
-        {"id": "b", **PREDICTED},
-    ),
-}
+RECORDS = json.loads(json.dumps(data(__file__, "one_record.yaml")).replace('"HUGE"', "9" * 400))
 
 
 def code_of(*options):

@@ -33,6 +33,7 @@ def test_a_published_file_gives_its_samples(folder):
                 held = {key: getattr(sample.usage, key) for key in usage[0]} if sample.usage and usage[0] else None
                 assert held in usage
                 assert {**found, "usage": None} == {**{key: wanted[key] for key in found}, "usage": None}
+                assert sample.status == wanted.get("status", sample.status)
                 known = wanted["id"] if isinstance(wanted["id"], list) else [wanted["id"]]
                 assert {None, sample.id} & set(known)
                 assert wanted["model"] == "any" or sample.model in wanted["model"]

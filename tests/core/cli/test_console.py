@@ -15,17 +15,7 @@ DATA = data(__file__, "console.yaml")
 
 METRICS = DATA["metrics"]
 OUTCOME = DATA["outcome"]
-SUMMARY = {
-    "metrics": METRICS,
-    "gates": [],
-    "bad_records": {"count": 0, "listed": []},
-    "warnings": [],
-    "gates_passed": None,
-    "outcome": OUTCOME,
-    "pass_rule": "quality score >= 0.5",
-    "headline": {"letta": False, "figures": []},
-    "failures": {},
-}
+SUMMARY = DATA["summary"]
 LETTA = DATA["letta"]
 OF_EARLIER_VERSIONS = {name: SUMMARY[name] for name in ("metrics", "gates", "bad_records", "warnings", "gates_passed")}
 
@@ -145,13 +135,6 @@ def test_the_first_failure_of_every_grader_is_told(command, here, write_lines, r
     assert kept == DATA["the_first_failure_of_every_grader_is_told"]
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--rows", "none")
     assert "  toy: 2 failed" in said.out.splitlines()
-
-
-def test_debug_adds_the_traceback(command, here, write_lines, record):
-    write_lines([record("a", recorded={"do": "raise"})], "odd.jsonl")
-    said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--debug")
-    assert "the first error of grader 'toy'" in said.err
-    assert "Traceback" in said.err
 
 
 def test_where_the_files_are(tmp_path):

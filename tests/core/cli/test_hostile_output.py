@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 import gradestack
 from gradestack import Registry
 from gradestack.registry import Plugin
-from tests.core.outcomes import files_but_headers
+from tests.core.outcomes import data, files_but_headers
 
 FORGED = "✓ FORGED"
 HOSTILE = (
@@ -89,39 +89,11 @@ def check_lines(text):
         assert not re.search(r"##\w*\[", line), line
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["run", "suite.yaml", "--allow-code", "-o", "out"], 1),
-        (["run", "suite.yaml", "--allow-code", "-o", "out", "--engine", "serial", "--debug"], 1),
-        (["run", "suite.yaml", "--allow-code", "-o", "out", "--quiet"], 1),
-        (["run", "suite.yaml", "--allow-code", "-o", "out", "--strict"], 4),
-        (["run", "suite.yaml", "--allow-code", "-o", "out", "--strict", "--debug"], 4),
-        (["run", "suite.yaml", "--allow-code", "--set", f"target={{paths: [{json.dumps(HOSTILE)}]}}"], 2),
-        (["run", "bad.yaml"], 2),
-        (["run", HOSTILE], 2),
-        (["run", "suite.yaml", f"--{HOSTILE}"], 2),
-        (["run", "suite.yaml", "--rows", HOSTILE], 2),
-        (["run", "suite.yaml", "--set", HOSTILE], 2),
-        (["grade", ".", "--reader", "jsonl", "-o", "out"], 0),
-        (["grade", HOSTILE], 2),
-        (["grade", "suite.yaml", "--grader", HOSTILE, "--reader", HOSTILE], 2),
-        (["grade", "suite.yaml", "-o", "suite.yaml/x\n::error::"], 2),
-        (["validate", "suite.yaml", "--allow-code"], 0),
-        (["validate", "::error::.yaml", "--allow-code"], 0),
-        (["validate", "bad.yaml", "--debug"], 2),
-        (["report", HOSTILE], 3),
-        (["plugins", "list", "--kind", HOSTILE], 2),
-        (["plugins", "describe", HOSTILE], 2),
-        (["stacks", "show", HOSTILE], 2),
-        (["schema", HOSTILE], 2),
-        ([HOSTILE], 2),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "code"), data(__file__, "hostile_output.yaml"))
 def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
     place(hostile=True)
-    given = [each.replace("\ud83d", "") for each in arguments]
-    said = command(*given)
+    text = HOSTILE.replace("\ud83d", "")
+    said = command(*(each.replace("QUOTED", json.dumps(text)).replace("HOSTILE", text) for each in arguments))
     assert said.code == code, said
     assert said.out or said.err
     check_lines(said.out)

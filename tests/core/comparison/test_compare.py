@@ -199,39 +199,6 @@ def test_there_must_be_something_to_compare(made, tmp_path):
         compare(made("d", BEFORE), tmp_path / "nowhere")
 
 
-def test_the_command_writes_what_it_prints(made, command, tmp_path):
-    a, b = made("a", BEFORE), made("b", AFTER)
-    said = command("compare", str(a), str(b), "-o", str(tmp_path / "out"))
-    assert said.code == 0
-    data = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    assert said.out.splitlines()[0] == data["sentence"]
-    assert data == compare(a, b).data
-    assert command("compare", str(a), str(made("c", {"77": [1]}))).code == 3
-
-
-def test_pages_say_what_the_data_say(made, tmp_path):
-    hostile = "m<script>alert(1)</script>\n::error::x|@you"
-    run = made("r", None, models={hostile: BEFORE, "n": AFTER})
-    found = compare(run, output=tmp_path / "out")
-    page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
-    assert "<script>alert" not in page
-    assert "<script>" not in text
-    assert "\n::error" not in text
-    assert "+37.5" in page
-    assert "0.375" in text
-    assert len(text.partition("<details>")[0].splitlines()) <= 30
-    assert found.sides[0].name.startswith("r::m")
-
-
-def test_pages_of_three_runs_have_every_pair(made, tmp_path):
-    compare(made("a", BEFORE), made("b", AFTER), made("c", BEFORE), output=tmp_path / "out")
-    page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
-    pairs = ("b", "a"), ("c", "a"), ("c", "b")
-    assert all(f"<bdi>{b}</bdi> against <bdi>{a}</bdi></h2>" in page for b, a in pairs)
-    assert [f"<summary>{b} against {a}</summary>" in text for b, a in pairs] == [False, True, True]
-    assert text.count("| Exact match `g` | 0.") == 3
-
-
 def test_runs_are_called_by_the_last_part_of_their_place(made):
     a, b = made("a", BEFORE), made("b", AFTER)
     assert [side.name for side in compare(a, b).sides] == ["a", "b"]
@@ -404,13 +371,6 @@ def test_tasks_matched_by_input_are_called_as_the_baseline_calls_them():
     ]
     with joined(gradestack.compare(*sides, match="input"), None) as run:
         assert [row["sample"]["id"] for row in run.rows()] == ["a0", "a1", "a2"] * 2
-
-
-def test_the_same_runs_give_the_same_page(tmp_path):
-    one, other = graded(lambda task, _: task > 0), graded(lambda *_: True)
-    for name in ("first", "second"):
-        gradestack.compare(one, other, output=tmp_path / name)
-    assert (tmp_path / "first/comparison.html").read_bytes() == (tmp_path / "second/comparison.html").read_bytes()
 
 
 def test_equal_runs_are_said_to_be_identical(made, command):

@@ -1,6 +1,5 @@
 """Grades whose items and reasons are made where somebody wants them."""
 
-import json
 import sys
 import time
 
@@ -66,32 +65,6 @@ class AtOnce(Brief):
 
 
 @attrs.frozen(kw_only=True)
-class RightItems(Aggregator):
-    """Share of right items, made of the items, or of the sums where a grader has these."""
-
-    figures = (Figure("share", "Right items", about="right / items", divisor="all"),)
-    needs = frozenset({"items"})
-
-    def numbers(self, grade):
-        return {"right": sum(item.score for item in grade.items), "all": len(grade.items)}
-
-    def estimate(self, right, all):  # noqa: A002 - the name of a number
-        return {"share": ratio(right, all)}
-
-
-@attrs.frozen(kw_only=True)
-class RightSums(RightItems):
-    """The same of the sums."""
-
-    sums = frozenset({"right"})
-
-    def numbers(self, grade):
-        if grade.numbers is None:
-            return super().numbers(grade)
-        return {"right": grade.numbers["right"], "all": grade.counts["items"]}
-
-
-@attrs.frozen(kw_only=True)
 class FirstItems(Aggregator):
     """Share of right first items: two grades of one score may differ in that."""
 
@@ -153,33 +126,6 @@ def test_a_grade_that_cannot_be_explained_stays_and_says_so(how):
 def test_a_strict_run_ends_at_a_grade_that_cannot_be_explained():
     with pytest.raises(PluginError, match=r"'g' .* did not explain its grade of t0"):
         run(Brief(how="raises"), strict=True)
-
-
-def test_only_who_wants_items_has_them_made(tmp_path):
-    """Figures of sums, and rows that nobody wrote, need none."""
-    lines = [json.dumps({"id": sample.id, "run": sample.run, "predicted": sample.text}) for sample in SAMPLES]
-    (tmp_path / "runs.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    (tmp_path / "brief.py").write_text(
-        "from tests.core.grading.test_explain import Brief, RightItems, RightSums\n", encoding="utf-8"
-    )
-    found = {}
-    for name in ("RightSums", "RightItems"):
-        for rows in ("full", "none"):
-            asked.clear()
-            suite = {
-                "name": "s",
-                "target": {"paths": [str(tmp_path / "runs.jsonl")]},
-                "graders": {"g": {"kind": f"{tmp_path}/brief.py:Brief"}},
-                "metrics": {"m": {"kind": f"{tmp_path}/brief.py:{name}", "of": "g"}},
-                "rows": rows,
-                "reports": [],
-                "engine": "serial",
-            }
-            report = gradestack.run(suite, output=tmp_path / f"{name}-{rows}", allow_code=True)
-            found[name, rows] = report.summary["metrics"]["aggregates"]["g"]["m"]
-            assert len(asked) == (0 if (name, rows) == ("RightSums", "none") else len(SAMPLES))
-    assert len({json.dumps(each) for each in found.values()}) == 1
-    assert found["RightSums", "none"]["share"] == sum(int(sample.text) for sample in SAMPLES) / (2 * len(SAMPLES))
 
 
 def test_equal_verdicts_with_other_items_are_told_apart(make_worker):

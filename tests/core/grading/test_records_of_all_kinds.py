@@ -119,15 +119,6 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
     assert (report.metrics["total"], report.exit_code) == (2, 0)
 
 
-def test_no_readable_record_is_unusable_input(run_lines, tmp_path):
-    with pytest.raises(DataError) as caught:
-        run_lines(["{oops", "[1]"])
-    assert str(caught.value).startswith(f"{tmp_path}/runs.jsonl: no record could be read\n  - runs.jsonl:1: not JSON")
-    with pytest.raises(DataError, match="no record could be read\n  - the input holds no record"):
-        run_lines(["", ""])
-    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
-
-
 HOSTILE = {
     "nan": '{"id": "x", "predicted": "y", "recorded": {"score": NaN}, "usage": [NaN, -Infinity, 1e400]}',
     "deep": '{"id": "x", "predicted": "y", "usage": ' + "[" * 10_000 + "]" * 10_000 + "}",

@@ -4,7 +4,7 @@ import pytest
 
 import gradestack
 from gradestack import Registry, discover, load_report
-from tests.core.outcomes import data, ids, some_of
+from tests.core.outcomes import data, ids
 
 CASES = data(__file__, "separate_tasks.yaml")
 GRADE = ("grade", "--reader", "jsonl", "--grader", "exact_match", "--set", "reports=[]")
@@ -47,16 +47,6 @@ COLLIDING = {
     ]
     for name in "ab"
 }
-
-
-@pytest.mark.parametrize("engine", some_of(["processes", "dask", "auto"], 3))
-def test_every_engine_tells_them_apart(grade, small_shards, engine):
-    small_shards(300)
-    _, serial = grade(COLLIDING, "--engine", "serial", output="serial")
-    assert len(set(ids(serial))) == 3 + 2 * 7
-    _, other = grade(COLLIDING, "--engine", engine, "--workers", "2", output="other")
-    for name in ("results.jsonl", "summary.json"):
-        assert (other.path / name).read_bytes() == (serial.path / name).read_bytes()
 
 
 def test_a_run_that_is_continued_tells_them_apart(grade, small_shards, full_disk):

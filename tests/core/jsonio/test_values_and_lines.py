@@ -16,12 +16,6 @@ from tests.core.outcomes import data
 
 DATA = data(__file__, "values_and_lines.yaml")
 
-ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
-
-
-def test_values_are_those_of_the_standard_library():
-    assert repr(loads(ODD)) == repr(json.loads(ODD))
-
 
 @pytest.mark.parametrize(
     ("text", "message"),
@@ -52,20 +46,8 @@ JSON_VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(JSON_TEXTS, inner, max_size=4),
     max_leaves=12,
 )
-PIECES = [
-    b"NaN",
-    b"-Infinity",
-    b"1e999",
-    b"-0",
-    b"1.0E+5",
-    b"01",
-    b'"\\ud800"',
-    b"\xff",
-    b"\xed\xa0\x80",
-    b"\x00",
-    b"\n",
-]
-PIECES += [b"\xef\xbb\xbf", b"{", b"]", b",", b'"', b"\\", b'{"a":1,"a":[]}', b"'", b"\xa0", b"9" * 30, b"true", b"nul"]
+PIECES = rb'NaN -Infinity 1e999 -0 1.0E+5 01 "\ud800" { ] , \ {"a":1,"a":[]} " true nul'.split()
+PIECES += [b"\xff", b"\xed\xa0\x80", b"\x00", b"\n", b"\xef\xbb\xbf", b"'", b"\xa0", b"9" * 30]
 
 
 def outcome(read, data):
@@ -111,11 +93,6 @@ def test_spoilt_bytes_are_refused_or_read_alike(data, value):
     end = data.draw(st.integers(start, min(len(whole), start + 3)))
     piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=3))
     agrees(whole[:start] + piece + whole[end:])
-
-
-@given(st.binary(max_size=12))
-def test_any_bytes_are_refused_or_read_alike(data):
-    agrees(data)
 
 
 @pytest.mark.parametrize("text", DATA["odd_texts_read_as_the_standard_library_reads_them"])

@@ -76,16 +76,7 @@ def test_console_page_comparison_and_gate_follow_the_declared_direction(run, com
 
 @pytest.mark.parametrize(
     ("numbers", "estimate", "said"),
-    [
-        ('return {"samples": 1, "slips": "one"}', ESTIMATE, "not a name and a number"),
-        ('return {"samples": 1, "slips": float("nan")}', ESTIMATE, "numbers finite"),
-        ('return {"samples": 1, "slips": float("inf")}', ESTIMATE, "numbers finite"),
-        (NUMBERS, 'return {"slip_rate": "many"}', "not a finite number"),
-        (NUMBERS, 'return {"slip_rate": float("nan")}', "not a finite number"),
-        (NUMBERS, 'return {"slip_rate": 0.5, "other": 1}', "not among its figures"),
-        (NUMBERS, "return {}", "declares the figure 'slip_rate', and does not give it"),
-        (NUMBERS, "return 1 / 0", "ZeroDivisionError"),
-    ],
+    DATA["a_metric_that_is_wrong_costs_its_own_figures"],
 )
 def test_a_metric_that_is_wrong_costs_its_own_figures(run, numbers, estimate, said):
     result, place = run(

@@ -62,13 +62,6 @@ def test_a_key_may_be_missing(key):
     assert len(quick.entries) == 1
 
 
-def test_rows_as_they_are_written_are_not_decoded_whole(monkeypatch, run_lines, record):
-    records = [record("a", 1.0), record("b", recorded={"do": "skip"}), record("c", recorded={"do": "raise"})]
-    run = run_lines(records, graders={"toy": "toy"})
-    monkeypatch.setattr(index_module, "_converted", lambda _: pytest.fail("a row was decoded whole"))
-    assert [entry.state for entry in index_of(run).entries] == [row["state"] for row in run.rows()]
-
-
 def test_repeated_keys_count_by_the_last():
     line = row()[:-1] + b', "run": "late", "grades": {"other": {"score": 1, "state": "graded"}}}'
     index = index_of(report_of(line))
@@ -122,14 +115,6 @@ def test_blocks_do_not_show(monkeypatch):
         assert found() == whole
 
 
-def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, record):
-    passes = []
-    of = RowIndex.of
-    monkeypatch.setattr(RowIndex, "of", lambda *args, **how: passes.append(1) or of(*args, **how))
-    run = run_lines([record("a", 1.0)], reports=["html", "markdown", "html"])
-    assert (len(passes), len(run.pages)) == (1, 3)
-
-
 def test_rows_are_read_at_their_place(run_lines, record):
     run = run_lines([record(name, 1.0) for name in "abcd"])
     assert [entry.id for entry in index_of(run).entries] == ["a", "b", "c", "d"]
@@ -147,12 +132,6 @@ def test_what_is_no_row_has_no_place():
     assert [row["sample"]["id"] for row in report.rows()] == ids
     assert [entry.id for entry in index_of(report).entries] == ids
     assert [row["sample"]["id"] for row in rows_at(report, [0, 1])] == ids
-
-
-def test_rows_are_read_beside_each_other():
-    report = report_of(row(), row(run=4), row(run=5))
-    pairs = [(one["run"], two["run"]) for one in report.rows() for two in rows_at(report, [2, 0])]
-    assert pairs == [(run, other) for run in (3, 4, 5) for other in (5, 3)]
 
 
 @pytest.mark.parametrize(

@@ -108,22 +108,6 @@ def test_a_line_for_every_figure_from_the_oldest_to_the_newest(add, page):
     assert len(page().pictures) == 2  # of the share of successes, and this one
 
 
-def test_the_same_folder_gives_the_same_bytes(add, page, tmp_path):
-    add("x", 1, value=0.55)
-    add("y", 1, value=0.6)
-    (tmp_path / "folder" / "bad").mkdir()
-    (tmp_path / "folder" / "bad" / "header.json").write_text("{")
-    page()
-    first = (tmp_path / "folder" / "index.html").read_bytes()
-    page()
-    assert (tmp_path / "folder" / "index.html").read_bytes() == first
-    shutil.copytree(tmp_path / "folder", tmp_path / "elsewhere" / "folder")
-    shutil.move(tmp_path / "folder", tmp_path / "before")
-    shutil.copytree(tmp_path / "elsewhere" / "folder", tmp_path / "folder")
-    page()
-    assert (tmp_path / "folder" / "index.html").read_bytes() == first
-
-
 def test_what_cannot_be_shown_is_named(add, page, tmp_path):
     add("good")
     add("stopped", incomplete="interrupted by Ctrl-C")

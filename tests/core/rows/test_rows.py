@@ -2,26 +2,22 @@
 
 import json
 
+import msgspec
 import pytest
 
 from gradestack import (
-    Expectation,
     Fault,
     Grade,
-    Item,
     Key,
-    Message,
     Outcome,
-    Reason,
     Sample,
-    Source,
     Status,
     ToolCall,
-    ToolSpec,
     failed,
     grade_from_json,
     grade_to_json,
     key_from_row,
+    replace,
     skipped,
 )
 from gradestack.jsonio import dumps
@@ -32,34 +28,7 @@ DATA = data(__file__, "rows.yaml")
 
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
-RICH = Grade(
-    score=0.25,
-    passed=False,
-    counts={"tp": 1},
-    parts={"selection": 0.5, "precision": None},
-    label="direct",
-    gold="tool_call",
-    items=(
-        Item(
-            id="0",
-            score=1.0,
-            label="f",
-            gold="f",
-            counts={"n": 1},
-            parts={"p": 1.0},
-            reasons=(Reason(code="c", expected=None),),
-            fault=FAULT,
-            metadata={"k": [1, {"x": None}]},
-        ),
-        Item(id="1", outcome=Outcome.SKIPPED),
-    ),
-    reasons=(
-        Reason(code="wrong_argument", pointer="/a/0", expected=None, actual=[1], subject="f", message="m"),
-        Reason(code="x"),
-    ),
-    rationale="why",
-    metadata={"note": {"a": 1}},
-)
+RICH = msgspec.convert(DATA["rich"], Grade)
 
 
 def through_json(grade):
@@ -99,28 +68,7 @@ def call(**fields):
     return ToolCall(name="f", **({"arguments": {"x": 1}} | fields))
 
 
-SAMPLE = Sample(
-    id="t1",
-    model="m",
-    run=2,
-    input=("one", "two"),
-    turns=(
-        (Message(role="user", content="hi"), Message(role="assistant", tool_calls=(call(id="c1", raw_arguments="{"),))),
-        (),
-    ),
-    calls=(call(), call(arguments=None, raw_arguments="{", error="no")),
-    label="direct",
-    text="done",
-    plan={"w": 1},
-    tools=(ToolSpec(name="f"), ToolSpec(name="g")),
-    expected=Expectation(calls=(), text=("a", "b"), label="tool_call"),
-    recorded={"reward": 1.0},
-    agent_id="agent-1",
-    agent_usage={"tokens": 3},
-    facets={"domain": "air"},
-    source=Source(file="f.jsonl", ordinal=0, line=1),
-    native=object(),
-)
+SAMPLE = replace(msgspec.convert(DATA["sample"], Sample), native=object())
 
 
 def test_a_row_holds_the_letta_form_and_more():

@@ -202,19 +202,6 @@ def test_a_range_changed_behind_its_time_stamp(run, full_disk, tmp_path):
         run(resume=True)
 
 
-def test_code_a_grader_imports_counts(full_disk, tmp_path, write_lines, record, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 1.0\n")
-    write_lines([{"id": str(n), "expected": "x", "predicted": "x"} for n in range(200)])
-    graders = "{q: {kind: tool, function: 'mine.py:judge'}}"
-    (tmp_path / "suite.yaml").write_text(f"name: x\ntarget: {{paths: [runs.jsonl]}}\ngraders: {graders}\n")
-    call = functools.partial(gradestack.run, "suite.yaml", output="out", allow_code=True, engine="serial")
-    full_disk(3, call)
-    (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 0.5\n")
-    with pytest.raises(ConfigError, match="grader q: changed"):
-        call(resume=True)
-
-
 def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     """And said, so that scripts may always say --resume."""
     said = []

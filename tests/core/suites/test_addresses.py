@@ -236,12 +236,6 @@ def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monk
     assert said.err == f"error: {address}: cannot be read: the server did not answer in time\n"
 
 
-def test_time_is_limited_only_where_nothing_comes():
-    """Large files may take as long as they take."""
-    (timeout,) = (each["timeout"] for each in copying._limits("https").values())
-    assert (timeout.total, timeout.connect, timeout.sock_read) == (None, 20, 60)
-
-
 def test_one_address_given_twice_is_fetched_and_read_once(command, web, place):
     """Two that differ in the query alone are two, told apart by a number."""
     address = f"{web.address}/log.jsonl?n=1"

@@ -8,7 +8,7 @@ import pytest
 import gradestack
 from gradestack import DataError
 from gradestack.suites.recognition import recognise
-from tests.core.outcomes import some_of
+from tests.core.outcomes import data, some_of
 
 GOOD = b'{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}\n'
 TAU = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": []}\n'
@@ -24,39 +24,15 @@ def file(tmp_path):
 
 
 UNKNOWN = {
+    name: (text.encode("latin-1"), said) for name, (text, said) in data(__file__, "heads.yaml")["unknown"].items()
+}
+UNKNOWN |= {
     "a key too many": (
         GOOD.replace(b'"id"', b'"status": "ok", "id"'),
         "with the keys expected, id, predicted, status; the nearest is jsonl: status: unknown key (did you mean",
     ),
-    "tau-bench": (
-        b'[{"task_id": 1, "reward": 1, "x": 2}]',
-        "list of objects with the keys reward, task_id, x; the nearest is tau_bench: info and traj missing",
-    ),
-    "a dataset": (
-        b'{"uuid": "a", "question": "q"}\n',
-        "when2call: a uuid without a prediction; a dataset is named",
-    ),
-    "a sweep": (b'{"run_labels": ["a"]}\n', "the nearest is stability: run_labels without a uuid\n  - fields"),
-    "letta": (b'{"sample": {"id": 1}}\n', "the nearest is letta: none of trajectory, grade, grades and"),
-    "numbers": (
-        b"[1, 2]",
-        "it is a JSON list of numbers; a record is an object; `gradestack schema sample` prints a",
-    ),
-    "an empty list": (b"[]", "it is an empty JSON list; a record is"),
-    "nulls": (b"null\n", "it is JSON Lines of nulls; a record is"),
-    "an empty object": (b"{}\n", "it is JSON Lines of empty objects; a record is"),
-    "lists of lists": (b"[[1], [2]]", "it is a JSON list of lists; name"),
-    "blanks": (b"\n \n", "it has blank lines only; a record is"),
-    "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a"),
-    "a piece": (b'{"a": [1,\n', "it is not valid JSON ("),
-    "a table": (b"id,expected\n", "it begins with 'id,expected'\n  - fields: id, expected\n  - to grade answers, map "),
-    "Latin-1": (
-        b'{"id": "\xe9"}\n',
-        "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; a record is",
-    ),
     "binary": (b"ab\0c" * 20, "it is a binary file (NUL bytes); a record is"),
     "nesting": (b"[" * 10_000, "it is "),
-    "another object": (b'{"tasks": {}}\n', "it is JSON Lines of objects with the keys tasks\n  - fields"),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}\n  - fields"),
 }
 

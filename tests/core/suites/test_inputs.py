@@ -5,7 +5,6 @@ import socket
 
 import pytest
 
-import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.suites.recognition import expand, name_inputs, recognise
 from tests.core.outcomes import data
@@ -172,13 +171,3 @@ def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatc
     found = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
     assert sum(path.name == "a.jsonl" for path in found.paths) == 1
     assert [said for _, said in found.remarks] == [": given 2 times; it is read once"]
-
-
-def test_a_file_given_twice_is_said_once(place, registry, monkeypatch):
-    monkeypatch.chdir(place)
-    report = gradestack.grade_files(
-        ["runs/a.jsonl", str(place / "runs/a.jsonl"), "runs/b.jsonl"], output="out", registry=registry
-    )
-    assert report.metrics["total"] == 2
-    said = [each for each in report.summary["warnings"] if "given" in each]
-    assert said == ["a.jsonl: given 2 times; it is read once"]

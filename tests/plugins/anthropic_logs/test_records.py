@@ -1,12 +1,13 @@
 """However messages are wrapped: the same samples, with ids, usage and how they ended."""
 
-import json
-
 import pytest
 
 from gradestack import BadRecord, testing
 from gradestack_plugins.readers.api_logs import AnthropicLogs
-from tests.plugins.chat_files import certainties, check_reference, read, written
+from tests.core.outcomes import data
+from tests.plugins.chat_files import certainties, read, written
+
+DATA = data(__file__, "records.yaml")
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}}
 ASKED = {"model": "claude-x", "max_tokens": 9, "system": "Be brief.", "messages": [{"role": "user", "content": "hi"}]}
@@ -21,22 +22,9 @@ def message(*blocks, **more):
 SAID = {"type": "text", "text": "hello"}
 
 
-def test_published_files_give_their_samples():
-    """Every file of the form says what its expectations say."""
-    check_reference("anthropic")
-
-
 @pytest.mark.parametrize(
     "text",
-    [
-        json.dumps(message(SAID), indent=2),
-        json.dumps([ASKED, {"messages": [{"role": "assistant", "content": [CALL]}]}]),
-        json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [CALL]}]),
-        "\n".join(
-            json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [CALL]}]) for _ in "ab"
-        ),
-        json.dumps({"model": "claude-x", "messages": ASKED["messages"]}),
-    ],
+    DATA["every_layout_is_recognised"],
     ids=["indented", "list", "conversation", "lines of lists", "by its model"],
 )
 def test_every_layout_is_recognised(tmp_path, text):

@@ -1,6 +1,5 @@
 """Identities that hold for every sample and every set of samples."""
 
-import json
 import math
 from fractions import Fraction
 
@@ -8,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Outcome, Sample, ToolCall, figures
+from gradestack import Expectation, Sample, ToolCall, figures
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.samples import ERRORS, Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
-from tests.plugins.deepfabric.conftest import evaluate, native_text
 
 pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -142,50 +139,3 @@ def test_strict_options_never_gain(expected, made, tools):
     strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
     assert strict.score <= plain.score
     assert strict.parts["tool_selection"] == plain.parts["tool_selection"]
-
-
-WILD_KEYS = (
-    *("messages", "role", "content", "tool_context", "executions", "function_name", "arguments", "tools", "function"),
-    *("name", "parameters", "properties", "type", "required", "tool_call", "tool_calls", "kind", "text", "metadata"),
-    *("sample", "recorded", "id", "turns", "content", "conversation_type", "available_tools", "agent_mode"),
-)
-wild = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WILD_KEYS), inner, max_size=4),
-    max_leaves=20,
-)
-
-
-def graders_of(profile):
-    options = [{}, {"multi_turn": True}]
-    if profile == "upstream":
-        options += [{"upstream_version": "4.3"}, {"tool_call_parser": "llama", "multi_turn": True, "max_turns": 1}]
-    return [DeepFabric(profile=profile, **each) for each in options]
-
-
-@PROFILES
-@given(line=st.dictionaries(st.sampled_from(["sample", "recorded", "id", "messages", "tools", "tool_context"]), wild))
-@settings(max_examples=150)
-def test_hostile_lines_never_raise(profile, line):
-    """Whatever a line holds, it gives a sample that can be graded and written, or a missing one."""
-    sample = build(split_entry(line), row=0, source=Source(file="x"), profile=profile)
-    for grader in graders_of(profile):
-        grade = grader.grade(sample)
-        assert grade.outcome is not Outcome.MISSING
-        assert grade.outcome is not Outcome.FAILED or grade.fault.code in {*ERRORS, "missing_reply"}
-        json.loads(native_text(grader, [(sample, grade)]).encode("utf-8"))
-
-
-@PROFILES
-@given(record=st.fixed_dictionaries({"messages": st.just([{"role": "user", "content": "q"}])}), reply=wild, tools=wild)
-@settings(max_examples=150)
-def test_hostile_replies_and_tools_never_raise(profile, record, reply, tools):
-    """Odd tools and replies on a sound record are graded, as wrong at worst, and counted."""
-    execution = {"function_name": "f", "arguments": '{"a": 1}', "reasoning": "r", "result": "x"}
-    line = {"sample": {**record, "tools": tools, "tool_context": {"executions": [execution]}}, "recorded": reply}
-    for grader in graders_of(profile):
-        results = evaluate([line], grader=grader)
-        metrics = results.metrics
-        assert metrics.samples_evaluated + metrics.samples_skipped == 1
-        assert metrics.samples_processed + metrics.processing_errors == metrics.samples_evaluated
-        json.loads(results.text.encode("utf-8"))

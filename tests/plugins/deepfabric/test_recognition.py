@@ -7,8 +7,6 @@ import pytest
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from tests.core.outcomes import data
 
-DATA = data(__file__, "recognition.yaml")
-
 RECORD = {"messages": [{"role": "user", "content": "q"}]}
 REPLY = {"kind": "tool_call", "content": "c", "tool_call": {"name": "f", "arguments": {}}}
 JOINED = {"sample": RECORD, "recorded": REPLY}
@@ -27,76 +25,13 @@ def certainty(tmp_path):
     return sniff
 
 
-FIRST = DATA["first"]
-WITHOUT_KIND = DATA["without_kind"]
+@pytest.mark.parametrize("row", data(__file__, "recognition.yaml"))
+def test_lines_tell(certainty, row):
+    assert certainty(*row["lines"], name=row.get("name", "x.jsonl")) == row["sure"]
 
 
-@pytest.mark.parametrize(("line", "sure"), FIRST)
-def test_the_first_line_tells(certainty, line, sure):
-    """The surer the more of the format is in it; blank lines, line ends and a byte-order mark do not matter."""
-    assert certainty("", line, "{") == sure
-    assert certainty("\ufeff" + json.dumps(line), "x", end="\r\n") == sure
-
-
-@pytest.mark.parametrize("line", WITHOUT_KIND)
-def test_replies_without_a_kind(certainty, line):
-    """Their keys tell them, as when they are read; one key that no reply has, and they may be anyone's."""
-    assert certainty(line, line) == 0.3
-    assert certainty({**line, "score": 1.0}) == (0.3 if "tool_call" in line else 0.0)
-
-
-def test_failed_inferences_do_not_hide_the_replies_behind_them(certainty):
-    """A lone message or error may be anyone's, so the next line tells."""
-    failed = {"id": "a", "message": "timeout"}
-    assert certainty(failed, {"id": "b", "error": "boom"}) == 0.0
-    assert certainty(failed, WITHOUT_KIND[0]) == 0.3
-
-
-def test_plain_texts(certainty):
-    """Lines of nothing but text are replies, if the file is named as such lines are."""
-    assert certainty('"one"', '"two"') == 0.1
-    assert certainty('"one"', "{bad") == 0.1
-    assert certainty('"one"', name="x.json") == 0.0
-    assert certainty('"one"', {"a": 1}) == 0.0
-
-
-BAD = DATA["bad"]
-
-
-@pytest.mark.parametrize("line", BAD)
-def test_a_first_line_that_is_merely_bad_hides_nothing(certainty, line):
-    """Joined lines behind it are recognised."""
-    assert certainty(line, JOINED) == 0.95
-
-
-def test_joined_lines_without_any_reply(certainty):
-    """A record under ``sample`` and no foreign key beside it is enough."""
-    assert certainty({"id": "a", "sample": RECORD, "recorded": {"x": 1}}) == 0.8
-    assert certainty({"sample": RECORD, "trajectory": []}) == 0.0
-
-
-def test_behind_lines_of_another_form(certainty):
-    """Lines of this format count little there, wherever they stand."""
-    assert certainty({"other": 1}, JOINED) == 0.3
-    assert certainty({"id": "1", "expected": [], "predicted": []}, JOINED) == 0.3
-    assert certainty(*[{"other": 1}] * 10, JOINED) == 0.0
-
-
-OTHERS = DATA["others"]
-
-
-@pytest.mark.parametrize("line", OTHERS)
-def test_other_files_are_not_recognised(certainty, line):
-    """Nothing of the format, no recognition."""
-    assert certainty(line) == 0.0
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize("value", [[WITHOUT_KIND[1]], [{"text": "t"}, JOINED], {"a": {"text": "t"}, "b": "t"}])
-def test_documents_over_many_lines_are_not_recognised(certainty, value, indent):
-    """A line of a pretty-printed document is no line of this format, nor is a list."""
-    assert certainty(json.dumps(value, indent=indent)) == 0.0
-    assert certainty("[", json.dumps(WITHOUT_KIND[1]), "]") == 0.0
+def test_line_ends_and_a_byte_order_mark_do_not_matter(certainty):
+    assert certainty("\ufeff" + json.dumps(JOINED), "x", end="\r\n") == 0.95
 
 
 LONG = "y" * 70_000

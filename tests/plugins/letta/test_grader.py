@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import gradestack
-from gradestack import Fault, Grade, Item, Reason, Sample, Status, grade_to_json, replace, testing
+from gradestack import Fault, Grade, Sample, Status, grade_to_json, replace, testing
 from gradestack_plugins.letta.grader import Recorded
 from gradestack_plugins.letta.records import grade_fault, read_trajectory
 from tests.core.outcomes import at, data
@@ -69,25 +70,7 @@ def test_grades_per_turn_become_items(letta):
     assert grade.items[0].metadata == {"submission": "a", "ground_truth": "a", "rationale": "ok"}
 
 
-@pytest.mark.parametrize(
-    "grade",
-    [
-        Grade(
-            score=0.5,
-            passed=False,
-            counts={"n": 2},
-            parts={"p": 0.25, "q": None},
-            label="a",
-            gold="b",
-            items=(Item(id="0", score=0.5, reasons=(Reason(code="c", pointer="/x", expected=None),)),),
-            reasons=(Reason(code="d", actual=[1]),),
-            rationale="so so",
-            metadata={"k": 1},
-        ),
-        Grade(outcome="skipped", reasons=(Reason(code="s", message="m"),), rationale="m"),
-        Grade(outcome="failed", fault=Fault(category="grading", code="raised", message="m", type="E"), rationale="m"),
-    ],
-)
+@pytest.mark.parametrize("grade", msgspec.convert(DATA["own_grades"], list[Grade]))
 def test_grades_of_gradestack_come_back_whole(grade):
     written = json.loads(json.dumps(grade_to_json(grade)))
     found = taken(written, metric="a")

@@ -4,18 +4,11 @@ import json
 
 import pytest
 
-from gradestack import Inputs, records, testing
-from gradestack.suites.recognition import name_inputs
+from gradestack import testing
 from gradestack_plugins.readers.api_logs import OpenAILogs
-from gradestack_plugins.readers.chat import logs
-from tests.plugins.chat_files import certainties, check_reference, read, written
+from tests.plugins.chat_files import certainties, read, written
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-
-
-def test_published_files_give_their_samples():
-    """Every file of the form says what its expectations say."""
-    check_reference("openai")
 
 
 FILES = {
@@ -83,21 +76,3 @@ def test_any_split_gives_the_same_samples(tmp_path, monkeypatch, name):
     for place in ("records", "files"):
         monkeypatch.setattr(f"gradestack.jsonio.{place}.SHARD_BYTES", 1)
     assert read("openai", path) == whole
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-@pytest.mark.parametrize(
-    "record", [{"object": "list", "data": [{"messages": TALK}]}, {"messages": TALK, "task_id": "t"}]
-)
-def test_planning_decodes_no_file_of_one_object(tmp_path, monkeypatch, indent, record):
-    """Each time it is read it is decoded once."""
-    whole = json.dumps(record, indent=indent).encode()
-    (tmp_path / "log.json").write_bytes(whole)
-    inputs, reader, decoded = Inputs(data=name_inputs([tmp_path / "log.json"])), OpenAILogs(), []
-    for place, name in ((logs, "loads"), (records, "loads"), (logs, "read_records")):
-        own = getattr(place, name)
-        monkeypatch.setattr(place, name, lambda text, *more, own=own: decoded.append(text == whole) or own(text, *more))
-    shards = list(reader.plan(inputs, reader.index(inputs)))
-    assert True not in decoded
-    assert [each.text for shard in shards for each in reader.read(shard, None)] == ["hello"]
-    assert decoded.count(True) == 1

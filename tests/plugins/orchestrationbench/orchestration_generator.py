@@ -5,11 +5,14 @@
 import copy
 import json
 import random
-from pathlib import Path
 
 import yaml
 
-CARDS = yaml.safe_load(Path(__file__).with_name("cards.yaml").read_text(encoding="utf-8"))
+from tests.core.outcomes import data
+
+DATA = data(__file__, "orchestration_generator.yaml")
+
+CARDS = data(__file__, "cards.yaml")
 
 
 def workflow(*steps, **fields):
@@ -29,124 +32,7 @@ def turn(content, agent=None, **more):
     return {"role": "assistant", **({"agent_id": agent} if agent else {}), "content": content, **more}
 
 
-def label(*turns):
-    """Number the turns from 1; a tuple is a sub-agent turn with its calls."""
-    built = {}
-    for number, entry in enumerate(turns, start=1):
-        if isinstance(entry, tuple):
-            agent, *calls = entry
-            built[str(number)] = turn(f"tool: {calls[0]['function']['name']}", agent)
-            built[f"{number}-1"] = turn("", agent, tool_calls=calls)
-            built[f"{number}-2"] = {"role": "tool", "agent_id": agent, "name": "x", "content": {"status": "success"}}
-        else:
-            built[str(number)] = entry
-    return built
-
-
-def plan(**workflows):
-    return turn(yaml.safe_dump(workflows, sort_keys=False))
-
-
-SYSTEM = {"role": "system", "content": "Today's date: 2031-03-05"}
-
-
-def user(text):
-    return {"role": "user", "content": text}
-
-
-SCENARIOS = {
-    "ferry": label(
-        SYSTEM,
-        user("Find a ferry from Harlesund to Brekk and book it"),
-        plan(
-            workflow_1=workflow(("ferry_agent", "pending")),
-            workflow_2=workflow(("ferry_agent", "pending"), type="dependent", depend_on="workflow_1"),
-        ),
-        (
-            "ferry_agent",
-            call(
-                "findCrossing",
-                refinedQuery="ferries from Harlesund to Brekk",
-                origin="Harlesund",
-                destination="Brekk",
-                date="2031-03-06",
-                passengers=2,
-                cabin="deck",
-            ),
-        ),
-        turn("status: AWAITING_USER_INPUT\nrequired_info: phone", "ferry_agent"),
-        turn("Which phone number?"),
-        user("555 0100"),
-        (
-            "ferry_agent",
-            call(
-                "bookCrossing",
-                refinedQuery="book the morning ferry",
-                crossing="HB-1",
-                vehicle=True,
-                budget=80.5,
-                extras=["wifi", "breakfast"],
-                contact={"phone": "555 0100", "name": "Ola"},
-            ),
-        ),
-        turn("Booked."),
-    ),
-    "garden": label(
-        SYSTEM,
-        user("What do peonies need, and plan me a bed"),
-        plan(
-            workflow_1=workflow(("garden_agent", "pending"), ("search_agent", "pending")),
-            workflow_2=workflow(("garden_agent", "completed"), ("kiln_agent", "pending"), depends_on=["workflow_1"]),
-            workflow_3=workflow(("weather_agent", "pending")),
-        ),
-        (
-            "garden_agent",
-            call("lookUpPlant", plant="peony", detail="soil"),
-            call("lookUpPlant", plant="rose", detail="soil"),
-            call("lookUpPlant", plant="lily", detail="light"),
-        ),
-        ("garden_agent", call("frostToday")),
-        ("garden_agent", call("planBed", refinedQuery="a bed of peonies", width=2.5, rows=3)),
-        turn("Your bed is planned."),
-    ),
-    "kiln": label(
-        SYSTEM,
-        user("Fire my kiln to cone 12"),
-        plan(workflow_1=workflow(("kiln_agent", "pending"))),
-        turn("status: TOOL_CONSTRAINT_VIOLATION\nreason: cone 12 is too hot", "kiln_agent"),
-        turn("That is too hot. Cone 6?"),
-        user("Yes, hold for ten minutes, and log it"),
-        plan(
-            workflow_1=workflow(("kiln_agent", "pending")),
-            workflow_2=workflow(("diary_agent", "pending"), depend_on="workflow_1"),
-        ),
-        ("kiln_agent", call("fire", cone="6", hold=10)),
-        turn("I would rather not say.", "diary_agent"),
-    ),
-    "quiet": label(
-        SYSTEM,
-        user("Is there frost? And nothing else."),
-        turn("One moment."),
-        ("garden_agent", call("frostToday")),
-        turn("status: AWAITING_USER_INPUT", "garden_agent"),
-    ),
-    "long": label(
-        SYSTEM,
-        user("Three trips please"),
-        plan(
-            workflow_1=workflow(("ferry_agent", "pending"), ("ferry_agent", "pending")),
-            workflow_2=workflow(("ferry_agent", "pending"), depends_on=["workflow_1"]),
-            workflow_3=workflow(("map_agent", "pending"), depends_on=["workflow_1", "workflow_2"]),
-            workflow_4=workflow(("map_agent", "failed"), depend_on="workflow_9"),
-        ),
-        ("ferry_agent", call("findCrossing", origin="Aker", destination="Brekk", passengers=1)),
-        ("ferry_agent", call("findCrossing", origin="Brekk", destination="Coll", passengers=1)),
-        turn("status: AWAITING_USER_INPUT", "ferry_agent"),
-        turn("TOOL_CONSTRAINT_VIOLATION: no boats on Sunday", "ferry_agent"),
-        ("map_agent", call("draw", area="fjord", layers=["depth", "lights"])),
-    ),
-    "plain": label(SYSTEM, user("Say hello"), turn("Hello.")),
-}
+SCENARIOS = DATA["scenarios"]
 
 
 def gold_prediction(label_, style=0):

@@ -90,23 +90,6 @@ def test_recorded_verdicts_raise_the_value_score(tmp_path):
     assert scores[1] > scores[0]
 
 
-@pytest.mark.proof
-def test_a_synthetic_suite_end_to_end(tmp_path, generator, oracle):
-    """Two hundred files through the kernel: key metrics equal the slow calculation's in every output."""
-    directory, cards = generator.write_suite(tmp_path / "suite", 204, seed=29, trouble=0.1)
-    tools = {tool["name"]: tool["parameters"] for entries in generator.CARDS.values() for tool in entries}
-    expected = oracle.Oracle("documented", tools).overall(sorted(directory.rglob("*_out.json")))
-    report = gradestack.grade_files(
-        [directory], reader="orchestrationbench", output=tmp_path / "run", overrides=[f"reader.agent_cards={cards}"]
-    )
-    assert figures(report)["overall_statistics"]["key_metrics"] == expected["keys"]
-    native = json.loads((tmp_path / "run" / "native" / "orchestrationbench.json").read_text(encoding="utf-8"))
-    assert native["overall_statistics"]["key_metrics"] == expected["keys"]
-    assert native["overall_statistics"]["total_files"] == len(native["detailed_results"]) == 204
-    paths = [entry["file_path"] for entry in native["detailed_results"]]
-    assert paths == sorted(paths)
-
-
 def test_steps_for_other_families(tmp_path, generator):
     """With ``unit: step`` the graders of other families apply to single steps."""
     directory, cards = generator.write_suite(tmp_path / "suite", 12, seed=4)

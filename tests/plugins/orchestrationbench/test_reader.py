@@ -72,19 +72,6 @@ def test_one_file_may_be_given(bench, content):
     assert sample.facets == {"file": "out", "trial": "run #1"}
 
 
-def test_shards_are_one_per_file_with_growing_positions(bench, content):
-    """Positions grow by more than the number of samples, and shards survive pickling."""
-    bench.write("a", content)
-    bench.write("b", "")
-    bench.write("c", content)
-    reader = OrchestrationBenchReader()
-    inputs = Inputs(data=(Input(path=bench.directory, name="out", shown="out"),))
-    shards = list(reader.plan(inputs, None))
-    assert [shard.ordinal for shard in shards] == [0, 1, 2]
-    assert shards[1].position > 1
-    assert shards[2].position > shards[1].position + 1
-
-
 def test_steps_as_samples(bench, content):
     """With ``unit: step`` every sub-agent turn and plan is a sample that other families can grade."""
     bench.write("one", content)

@@ -75,11 +75,6 @@ def test_a_large_run_has_every_row_beside_its_page(fake, tmp_path, monkeypatch):
     assert len(page) < 300_000
 
 
-def test_the_same_run_gives_the_same_chunks(fake, tmp_path):
-    report = fake.make_report(fake.realistic_rows(tasks=5, trials=2))
-    assert written(report, tmp_path / "a", max_bytes=0) == written(report, tmp_path / "b", max_bytes=0)
-
-
 def rewritten(report, out, **options):
     """Write a page as ``gradestack report`` does, over one that is there; return the names of what is beside it."""
     with filling(out, HtmlReporter.beside) as new:

@@ -7,45 +7,21 @@ import pytest
 import gradestack
 from gradestack_plugins.pages.comparison import differences
 from gradestack_plugins.pages.html import HtmlReporter
+from tests.core.outcomes import data
 from tests.placed import carried
 from tests.plugins.pages.conftest import Page
+
+DATA = data(__file__, "comparison.yaml")
 
 
 def metric(low, high, *, same=0, difference=0.0, verdict="no evidence", share=True):
     ends = None if low is None else [low, high]
-    return {
-        "a": 0.5,
-        "b": 0.5 + difference,
-        "difference": difference,
-        "better": 2,
-        "worse": 1,
-        "same": same,
-        "tasks": 3 + same,
-        "interval": {"confidence": 0.95, "ends": ends, "reason": None},
-        "p_holm": 0.5,
-        "mde80": None,
-        "verdict": verdict,
-        "label": "Right",
-        "path": "x",
-        "unit": "score",
-        "share": share,
-    }
+    found = {"difference": difference, "b": 0.5 + difference, "same": same, "tasks": 3 + same, "verdict": verdict}
+    return DATA["metric"] | found | {"interval": {"confidence": 0.95, "ends": ends, "reason": None}, "share": share}
 
 
 def comparison(**metrics):
-    run = {"model": None, "tasks": 3, "trials": 2}
-    tasks = [{"task": "<b>", "a": "2/2", "b": "0/2"}, {"task": "2", "a": "0/2", "b": "1/2"}]
-    flips = {"fixed": 1, "broken": 2, "count": 2, "tasks": tasks}
-    return {
-        "runs": [{**run, "name": "one"}, {**run, "name": "<i>two"}],
-        "failed": "zero",
-        "incomparable": [],
-        "sentence": "no evidence",
-        "headline": "x",
-        "metrics": metrics,
-        "changed": {"reasons": [], "tools": [], "arguments": []},
-        "flips": flips,
-    }
+    return DATA["comparison"] | {"metrics": metrics}
 
 
 def test_differences_share_an_axis_around_zero():

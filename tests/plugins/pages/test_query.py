@@ -1,7 +1,5 @@
 """The command `query`: SQL over the tables of a run, and nothing else."""
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -82,14 +80,3 @@ def test_a_missing_library_is_named_with_its_extra(run, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     with pytest.raises(ConfigError, match=r"duckdb is not installed: pip install duckdb \(extra 'query'\)"):
         answer(run, "select 1")
-
-
-@pytest.mark.parametrize("engine", [{"kind": "serial"}, {"kind": "processes", "workers": 2}, {"kind": "dask"}], ids=str)
-def test_tables_are_the_same_bytes_for_every_engine(run, tmp_path, engine):
-    if engine["kind"] == "dask":
-        pytest.importorskip("distributed", reason="distributed is not installed")
-    suite = gradestack.yaml_data(Path("examples/airline/suite.yaml").read_text()) | {"engine": engine, "reports": []}
-    suite |= {"tables": ["parquet"], "target": {"paths": ["examples/airline/results.json"]}}
-    gradestack.run(suite, output=tmp_path / "out")
-    for path in sorted((run / "tables").iterdir()):
-        assert (tmp_path / "out/tables" / path.name).read_bytes() == path.read_bytes(), path.name

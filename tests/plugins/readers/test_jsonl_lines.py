@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gradestack import BadRecord, Input, Sample, Shard, Source, Status, ToolCall, ToolSpec, Usage, discover, replace
+from gradestack import BadRecord, Input, Sample, Shard, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import JsonProblem, loads, standard_loads
-from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.readers import jsonl_lines
 from gradestack_plugins.readers.jsonl import JsonLines
 from tests.conftest import examples
@@ -351,35 +350,3 @@ def test_what_is_known_does_not_grow_without_end(place, monkeypatch):
     assert 0 < len(jsonl_lines._known_tools) <= 3
     assert max(map(len, jsonl_lines._known_tools)) <= 200
     jsonl_lines._known_tools.clear()
-
-
-def test_no_grader_changes_what_samples_share(place):
-    """Every built-in grader, in both profiles, leaves what samples share as it was."""
-    calls = [CALL, {"name": "g", "arguments": '{"x": [1, {"y": null}]}'}, {"name": "f", "arguments": "{"}]
-    parameters = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
-    line = {
-        "expected": {"calls": calls, "label": "tool_call", "text": "x", "plan": {"workflow_1": {"depends_on": []}}},
-        "predicted": {"calls": calls[::-1], "label": "direct", "text": "y", "plan": {"workflow_1": {}}},
-        "tools": [{"name": "f", "parameters": parameters}, {"name": "g", "parameters": {"properties": {}}}],
-    }
-    bare = {key: line[key] for key in ("expected", "tools")}
-    found = read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare}, {"id": 3, **line}, {"id": 4, **bare})))
-    samples = [*found, *(replace(each, status=Status.FAILED) for each in found[:2])]
-    before = copy.deepcopy(samples)
-    registry = discover(limit="")
-    graded = 0
-    for component, _ in registry.components():
-        for options in ({}, {"profile": "upstream"}) if component.kind == "grader" else ():
-            try:
-                grader = structure(options, registry.load("grader", component.name))
-            except Problems:
-                continue
-            for sample in samples:
-                if sample.status in grader.handles:
-                    grader.grade(sample)
-                    graded += 1
-    assert graded > 50
-    assert repr(samples) == repr(before)
-    assert [told(each) for each in read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare})))] == [
-        told(each) for each in before[:2]
-    ]

@@ -1,6 +1,5 @@
 """Data frames and mappings of any form in Python; files with a mapping."""
 
-import datetime as dt
 import io
 import json
 import sys
@@ -33,25 +32,6 @@ class Frame:
 
     def __iter__(self):
         return iter(self.columns)
-
-
-class Array:
-    """An array as numpy has them."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def tolist(self):
-        return self.values
-
-
-def test_a_data_frame_gives_a_report_by_one_call(tmp_path):
-    """Without ids, expectations and graders."""
-    frame = Frame(["messages", "when"], [(Array(TALK), dt.date(2026, 1, 1)), (TALK, None)])
-    report = gradestack.grade(frame, output=tmp_path / "out", reports=("html",))
-    assert report.states["tool_success"]["graded"] == 2
-    assert [row["sample"]["id"] for row in report.rows()] == ["memory:0", "memory:1"]
-    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_missing_values_of_a_frame_are_not_recorded():

@@ -199,12 +199,6 @@ def test_rows_over_several_lines_keep_their_first_line(read):
     assert (first.text, first.source.line, second.source.line, second.source.ordinal) == ("x\ny", 3, 6, 1)
 
 
-def test_a_cell_may_be_longer_than_the_library_of_tables_allows(read):
-    """A conversation is longer than 128 KiB before long."""
-    (sample,) = read(f"id,text\na,{'x' * 300_000}\n")
-    assert len(sample.text) == 300_000
-
-
 def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     """Any other file is left to its own reader, or refused with what to type."""
     table = tmp_path / "table.csv"
@@ -219,11 +213,6 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     table.write_text("task,what,target\na,b,c\n")
     with pytest.raises(DataError, match=r"task, what, target\n  - try: .* --map=input=task --map=text=what"):
         recognise([table], registry, None)
-
-
-def test_parquet_without_its_library_says_what_to_install(read, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    assert "pip install pyarrow (extra 'tables')" in refusal(read, b"PAR1....PAR1", name="t.parquet")
 
 
 def test_a_path_into_cells_that_finds_nothing_is_refused(read):

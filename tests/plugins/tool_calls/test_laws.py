@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from gradestack import Expectation, ExpectedCall, Sample, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.matching import heaviest, in_order
+from tests.conftest import examples
 
-FEW, MANY = settings(max_examples=40, deadline=None), settings(max_examples=500, deadline=None)
+SETTINGS = settings(max_examples=examples(320), deadline=None)
 VALUES = st.sampled_from([0, 1, True, 1.0, "1", "a", None, [], {}, [1, 2], {"x": 1}])
 CALLS = st.lists(
     st.tuples(st.sampled_from(["f", "f", "g"]), st.dictionaries(st.sampled_from("xyz"), VALUES, max_size=3)), max_size=5
@@ -70,13 +71,18 @@ def shares_by_hand(expected, made):
     return shares
 
 
-def check_assignments(weights):
+@SETTINGS
+@given(WEIGHTS)
+def test_assignments(weights):
     if weights:
         assert heaviest(weights) == by_hand(weights, ordered=False)
         assert in_order(weights) == by_hand(weights, ordered=True)
 
 
-def check_laws(expected, made, data):
+@SETTINGS
+@given(CALLS, CALLS, st.data())
+def test_laws(expected, made, data):
+    """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and sides may change."""
     found = grade(expected, made)
     shares = shares_by_hand(expected, made)
     chosen = by_hand(shares, ordered=False) if expected else []
@@ -113,34 +119,7 @@ def check_laws(expected, made, data):
     assert sum(item.counts.get("expected", 0) for item in found.items) == len(expected)
 
 
-@FEW
-@given(WEIGHTS)
-def test_assignments(weights):
-    check_assignments(weights)
-
-
-@FEW
-@given(CALLS, CALLS, st.data())
-def test_laws(expected, made, data):
-    """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and sides may change."""
-    check_laws(expected, made, data)
-
-
-@pytest.mark.proof
-@MANY
-@given(WEIGHTS)
-def test_more_assignments(weights):
-    check_assignments(weights)
-
-
-@pytest.mark.proof
-@MANY
-@given(CALLS, CALLS, st.data())
-def test_laws_of_more_calls(expected, made, data):
-    check_laws(expected, made, data)
-
-
-@FEW
+@SETTINGS
 @given(st.integers(1, 30), st.integers(1, 30), st.randoms(use_true_random=False))
 def test_larger_assignments(rows, columns, pick):
     optimize = pytest.importorskip("scipy.optimize")

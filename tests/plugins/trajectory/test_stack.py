@@ -1,7 +1,5 @@
 """The stack of what needs no reference: what it has for which format, and what it sums a run up by."""
 
-import json
-
 import pytest
 
 import gradestack
@@ -49,13 +47,3 @@ def test_graders_whose_fields_a_format_lacks_are_left_out(provides, graders, out
     """Of a format that records no tools, schemas cannot be checked."""
     stack = trajectory(provides)
     assert (list(stack["graders"]), stack["outcome"]) == (graders, outcome)
-
-
-def test_the_stack_works_on_a_format_without_tools(tmp_path):
-    """Results of tau-bench record calls and no tools: the rest of the stack grades them."""
-    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
-    record = {"task_id": 0, "reward": 1.0, "info": {"task": {"actions": []}}, "traj": talk, "trial": 0}
-    (tmp_path / "results.json").write_text(json.dumps([record]))
-    report = gradestack.grade_files([tmp_path / "results.json"], stack="trajectory", output=tmp_path / "out")
-    assert list(report.aggregates) == sorted(set(ALL) - {"tool_schema"})
-    assert [each["label"] for each in report.summary["headline"]["figures"]] == [FIGURES[0], *FIGURES[2:]]

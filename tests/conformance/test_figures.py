@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from gradestack.cli.commands import cli
 from gradestack.registry import discover
-from tests.core.outcomes import some_of
+from tests.core.outcomes import data, some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 AGREEMENT = """
@@ -22,17 +22,7 @@ metrics:
   flakiness: {of: reward}
 """
 DATA = Path(os.environ.get("GRADESTACK_REFERENCE_DATA") or ".")
-REFERENCE = [
-    *(
-        "tau-bench/gpt-4o-airline.json",
-        "formats/bfcl",
-        "tool_calls/cases.jsonl",
-        "own_data/chats.parquet",
-        "own_data/proxy_log.jsonl",
-        "own_data/desk_log.jsonl",
-    ),
-    *("formats/anthropic/conversations.jsonl", "formats/openai/finetune.jsonl"),
-]
+REFERENCE = data(__file__, "figures.yaml")["reference"]
 
 
 def numbers(found, above=()):

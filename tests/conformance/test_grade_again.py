@@ -9,7 +9,7 @@ import pytest
 
 from gradestack import GradeRow, Row
 from gradestack.cli.commands import main
-from tests.core.outcomes import some_of
+from tests.core.outcomes import data, some_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FILES = [
@@ -33,19 +33,7 @@ PUBLISHED = [
     ),
     *(DATA / name for name in ("own_data/tool_runs.csv", "own_data/desk_log.jsonl", "tool_calls/bfcl_cases.jsonl")),
 ]
-CALLS = [
-    {"name": "find", "arguments": {"x": 1}, "result": "Error: no such place"},
-    {"name": "tap", "arguments": {}, "result": "ok", "requestor": "user"},
-]
-LINES = [
-    {"id": "asked", "expected": [{"name": "find", "arguments": {"x": 1}}], "predicted": CALLS},
-    {
-        "id": "schemas",
-        "expected": [{"name": "find", "arguments": {"x": 1}}],
-        "predicted": [{"name": "find", "arguments": {"x": "one"}}],
-        "tools": [{"name": "find", "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}}}],
-    },
-]
+LINES = data(__file__, "grade_again.yaml")["lines"]
 
 
 def _run(*arguments):

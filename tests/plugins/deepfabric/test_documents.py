@@ -71,24 +71,3 @@ def test_the_example_suite(tmp_path):
     code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "three", "--set", bad)
     assert code == 2
     assert "weights must sum to 1" in output
-
-
-def test_other_formats_can_be_graded(tmp_path):
-    """The grader works on files of another format, where they hold calls, expected calls and tools."""
-    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}}
-    rows = [
-        {
-            "id": str(n),
-            "predicted": [{"name": "f", "arguments": {"a": value}}],
-            "expected": [{"name": "f", "arguments": {"a": 1}}],
-            "tools": [tool],
-        }
-        for n, value in enumerate((1, "1"))
-    ]
-    path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, output = run_cli("grade", path, "--reader", "jsonl", "--stack", "deepfabric", "-o", tmp_path / "out")
-    assert code == 0, output
-    summary = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
-    figures = summary["metrics"]["aggregates"]["tools"]["deepfabric"]
-    assert (figures["tool_selection_accuracy"], figures["parameter_accuracy"]) == (1.0, 0.5)

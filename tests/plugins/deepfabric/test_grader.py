@@ -61,22 +61,7 @@ def test_nested_depth_is_limited(df):
     assert df.verdict(df.grade(record, df.reply(("f", {"o": value})), nested=True)) == (1, 1, 1)
 
 
-BAD_WEIGHTS = [
-    ({"tool_selection": 0.5, "accuracy": 0.5}, "unknown weights 'accuracy'"),
-    ({"tool_selection": 1.5, "parameter_accuracy": -0.5}, "at least 0"),
-    ({"tool_selection": float("nan")}, "finite"),
-    ({"tool_selection": 0.5}, "sum to 1, they sum to 0.5; set normalize: true"),
-    ({}, "sum to 1"),
-    ({"tool_selection": "1"}, "must be a number, got '1'"),
-    ({"tool_selection": True}, "must be a number, got True"),
-    ({"tool_selection": None}, "must be a number, got None"),
-    ({1: 1.0}, "named by text"),
-    ([1], "must be a mapping"),
-    (dict.fromkeys(["tool_selection", "parameter_accuracy", "execution_success"], 1e308), "they sum to inf"),
-]
-
-
-@pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS)
+@pytest.mark.parametrize(("weights", "message"), DATA["bad_weights"])
 def test_documented_refuses_bad_weights(weights, message):
     """Documented wants known names, finite numbers of at least 0, and the sum 1; the message says what is wrong."""
     with pytest.raises(ValueError, match=message):

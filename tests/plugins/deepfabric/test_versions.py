@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import DataError, Outcome
+from gradestack import Outcome
 from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from tests.conftest import examples
@@ -14,7 +14,6 @@ from tests.plugins.deepfabric.conftest import evaluate
 
 VERSIONS = ("4.13", "4.3")
 
-SYSTEM = {"role": "system", "content": "s"}
 ASKED = {"role": "user", "content": "q"}
 
 
@@ -69,16 +68,6 @@ def test_4_3_has_no_several_turns():
     with pytest.raises(ValueError, match=r"multi_turn came with version 4.4"):
         DeepFabric(profile="upstream", upstream_version="4.3", multi_turn=True)
     assert DeepFabric(upstream_version="4.3", multi_turn=True).multi_turn
-
-
-def test_a_record_that_ends_the_program_can_end_the_run(df):
-    """``on_stop: stop`` raises with the record's place; by default it is an error among others."""
-    lines = [df.record(("f", {})), {"messages": [SYSTEM]}]
-    assert evaluate(lines, [df.reply(), df.reply()], profile="upstream").metrics.processing_errors == 1
-    with pytest.raises(DataError, match=r"1.jsonl:2: DeepFabric 4.13 ends on this record: No user query"):
-        evaluate(lines, [df.reply(), df.reply()], profile="upstream", on_stop="stop")
-    old = DeepFabric(profile="upstream", on_stop="stop", upstream_version="4.3")
-    assert evaluate(lines, [df.reply(), df.reply()], grader=old).metrics.processing_errors == 1
 
 
 NAMES, KEYS = ["f", "g"], ["a", "b", "c"]

@@ -33,14 +33,6 @@ def once(*calls, content=""):
 AGENT = {"metadata": {"agent_mode": "multi_turn"}}
 
 
-def test_what_is_known_of_a_failed_record(df, tools):
-    """Of a record whose words are refused nothing is shown but its tools."""
-    line = {"sample": record_of(df, READ, tools=tools, **AGENT), "recorded": once()}
-    (record,) = evaluate([line], profile="upstream").predictions
-    assert (record.query, record.expected_tool, record.predicted_tool) == ("", None, None)
-    assert record.available_tools == ("read_file", "list_files", "add")
-
-
 @pytest.fixture
 def four(df, tools):
     records = [

@@ -321,20 +321,7 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
     folder = tmp_path / "house"
     folder.mkdir()
     base = "{% extends 'gradestack/report.html' %}"
-    names = [
-        "head",
-        "banner",
-        "headline",
-        "findings",
-        "overview",
-        "panels",
-        "failures",
-        "tasks",
-        "samples",
-        "figures",
-        "problems",
-        "how",
-    ]
+    names = DATA["blocks_of_the_page"]
     (folder / "report.html").write_text(
         base + "".join(f"{{% block {name} %}}{{{{ super() }}}}<!--{name}-->{{% endblock %}}" for name in names)
     )

@@ -11,30 +11,11 @@ from gradestack_plugins.tau2_bench.reader import Tau2
 from tests.core.outcomes import at, data
 from tests.plugins.described_samples import read
 
-DATA = data(__file__, "reader.yaml")
-
-
-def conversation(tau2):
-    """Return a conversation of two turns: the agent calls twice at once, the user once."""
-    return [
-        tau2.say("assistant", "Hi!"),
-        tau2.say("user", "Two trains, please.", usage={"prompt_tokens": 9, "completion_tokens": 9}),
-        tau2.say(
-            "assistant",
-            None,
-            tool_calls=[tau2.call("a", "find", to="X"), tau2.call("b", "find", to="Y")],
-            usage={"prompt_tokens": 10, "completion_tokens": 2},
-        ),
-        {"role": "tool", "tool_messages": [tau2.result("b", "no", error=True), tau2.result("a", "yes")]},
-        tau2.say("user", None, tool_calls=[tau2.call("c", "check_phone", requestor="user")]),
-        tau2.result("c", "ok", requestor="user"),
-        tau2.say("user", "Thanks."),
-        tau2.say("assistant", "Done.", usage={"prompt_tokens": 20, "completion_tokens": 3}),
-    ]
+DATA = data(__file__, "reader.yaml")  # its conversation has two turns: the agent calls twice at once, the user once
 
 
 def test_a_simulation_is_a_sample(tau2):
-    path = tau2.write(tau2.simulation("t", 2, conversation(tau2), agent_cost=0.5, user_cost=0.25, duration=3))
+    path = tau2.write(tau2.simulation("t", 2, DATA["conversation"], agent_cost=0.5, user_cost=0.25, duration=3))
     (sample,) = read(Tau2(), path)
     assert (sample.id, sample.run, sample.model, sample.recorded) == ("t", 2, "rail-1", {"reward": 1.0})
     assert (sample.input, sample.text, sample.ended) == ("Two trains, please.", "Done.", "completed")
@@ -48,7 +29,7 @@ def test_a_simulation_is_a_sample(tau2):
 
 def test_calls_have_their_results_and_requestors(tau2):
     """Results find their call by id whatever their order; the user's calls say so; parallel calls share a step."""
-    (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=conversation(tau2))))
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=DATA["conversation"])))
     assert [(call.name, call.result, call.status, call.requestor) for call in sample.calls] == [
         ("find", "yes", "ok", "assistant"),
         ("find", "no", "error", "assistant"),
@@ -95,7 +76,7 @@ def test_tools_are_read_where_they_are_defined(tau2):
 
 
 def test_any_split_reads_the_same(tau2, monkeypatch):
-    path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(6)))
+    path = tau2.write(*(tau2.simulation("t", trial, DATA["conversation"]) for trial in range(6)))
     whole = read(Tau2(), path)
     monkeypatch.setattr("gradestack_plugins.tau2_bench.reader.SHARD_BYTES", 1)
     assert read(Tau2(), path) == whole
@@ -104,7 +85,7 @@ def test_any_split_reads_the_same(tau2, monkeypatch):
 
 def test_the_directory_form_reads_as_the_single_file_does(tau2):
     """Files by name below simulations/; given as a directory, as results.json, or alone."""
-    simulations = [tau2.simulation("t", trial, conversation(tau2)) for trial in range(2)]
+    simulations = [tau2.simulation("t", trial, DATA["conversation"]) for trial in range(2)]
     folder = tau2.directory(*simulations)
     single = read(Tau2(), tau2.write(*simulations))
     for path in (folder, folder / "results.json"):
@@ -160,7 +141,7 @@ def test_a_file_cut_off_gives_what_it_holds(tau2):
 
 
 def test_the_reader_keeps_the_contract(tau2, tmp_path):
-    path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(3)))
+    path = tau2.write(*(tau2.simulation("t", trial, DATA["conversation"]) for trial in range(3)))
     testing.check_reader(Tau2(), path, scratch=tmp_path)
 
 

@@ -156,19 +156,7 @@ def test_a_preset_is_named_in_full():
     assert find("adk/exact@2.13.0") is PRESETS["adk/exact"]
 
 
-REFUSED = [
-    ({"preset": "ragas/tool_call_f"}, "did you mean 'ragas/tool_call_f1'"),
-    ({"preset": "nothing of the kind"}, "there are: adk/any_order"),
-    ({"preset": "adk/exact@1.0"}, "adk/exact@2.13.0"),
-    ({"preset": "waza/tool_constraint@1"}, "no preset of this grader; it belongs to grader tool_policy"),
-    ({"preset": "tau2/pass"}, "it belongs to metric pass_hat_k"),
-    ({"credit": "none", "score": "recall"}, "score: recall has no meaning with credit: none"),
-    ({"preset": "adk/exact", "order": "any"}, "order: any contradicts preset adk/exact, which means strict"),
-    ({"preset": "adk/exact", "unit": "turn"}, "unit cannot be set beside preset adk/exact"),
-    ({"preset": "documented", "order": "strict"}, "order: strict contradicts preset documented"),
-    ({"order": "strict", "assignment": "first_fit"}, "first_fit has no meaning"),
-    ({"max_pairs": 0}, "max_pairs must be at least 1"),
-]
+REFUSED = data(__file__, "presets_texts.yaml")["refused"]
 
 
 @pytest.mark.parametrize(("options", "told"), REFUSED)

@@ -99,7 +99,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/when2call": 1_141,
     "core": 20_045,
     "plugins": 38_572,
-    "tests": 43_549,
+    "tests": 41_955,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
 

@@ -18,22 +18,17 @@ Place = Literal["overview", "figures", "sample", "compare", "page"]
 
 
 class Panel(Contract):
-    """A section of a page that a plugin contributes.
-
-    Attributes:
-        place: ``overview``: on the report page below its first screen; it shows the ``gradestack.Report``.
-            ``figures``: beside its table of all figures; it shows the report, too.
-            ``sample``: in the drill-down of each sample; it shows the row of results.jsonl. ``compare``: on the page of
-            a comparison; it shows the content of comparison.json. ``page``: a page of its own beside the report page,
-            linked from there; it shows the report.
-        title: Heading.
-        template: File of a Jinja template, ``….html``, in the folder of the class's module; "" for blocks.
-    """
+    """A section of a page that a plugin contributes."""
 
     contract: ClassVar[Any] = "panel"
     place: ClassVar[Place]
+    """``overview``: on the report page below its first screen; it shows the ``gradestack.Report``. ``figures``: beside
+    its table of all figures; it shows the report, too. ``sample``: in the drill-down of each sample; it shows the row
+    of results.jsonl. ``compare``: on the page of a comparison; it shows the content of comparison.json. ``page``: a
+    page of its own beside the report page, linked from there; it shows the report."""
     title: ClassVar[str]
     template: ClassVar[str] = ""
+    """File of a Jinja template, ``….html``, in the folder of the class's module; "" for blocks."""
 
     def __init_subclass__(cls) -> None:
         """Refuse what no page can show.
@@ -66,19 +61,14 @@ Value = float | int | str | None
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """One value with its name.
-
-    Attributes:
-        label: Its name.
-        value: The value.
-        interval: Both ends of its interval, where there is one.
-        note: What it is made of, or why it is undefined.
-    """
+    """One value with its name."""
 
     label: str
     value: Value
     interval: tuple[float, float] | None = None
+    """Both ends of its interval, where there is one."""
     note: str = ""
+    """What it is made of, or why it is undefined."""
 
 
 def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
@@ -105,85 +95,67 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """Figures with their intervals, one below the other on one axis.
-
-    Attributes:
-        figures: The figures, each a number or None.
-        title: Heading.
-        low: Left end of the axis.
-        high: Its right end.
-    """
+    """Figures with their intervals, one below the other on one axis."""
 
     figures: Sequence[Figure]
+    """The figures, each a number or None."""
     title: str = ""
     low: float = 0.0
+    """Left end of the axis."""
     high: float = 1.0
+    """Its right end."""
 
 
 class Matrix(msgspec.Struct, frozen=True):
-    r"""Numbers in rows and columns, shaded by size: a confusion matrix, or agreement of each with each.
-
-    Attributes:
-        rows: Names of the rows.
-        columns: Names of the columns.
-        values: Row by row, as many as there are columns; None for an empty cell.
-        title: Heading.
-        corner: What rows and columns are, such as ``expected \ predicted``.
-        search: What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its names; "" for
-            cells that are no links.
-    """
+    """Numbers in rows and columns, shaded by size: a confusion matrix, or agreement of each with each."""
 
     rows: Sequence[str]
+    """Names of the rows."""
     columns: Sequence[str]
+    """Names of the columns."""
     values: Sequence[Sequence[Value]]
+    """Row by row, as many as there are columns; None for an empty cell."""
     title: str = ""
     corner: str = ""
+    r"""What rows and columns are, such as ``expected \ predicted``."""
     search: str = ""
+    """What the search box is given by a click on a cell, with ``{row}`` and ``{column}`` for its names; "" for
+    cells that are no links."""
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One node of a graph.
-
-    Attributes:
-        name: Its name, unique in the graph.
-        after: Names of the nodes it depends on; those that are not in the graph are left out.
-        lines: What it holds.
-    """
+    """One node of a graph."""
 
     name: str
+    """Its name, unique in the graph."""
     after: Sequence[str] = ()
+    """Names of the nodes it depends on; those that are not in the graph are left out."""
     lines: Sequence[str] = ()
+    """What it holds."""
 
 
 class Graph(msgspec.Struct, frozen=True):
     """A small graph in layers, or two side by side: what was expected, and what was made.
 
     Of two graphs each node and edge shows whether the other has it. Cycles are drawn, too.
-
-    Attributes:
-        nodes: The graph, or the expected one.
-        made: The other one; empty where it could not be read; None where there is only one graph.
-        title: Heading.
     """
 
     nodes: Sequence[Node]
+    """The graph, or the expected one."""
     made: Sequence[Node] | None = None
+    """The other one; empty where it could not be read; None where there is only one graph."""
     title: str = ""
 
 
 class Distribution(msgspec.Struct, frozen=True):
-    """How often values fall into each bin, group by group: two groups back to back, otherwise one histogram each.
-
-    Attributes:
-        groups: Name of a group -> its values.
-        title: Heading.
-        edges: Lower edges of the bins, growing; the last bin holds what is exactly the last edge. What lies outside is
-            counted in bins of its own.
-    """
+    """How often values fall into each bin, group by group: two groups back to back, otherwise one histogram each."""
 
     groups: Mapping[str, Sequence[float]]
+    """Name of a group -> its values."""
     title: str = ""
     edges: Sequence[float] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    """Lower edges of the bins, growing; the last bin holds what is exactly the last edge. What lies outside is
+    counted in bins of its own."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -194,32 +166,24 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Series(msgspec.Struct, frozen=True):
-    """A figure over a whole number, such as pass^k over k.
-
-    Attributes:
-        points: Number -> figure.
-        title: Heading.
-    """
+    """A figure over a whole number, such as pass^k over k."""
 
     points: Mapping[int, Figure]
+    """Number -> figure."""
     title: str = ""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Named rows of values.
-
-    Attributes:
-        columns: Headings of the columns behind the names.
-        rows: Name of a row -> its cells, as many as there are columns: values, links, or figures, which are drawn
-            with their intervals on an axis from 0 to 1.
-        title: Heading.
-        corner: Heading of the names.
-    """
+    """Named rows of values."""
 
     columns: Sequence[str]
+    """Headings of the columns behind the names."""
     rows: Mapping[str, Sequence[Cell]]
+    """Name of a row -> its cells, as many as there are columns: values, links, or figures, which are drawn with
+    their intervals on an axis from 0 to 1."""
     title: str = ""
     corner: str = ""
+    """Heading of the names."""
 
 
 class Words(msgspec.Struct, frozen=True):
@@ -230,38 +194,30 @@ class Words(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """A link to the samples of the run that a filter finds; on a page without samples its text alone.
-
-    Attributes:
-        text: What is linked.
-        search: What the search box would be given: part of a task's id, of a tool's or argument's name or of a reason.
-        model: Only samples of this model.
-        sample: The sample to open, as addresses name it: ``task.trial``, or ``task`` where it was run once.
-        reason: Only samples with this reason: grader key, code, subject and argument, the last two "" where it has
-            none, as ``index_of(report).given.kinds`` has them.
-        position: The sample to open, by its ``position`` in ``index_of(report)``; it goes before the others.
-    """
+    """A link to the samples of the run that a filter finds; on a page without samples its text alone."""
 
     text: str
+    """What is linked."""
     search: str = ""
+    """What the search box would be given: part of a task's id, of a tool's or argument's name or of a reason."""
     model: str = ""
+    """Only samples of this model."""
     sample: str = ""
+    """The sample to open, as addresses name it: ``task.trial``, or ``task`` where it was run once."""
     reason: tuple[str, str, str, str] | None = None
+    """Only samples with this reason: grader key, code, subject and argument, the last two "" where it has none, as
+    ``index_of(report).given.kinds`` has them."""
     position: int | None = None
+    """The sample to open, by its ``position`` in ``index_of(report)``; it goes before the others."""
 
 
 class Section(msgspec.Struct, frozen=True):
-    """Blocks under a common heading.
-
-    Attributes:
-        title: The heading.
-        blocks: The blocks.
-        folded: Whether only the heading is shown until it is opened.
-    """
+    """Blocks under a common heading."""
 
     title: str
     blocks: Sequence[Block]
     folded: bool = False
+    """Whether only the heading is shown until it is opened."""
 
 
 Cell = Value | Figure | Link

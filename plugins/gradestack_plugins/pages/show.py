@@ -162,7 +162,6 @@ def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: 
     truth, entries = expected.get("text") or task.get("ground_truth"), as_list(row.get("trajectory"))
     loose = [each for each in entries if isinstance(each, Mapping)]
     turns = [*(as_list(each) for each in entries if not isinstance(each, Mapping)), *([loose] if loose else [])]
-    sides = (None if held.get("calls") is None else as_list(held["calls"]) for held in (expected, predicted))
     text = env.get_template("sample.txt").render(
         e=shown_entry(entry),
         row=row,
@@ -174,7 +173,8 @@ def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: 
         truth=None if truth == expected.get("label") else truth,
         expected=expected,
         predicted=predicted,
-        **dict(zip(("wanted", "made"), sides, strict=True)),
+        wanted=None if expected.get("calls") is None else as_list(expected["calls"]),
+        made=None if predicted.get("calls") is None else as_list(predicted["calls"]),
         calls=calls_of(row),
         grades=grades_of(row),
         gone=brief(as_text(row.get("trajectory_gone")), 600),

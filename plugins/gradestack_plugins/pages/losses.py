@@ -46,35 +46,6 @@ def funnel_of(index: RowIndex) -> Shape | None:
     return Shape(tools=tools, tools_left_out=len(ranked) - len(tools), extra=extra)
 
 
-class Cause(msgspec.Struct, frozen=True):
-    """A cause of lost samples: the code of a reason, a tool it names, or an argument of that."""
-
-    name: str
-    path: str
-    """As the search takes it after ``cause:``."""
-    samples: int
-    """Lost samples whose main cause it is."""
-    share: str
-    """Of all lost samples."""
-    width: float
-    passed: int
-    """Samples that passed although a grader gave this reason."""
-    parts: tuple[Cause, ...] = ()
-
-
-class Losses(msgspec.Struct, frozen=True):
-    """Lost samples by their main causes, and those without a verdict by state and reason."""
-
-    lost: int
-    explained: int
-    """Lost samples with a reason: what the causes sum to."""
-    causes: tuple[Cause, ...] = ()
-    others: tuple[tuple[str, str, int], ...] = ()
-    """State, reason and samples, the most first."""
-    main: Mapping[tuple[int, ...], int] = {}
-    """Numbers of the reasons of lost samples -> that of their main cause."""
-
-
 def _paths(kind: Kind) -> list[_Path]:
     """Return code, tool and argument of a reason, as far as it names them, each behind those above it."""
     path = tuple(filter(None, kind[1:]))
@@ -100,8 +71,12 @@ def _main_causes(
     return {numbers: min(numbers, key=rank) for numbers in sets if numbers}
 
 
-def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
-    """Return why samples were lost: each lost sample counts once, under its main cause."""
+def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Shape:
+    """Return why samples were lost: each lost sample counts once, under its main cause.
+
+    ``explained`` are lost samples with a reason, what the causes sum to; ``main`` has the main cause for the numbers of
+    the reasons of lost samples; ``others`` are state, reason and number of samples without a verdict, the most first.
+    """
     kinds = list(index.given.kinds)
     below = [of.score is not None and of.score < 1 if of.passed is None else not of.passed for of in index.entries]
     sets = Counter(zip(index.given.given, below, [of.state for of in index.entries], strict=True))
@@ -116,19 +91,23 @@ def losses_of(index: RowIndex, aside: Collection[str] = ()) -> Losses:
         elif not low:
             passed.update(dict.fromkeys((each for place in numbers for each in _paths(kinds[place])), count))
     rest = sorted(((*named, count) for named, count in others.items()), key=lambda each: (-each[2], each[:2]))
-    total = sum(lost.values())
-    return Losses(total, sum(lost[numbers] for numbers in main), _causes(found, passed, total), tuple(rest), main)
+    total, explained = sum(lost.values()), sum(lost[numbers] for numbers in main)
+    return Shape(lost=total, explained=explained, causes=_causes(found, passed, total), others=rest, main=main)
 
 
-def _causes(found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int) -> tuple[Cause, ...]:
-    """Return the causes on top of the tree, the most frequent first; every path comes with those above it."""
+def _causes(found: Mapping[_Path, int], passed: Mapping[_Path, int], lost: int) -> tuple[Shape, ...]:
+    """Return the causes on top of the tree, the most frequent first; every path comes with those above it.
+
+    ``path`` is as the search takes it after ``cause:``, ``samples`` and ``share`` are of those lost under it,
+    ``passed`` samples that passed although a grader gave this reason.
+    """
     below: dict[_Path, list[_Path]] = {}
     for path in sorted(found, key=lambda path: (-found[path], path)):
         below.setdefault(path[:-1], []).append(path)
 
-    def parts(above: _Path) -> tuple[Cause, ...]:
+    def parts(above: _Path) -> tuple[Shape, ...]:
         return tuple(
-            Cause(
+            Shape(
                 name=brief(path[-1], _LONGEST),
                 path=SEPARATOR.join(brief(part, _LONGEST) for part in path),
                 samples=found[path],

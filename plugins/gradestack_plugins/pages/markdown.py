@@ -17,7 +17,6 @@ from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import check_folder, check_limits, environment, naming, write_texts
 from gradestack_plugins.pages.figures import Line, lines_of, task_lines
 from gradestack_plugins.pages.index import RowEntry, RowIndex, name_of, names_of, shown_entry, verdict, worst
-from gradestack_plugins.pages.losses import Cause
 from gradestack_plugins.pages.overview import page_of
 from gradestack_plugins.pages.panel import panels_of
 from gradestack_plugins.pages.prose import Fold, bar, code, folded, prose
@@ -169,7 +168,7 @@ def around(text: str) -> str:
     return f"{' ' * text[:1].isspace()}{prose(text)}{' ' * text[-1:].isspace()}"
 
 
-def _few_lines(head: str, parts: Any, causes: Sequence[Cause]) -> str:
+def _few_lines(head: str, parts: Any, causes: Sequence[Shape]) -> str:
     """Return the first lines with as many causes of lost samples as fit among them, each with its tool."""
     most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 4)
     lines = [(cause, each) for cause in causes for each in cause.parts or (cause,)]

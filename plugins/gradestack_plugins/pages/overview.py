@@ -25,7 +25,7 @@ from gradestack_plugins.pages.figures import (
 )
 from gradestack_plugins.pages.index import RowIndex, index_of
 from gradestack_plugins.pages.jsonview import laid_out
-from gradestack_plugins.pages.losses import Losses, agreement_of, funnel_of, losses_of
+from gradestack_plugins.pages.losses import agreement_of, funnel_of, losses_of
 from gradestack_plugins.pages.panel import Asked, asked, panels, says_left_out
 from gradestack_plugins.pages.sample import source_text
 from gradestack_plugins.pages.tallies import declared_presets
@@ -283,7 +283,7 @@ class Page(msgspec.Struct, frozen=True):
     view: Shape
     panels: Asked
     agreement: Sequence[Shape]
-    losses: Losses
+    losses: Shape
 
 
 def page_of(report: Report) -> Page:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import msgspec
 
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.pages.draw import Shape
@@ -34,60 +32,37 @@ class Argument(NamedTuple):
     actual: Any = None
 
 
-class Pair(msgspec.Struct, frozen=True):
-    """An expected call, the call that answers it best, and what a grader says of them."""
+def _pair(expected: Object, actual: Object | None, number: int, item: Object) -> Shape:
+    """Return an expected call, the call that answers it best, its number from 1, and what a grader says of them.
 
-    expected: Object
-    actual: Object | None
-    number: int
-    """Of the actual call, from 1, in the order calls were made."""
-    item: Object
+    ``status`` is ``matched``, ``differs`` or ``absent``, ``score`` None when the grader gave none.
+    """
+    score = as_number(item.get("score")) if item.get("outcome", "graded") == "graded" else None
+    reasons, given = list(map(as_map, as_list(item.get("reasons")))), _given(actual)
+    blamed = None if score is None else {argument(as_text(each.get("pointer"))) for each in reasons}
+    arguments = list(_arguments(as_map(expected.get("arguments")), given or {}, blamed))
+    right = given is not None and all(each.status == "same" for each in arguments)
+    matched = right and as_map(actual).get("name") == expected.get("name") if score is None else score >= 1
+    return Shape(
+        name=call_name(expected.get("name")),
+        actual=actual,
+        number=number,
+        score=score,
+        status="absent" if actual is None else "matched" if matched else "differs",
+        arguments=arguments,
+        reasons=[reason_text(each, name=False) for each in reasons if actual is not None or each.get("message")],
+    )
 
-    @property
-    def name(self) -> str:
-        """Name of the expected call."""
-        return call_name(self.expected.get("name"))
 
-    @property
-    def score(self) -> float | None:
-        """The grader's score; None when it gave none."""
-        return as_number(self.item.get("score")) if self.item.get("outcome", "graded") == "graded" else None
-
-    @property
-    def status(self) -> str:
-        """``matched``, ``differs`` or ``absent``."""
-        if self.actual is None:
-            return "absent"
-        if self.score is not None:
-            return "matched" if self.score >= 1 else "differs"
-        named = self.expected.get("name") == self.actual.get("name") and _given(self.actual) is not None
-        return "matched" if named and all(each.status == "same" for each in self.arguments) else "differs"
-
-    @property
-    def arguments(self) -> list[Argument]:
-        """The arguments side by side. Where a grader has spoken, those differ that it took points for, and no other."""
-        wanted, given = as_map(self.expected.get("arguments")), _given(self.actual) or {}
-        blamed = None if self.score is None else {argument(as_text(each.get("pointer"))) for each in self._reasons}
-
-        def status(name: str) -> str:
-            if name not in given:
-                return "missing"
-            right = alike(wanted[name], given[name]) if blamed is None else name not in blamed
-            return "same" if right else "differs"
-
-        found = [Argument(name, status(name), wanted[name], given.get(name)) for name in list(wanted)[:_MOST_ARGUMENTS]]
-        extra = [name for name in given if name not in wanted][:_MOST_ARGUMENTS]
-        return [*found, *(Argument(name, "extra", None, given[name]) for name in extra)]
-
-    @property
-    def reasons(self) -> list[str]:
-        """What the grader says of it."""
-        kept = [each for each in self._reasons if self.actual is not None or each.get("message")]
-        return [reason_text(each, name=False) for each in kept]
-
-    @property
-    def _reasons(self) -> list[Object]:
-        return list(map(as_map, as_list(self.item.get("reasons"))))
+def _arguments(wanted: Object, given: Object, blamed: Collection[str] | None) -> Iterator[Argument]:
+    """Yield arguments side by side. Where a grader has spoken, those differ that it took points for, and no other."""
+    for name in list(wanted)[:_MOST_ARGUMENTS]:
+        right = name in given and (alike(wanted[name], given[name]) if blamed is None else name not in blamed)
+        yield Argument(
+            name, "same" if right else "differs" if name in given else "missing", wanted[name], given.get(name)
+        )
+    for name in [name for name in given if name not in wanted][:_MOST_ARGUMENTS]:
+        yield Argument(name, "extra", None, given[name])
 
 
 def _given(call: Object | None) -> Object | None:
@@ -95,18 +70,8 @@ def _given(call: Object | None) -> Object | None:
     return held if isinstance(held, Mapping) else None
 
 
-class Calls(msgspec.Struct, frozen=True):
-    """All calls of a sample."""
-
-    pairs: list[Pair]
-    others: list[tuple[int, Object]]
-    """Those that answer no expected one, with their numbers."""
-    by_grader: bool
-    """Whether a grader said which call answers which; otherwise calls are paired by name and arguments."""
-
-
-def calls_of(row: Object) -> Calls:
-    """Return the calls of a row, expected ones with those that answer them.
+def calls_of(row: Object) -> Shape:
+    """Return the calls of a row: expected ones with those that answer them, and others with their numbers.
 
     A grader whose items name the call that answers each expected one (``metadata.call``) decides the pairs. Without
     one, each expected call takes the equal unused call, else the first unused one of its name; if then one expected and
@@ -118,10 +83,11 @@ def calls_of(row: Object) -> Calls:
     items = _items(row, len(expected))
     answers = [_answer(item, len(actual)) for item in items] if items else _paired(expected, actual)
     pairs = [
-        Pair(call, None if at is None else actual[at], 0 if at is None else at + 1, items[place] if items else {})
+        _pair(call, None if at is None else actual[at], 0 if at is None else at + 1, items[place] if items else {})
         for place, (call, at) in enumerate(zip(expected, answers, strict=True))
     ]
-    return Calls(pairs, [(at + 1, call) for at, call in enumerate(actual) if at not in set(answers)], bool(items))
+    others = [(at + 1, call) for at, call in enumerate(actual) if at not in set(answers)]
+    return Shape(pairs=pairs, others=others, by_grader=bool(items))
 
 
 def _items(row: Object, count: int) -> Sequence[Object]:

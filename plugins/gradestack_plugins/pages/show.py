@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import shutil
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal
@@ -185,6 +182,7 @@ def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: 
 
 
 _WIDTHS = 40, 120
+"""Columns at least and at most; very wide lines are hard to read."""
 _MOST_LISTED = 200
 
 
@@ -218,8 +216,9 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
         return
     with forward_termination():  # packed inputs of slim rows are unpacked
         report = with_trajectories(report, discover(), lambda _: None)  # what is gone is said where it would stand
-    colour = _coloured()
-    style = Style(_width(), colour, _WHOLE if full else _LONGEST_TEXT)
+    terminal, (least, most) = Console(), _WIDTHS
+    colour = terminal.color_system is not None and not terminal.no_color
+    style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)
     rows = rows_at(report, [entry.position for entry in found])
     for place, (entry, row) in enumerate(zip(found, rows, strict=True)):
         text = sample_text(report, entry, row, style)
@@ -268,14 +267,3 @@ def _list(task: str, found: Sequence[RowEntry], words: Mapping[str, str]) -> Non
         click.echo(f"and {len(found) - _MOST_LISTED:,} more")
     several = "--model NAME" if len({entry.model for entry in found}) > 1 else f"{terminal_line(task)}.TRIAL"
     click.echo(f"{len(found):,} samples; name one ({several}), or --all shows them all")
-
-
-def _width() -> int:
-    """Return the columns of the terminal, 80 where there is none; very wide lines are hard to read."""
-    least, most = _WIDTHS
-    return min(max(shutil.get_terminal_size((80, 24)).columns, least), most)
-
-
-def _coloured() -> bool:
-    """Return whether standard output shows colours, and may."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from gradestack import Declarations, Report, Table, distinguishing_decimals, which_is_better, with_unit
 from gradestack import Figure as Meaning
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
@@ -34,35 +32,22 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 Line = tuple[Any, ...]
 
 
-class Success(msgspec.Struct, frozen=True):
-    """How many samples are a success."""
+def success_of(summary: Mapping[str, Any]) -> Shape | None:
+    """Return how many samples are a success, ``of`` those the outcome grader graded; None where there is no outcome.
 
-    passed: int
-    of: int
-    """Samples the outcome grader graded."""
-    grader: str
-    """Key of the outcome grader."""
-    models: Mapping[str, tuple[int, int]]
-    """Model -> samples that are a success, and that are not."""
-
-    @property
-    def many(self) -> bool:
-        """Whether several models were run, whose successes are not counted together."""
-        return len(self.models) > 1
-
-
-def success_of(summary: Mapping[str, Any]) -> Success | None:
-    """Return the successes of a summary; None where the run has no outcome."""
+    ``models`` has for each model its samples that are a success, and that are not; of ``many`` they are not summed up.
+    """
     outcome = as_map(summary.get("outcome"))
     if not outcome:
         return None
     passed, models = as_count(outcome.get("passed")), map(as_map, as_list(outcome.get("per_model")))
     counts = {as_text(each.get("model_name")): (each.get("passed"), each.get("failed")) for each in models}
-    return Success(
+    return Shape(
         passed=passed,
         of=passed + as_count(outcome.get("failed")),
         grader=as_text(outcome.get("grader")),
         models={name: (as_count(ok), as_count(lost)) for name, (ok, lost) in counts.items()},
+        many=len(counts) > 1,
     )
 
 
@@ -73,38 +58,18 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
 
 
-class FigureRow(msgspec.Struct, frozen=True):
-    """One figure with its interval, as texts and in percent of an axis from 0 to 1; None off the axis."""
-
-    title: str
-    code: str
-    """Its path, or of several models the model."""
-    note: str
-    """What it counts, which way is better, why it has no value, or why it has no interval."""
-    value: str
-    unit: str = ""
-    """``%`` for the share of successes."""
-    interval: str = ""
-    axis: str = ""
-    """The axis it is on: ``share``, ``score`` between 0 and 1; "": none."""
-    at: float | None = None
-    low: float | None = None
-    high: float | None = None
-    about: str = ""
-    """Its formula."""
-    better: str = ""
-
-
 def ends_of(held: Any) -> tuple[float | None, float | None]:
     """Return both ends of an interval as summaries have them, (None, None) without one."""
     low, high = (as_number(as_map(held).get(name)) for name in ("low", "high"))
     return (None, None) if low is None or high is None else (low, high)
 
 
-def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliability) -> tuple[FigureRow, ...]:
+def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliability) -> tuple[Shape, ...]:
     """Return the rows of a summary: the share of successes, then the figures of the headline.
 
-    A figure of the headline that is that share is not shown twice.
+    A figure of the headline that is that share is not shown twice. ``code`` is the path of a figure or, of several
+    models, the model; ``axis`` the one it is on, ``share``, ``score`` between 0 and 1 or "", with ``at``, ``low`` and
+    ``high`` in percent of it, None off the axis.
     """
     success, outcome = success_of(summary), as_map(summary.get("outcome"))
     title, many = capital(words_of(summary)["passed"]), success is not None and success.many
@@ -113,7 +78,7 @@ def rows_of(summary: Mapping[str, Any], declared: Declarations, reliable: Reliab
         for each in (map(as_map, as_list(outcome.get("per_model"))) if many else [outcome])
     }
     order = {} if success is None else {model: place for place, model in enumerate(success.models)}
-    rows, path = list[FigureRow](), ""
+    rows, path = list[Shape](), ""
     for entry in _entries(summary):
         if success is not None and not path and _is_share(entry, shares, success.grader):
             path = _path(as_text(entry.get("figure")))
@@ -150,7 +115,7 @@ def _entries(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(map(as_map, as_list(as_map(summary.get("headline")).get("figures"))))
 
 
-def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
+def axes_of(rows: Sequence[Shape]) -> list[Shape]:
     """Return rows by axis and figure. Of an axis only the tens around the data, where these take six tenths or less."""
     found = []
     for axis in dict.fromkeys(sorted((row.axis for row in rows), key=("share", "score", "").index)):
@@ -159,10 +124,10 @@ def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
         low, high = (10 * math.floor(min(known) / 10), 10 * math.ceil(max(known) / 10)) if known else (0, 100)
         low, high = (low, high) if 0 < high - low <= _ZOOMED else (0, 100)
         steps = [low + part * (high - low) / 4 for part in range(5)] if axis else []
-        figures: dict[str, list[FigureRow]] = {}
+        figures: dict[str, list[Shape]] = {}
         for row in own:
             ends = {name: scale_of(getattr(row, name), high, low) for name in ("at", "low", "high")}
-            figures.setdefault(row.title, []).append(msgspec.structs.replace(row, **ends))
+            figures.setdefault(row.title, []).append(Shape(**{**vars(row), **ends}))
         found.append(
             Shape(
                 name=axis,
@@ -173,7 +138,7 @@ def axes_of(rows: Sequence[FigureRow]) -> list[Shape]:
     return found
 
 
-def _entry(entry: Mapping[str, Any], declared: Declarations, order: Mapping[str, int]) -> Iterator[FigureRow]:
+def _entry(entry: Mapping[str, Any], declared: Declarations, order: Mapping[str, int]) -> Iterator[Shape]:
     """Yield the rows of a figure of the headline: one, or one for each model; of a figure over k that of the last k."""
     label, path, models = (
         brief(as_text(entry.get("label")), 80),
@@ -215,30 +180,26 @@ def _is_share(entry: Mapping[str, Any], shares: Mapping[str, Mapping[str, Any]],
 
 def _row(
     title: str, held: Mapping[str, Any], meaning: Meaning | None, note: str = "", unit: str = "", code: str = ""
-) -> FigureRow:
-    value, reason = as_number(held.get("value")), brief(as_text(held.get("reason")), 160)
+) -> Shape:
+    """Return one figure with its interval, and what it counts, or why it has no value or no interval."""
+    value, ends = as_number(held.get("value")), ends_of(held.get("interval"))
     about, better = ("", "") if meaning is None else (meaning.about, which_is_better(meaning.better))
+    axis = "" if value is None else "share" if unit else _axis(meaning)
     if value is None:
-        note = "; ".join(filter(None, (reason or note, better)))
-        return FigureRow(title, code, note, UNDEFINED, about=about, better=better)
-    why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
-    axis, ends = "share" if unit else _axis(meaning), ends_of(held.get("interval"))
-    shown = _short(value, unit)
+        notes, shown, unit, ends = (
+            [brief(as_text(held.get("reason")), 160) or note, better],
+            UNDEFINED,
+            "",
+            (None, None),
+        )
+    else:
+        why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
+        notes, shown = [note, better, f"no interval: {why}" if why else ""], _short(value, unit)
+        shown = shown if meaning is None else with_unit(shown, meaning.unit)
     at, low, high = (scale_of(each) if axis else None for each in (value, *ends))
-    return FigureRow(
-        title,
-        code,
-        "; ".join(filter(None, (note, better, f"no interval: {why}" if why else ""))),
-        shown if meaning is None else with_unit(shown, meaning.unit),
-        unit,
-        _interval(ends, unit),
-        axis,
-        at,
-        low,
-        high,
-        about,
-        better,
-    )
+    texts = {"title": title, "code": code, "note": "; ".join(filter(None, notes)), "value": shown, "unit": unit}
+    texts |= {"interval": _interval(ends, unit), "axis": axis, "about": about, "better": better}
+    return Shape(**texts, at=at, low=low, high=high)
 
 
 def _axis(meaning: Meaning | None) -> str:

@@ -14,8 +14,6 @@ from gradestack.jsonio import as_count, as_list, as_map, as_text
 from gradestack_plugins.pages import draw
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.figures import (
-    FigureRow,
-    Success,
     axes_of,
     confidence_of,
     gate_of,
@@ -178,7 +176,7 @@ def _lead(summary: Mapping[str, Any], declared: Declarations, index: RowIndex, m
 
 
 def sentence(
-    success: Success | None, words: Mapping[str, str], reliable: Reliability, rows: Collection[FigureRow], total: int
+    success: Shape | None, words: Mapping[str, str], reliable: Reliability, rows: Collection[Shape], total: int
 ) -> tuple[Part, ...]:
     """Return what a run comes to: its successes, of several models those of each, else its first figure."""
     if not total:
@@ -219,7 +217,7 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     return f"{counted(reliable.tasks // models, 'tasks')}{sides} × {trials} trials = {number(total)} {noun}"
 
 
-def findings(summary: Mapping[str, Any], index: RowIndex, success: Success | None, main: str, noun: str) -> list[Shape]:
+def findings(summary: Mapping[str, Any], index: RowIndex, success: Shape | None, main: str, noun: str) -> list[Shape]:
     """Return what to know before using the figures, the gravest first, and only what holds.
 
     ``chart`` has scores it is about, ``link`` the id on the page that has the details, ``ungraded`` failed and missing
@@ -249,7 +247,7 @@ def _finding(head: str, rest: str, **more: Any) -> Shape:
     return Shape(parts=(Part(head, "b"), Part(rest)), **({"chart": None, "more": "", "link": "", "ungraded": 0} | more))
 
 
-def _unrelated(summary: Mapping[str, Any], index: RowIndex, success: Success, noun: str) -> Iterator[Shape]:
+def _unrelated(summary: Mapping[str, Any], index: RowIndex, success: Shape, noun: str) -> Iterator[Shape]:
     """Yield graders whose scores are about the same whatever the outcome, with both distributions."""
     words, figures = words_of(summary), map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
     names = {as_text(each.get("figure")): brief(as_text(each.get("label")), 60) for each in figures}

@@ -15,7 +15,7 @@ from gradestack import ConfigError, DataError, Declarations, Report, is_run, loa
 from gradestack.jsonio import JsonProblem, as_count, as_list, as_map, as_text, loads, read_regular
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import asset, environment, policy
-from gradestack_plugins.pages.figures import FigureRow, rows_of
+from gradestack_plugins.pages.figures import rows_of
 from gradestack_plugins.pages.tasks import Reliability
 from gradestack_plugins.pages.text import brief, counted, token
 
@@ -195,7 +195,7 @@ def _suite(name: str, runs: Sequence[Shape]) -> Shape:
     )
 
 
-def _trend(title: str, model: str, rows: Sequence[FigureRow]) -> Shape:
+def _trend(title: str, model: str, rows: Sequence[Shape]) -> Shape:
     """Return a figure over time, all of it between 0 and 1, from the oldest run to the newest."""
     ends = [end for row in rows for end in (row.at, row.low, row.high) if end is not None]
     low, high = min(ends), max(ends)

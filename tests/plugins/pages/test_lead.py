@@ -5,7 +5,8 @@ import pytest
 import gradestack
 from gradestack import Declarations
 from gradestack.jsonio import dumps, loads
-from gradestack_plugins.pages.figures import Success, confidence_of, rows_of, words_of
+from gradestack_plugins.pages.draw import Shape
+from gradestack_plugins.pages.figures import confidence_of, rows_of, words_of
 from gradestack_plugins.pages.index import RowIndex
 from gradestack_plugins.pages.losses import funnel_of
 from gradestack_plugins.pages.overview import findings, made_of, sentence
@@ -33,7 +34,7 @@ _AIRLINE = Reliability(50, 4, {0: 14, 3: 26, 4: 10})
 
 
 def success(passed, of, **models):
-    return Success(passed, of, "reward", models)
+    return Shape(passed=passed, of=of, grader="reward", models=models, many=len(models) > 1)
 
 
 def told(parts):

@@ -91,23 +91,10 @@ def panels(report: Report) -> Panels:
     return found
 
 
-class Filled(msgspec.Struct, frozen=True):
-    """A panel with what it shows: blocks, or the data of its template."""
-
-    placed: Placed
-    blocks: tuple[Shape, ...] = ()
-    data: Mapping[str, Any] | None = None
-
-    @property
-    def title(self) -> str:
-        """Its heading."""
-        return self.placed.panel.title
-
-
 class Asked(msgspec.Struct, frozen=True):
-    """The panels of a place, and what is said of those that are left out."""
+    """The panels of a place with their titles and blocks, or ``data`` of templates; what is said of those left out."""
 
-    filled: tuple[Filled, ...] = ()
+    filled: tuple[Shape, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -128,7 +115,7 @@ def asked(found: Panels, places: Sequence[str], about: Any) -> Asked:
     return Asked(tuple(filled), tuple(told))
 
 
-def _fill(placed: Placed, about: Any) -> list[Filled]:
+def _fill(placed: Placed, about: Any) -> list[Shape]:
     """Return what a panel shows; nothing where it has nothing to show."""
     with step(f"{placed.known_as}: show"):
         made = placed.panel.show(about)
@@ -136,11 +123,11 @@ def _fill(placed: Placed, about: Any) -> list[Filled]:
             return []
         if not placed.panel.template:  # its blocks may be made one by one
             shown = tuple(each for block in made for each in drawn(block))
-            return [Filled(placed, shown)] if shown else []
+            return [Shape(placed=placed, title=placed.panel.title, blocks=shown, data=None)] if shown else []
     if not isinstance(made, Mapping):
         kind = type(made).__name__
         raise TypeError(f"{type(placed.panel).__name__} must return a mapping for its template, returned {kind}")
-    return [Filled(placed, data=made)]
+    return [Shape(placed=placed, title=placed.panel.title, blocks=(), data=made)]
 
 
 def left_out(placed: Placed, error: BaseException, samples: str = "") -> str:
@@ -177,7 +164,7 @@ class Sheets:
         self.titles: dict[str, None] = {}
         """Of the panels that have shown something of a sample."""
 
-    def rendered(self, found: Asked) -> tuple[tuple[tuple[Filled, Markup], ...], tuple[str, ...]]:
+    def rendered(self, found: Asked) -> tuple[tuple[tuple[Shape, Markup], ...], tuple[str, ...]]:
         """Return panels with their HTML, and what is said of those left out."""
         shown, told = [], list(found.left_out)
         for filled in found.filled:
@@ -219,7 +206,7 @@ class Sheets:
             for placed, error in self._first.items()
         )
 
-    def _render(self, filled: Filled) -> Markup:
+    def _render(self, filled: Shape) -> Markup:
         placed, body = filled.placed, ""
         if filled.data is not None:
             own = self._env.get_template(f"{placed.plugin}/{placed.panel.template}")

@@ -407,14 +407,12 @@ def load_report(path: str | Path) -> Report:
     if not is_run(path):
         raise DataError(damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)")
     read: dict[str, Any] = {}
-    for name in (HEADER, SUMMARY):
-        try:
-            read[name] = loads(read_regular(path / name))
-        except (OSError, JsonProblem) as error:
-            raise DataError(_unreadable(path / name, error)) from error
     for name, form in _FORMS.items():
         try:
+            read[name] = loads(read_regular(path / name))
             msgspec.convert(read[name], form)
+        except (OSError, JsonProblem) as error:
+            raise DataError(_unreadable(path / name, error)) from error
         except (msgspec.ValidationError, UnicodeEncodeError) as error:  # a key may be half of a surrogate pair
             raise DataError(f"{path / name}: {_NOT_OURS.format(Path(name).stem, error)}") from error
     known = {each["key"] for each in read[HEADER].get("components", []) if each["kind"] == "grader"}

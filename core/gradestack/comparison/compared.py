@@ -95,7 +95,12 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if not shared:
         there = [f"{side.name} has {', '.join(side.graders) or 'none'}" for side in sides]
         raise DataError("the runs cannot be compared: they have no grader in common", *there)
-    headline = _headline(sides[0], shared, rules.headline)
+    outcome = sides[0].outcome
+    usual = outcome if outcome in shared else shared[0]
+    headline = usual if rules.headline is None else rules.headline
+    if headline not in shared:
+        hint = suggest(headline, shared)
+        raise ConfigError(f"no grader {headline!r} is in all runs{hint}; there are: {', '.join(shared)}")
     found = [_pair(a, b, shared, rules) for a, b in chosen]
     by_rate = rules.headline is None and all("outcome" in pair for pair in found)
     decisive = [pair["outcome"] if by_rate else pair["metrics"][headline] for pair in found]
@@ -136,12 +141,6 @@ def _limits_of(side: Side) -> Iterator[str]:
     for kind, each in as_map(side.report.summary.get("remarks")).items():
         if TO_COMPARE in kind:
             yield f"not used: {kind} ({counted(as_count(as_map(each).get('count')), 'time')})"
-
-
-def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
-    if asked is not None and asked not in shared:
-        raise ConfigError(f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}")
-    return asked or next((key for key in shared if key == baseline.outcome), shared[0])
 
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:

@@ -75,22 +75,19 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
         if over_total(gate):
             count = count.with_unreadable(self.unreadable)
         graded, of = count.graded, count.graded + count.lost
+        if gate.aggregation == "avg_score" and graded:
+            mean = count.sum / count.graded
+            return Figure(float(mean) if profile == "upstream" else mean, graded, of)
         if gate.aggregation not in PERCENT:
-            value = self._average(gate, key, count) if graded else None
-            return Figure(float(value) if value is not None and profile == "upstream" else value, graded, of)
+            grades, codes = self.table.grades(key), self.table.verdicts[key].codes
+            scores = sorted(score for row in self.rows if (score := grades[codes[row]].score) is not None)
+            return Figure(quantile(scores, _QUANTILES[gate.aggregation]) if graded else None, graded, of)
         if profile == "upstream":
             passed, among = (count.passed_ran, count.ran) if isinstance(gate, GateSpec) else (count.passed, graded)
             return Figure(100.0 * passed / among if among else None, graded, of)
         passed, among = count.passed, of if over_total(gate) else graded
         passed += count.lost if over_total(gate) and gate.op in ("lt", "lte") else 0
         return Figure(Fraction(100 * passed, among) if among else None, among, of)
-
-    def _average(self, gate: AggregateGate, key: str, count: Count) -> Fraction | float:
-        if gate.aggregation == "avg_score":
-            return count.sum / count.graded
-        grades, codes = self.table.grades(key), self.table.verdicts[key].codes
-        scores = sorted(score for row in self.rows if (score := grades[codes[row]].score) is not None)
-        return quantile(scores, _QUANTILES[gate.aggregation])
 
     def extent(self, key: str) -> tuple[int, int]:
         """Return how many samples a grader has graded, and how many it applies to."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from gradestack.errors import DataError
 from gradestack.grading.merging import Merged, Merging
-from gradestack.model import JSON, Status
+from gradestack.model import Status
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
@@ -108,13 +108,6 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
     return passed >= int(needed)
 
 
-def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
-    """Return the interval of the main grader's average by tasks; None where no aggregator computes it."""
-    means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
-    found = summary["metrics"]["aggregates"][suite.main].get(means[0], {}) if means else {}
-    return found.get("mean_interval")
-
-
 def write_runs(
     suite: Suite, run: Merging, staging: Staging, header: dict[str, Any], summary: dict[str, Any], baselines: Baselines
 ) -> dict[str, Any]:
@@ -140,7 +133,10 @@ def write_runs(
         "runs": [None if each is None else str(each) for each in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
     }
-    if (uncertainty := _uncertainty(suite, summary)) is not None:
+    means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
+    aggregates = summary["metrics"]["aggregates"][suite.main]
+    # its interval by tasks: what the deviation over runs is not, and what upstream has not
+    if means and (uncertainty := aggregates.get(means[0], {}).get("mean_interval")) is not None:
         outcome["uncertainty"] = uncertainty
     if summary["gates"]:
         summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}

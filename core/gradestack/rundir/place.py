@@ -118,17 +118,12 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
     """Return the default place of a suite whose run was begun last and is not finished; None when there is none."""
     found = (Path("gradestack-runs") / _safe(name)).glob(f".*{UNFINISHED}")
     places = [path.with_name(path.name[1 : -len(UNFINISHED)]) for path in found if (path / JOURNAL).is_file()]
-    for place in sorted(places, key=lambda place: _age(place.name), reverse=True):
+    for place in sorted(places, key=lambda place: [*map(int, re.findall(r"\d+", place.name))], reverse=True):
         descriptor = lock(unfinished(place), patience)
         if descriptor is not None:
             os.close(descriptor)
             return place
     return None
-
-
-def _age(name: str) -> tuple[str, int]:
-    time, _, number = name.partition("-")
-    return time, int(number) if number.isdecimal() else 1
 
 
 def synchronise(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from rich.text import Text
 from gradestack import (
     ConfigError,
     Report,
+    Row,
     Subset,
     discover,
     forward_termination,
@@ -149,36 +150,39 @@ def _items(grade: Mapping[str, Any]) -> list[Shape]:
     return [grade_view(brief(item.get("id"), 120), {**item, "state": item.get("outcome")}) for item in items]
 
 
-def sample_text(report: Report, entry: RowEntry, row: Mapping[str, Any], style: Style) -> str:
-    """Return one sample as text."""
+def sample_texts(report: Report, samples: Iterable[tuple[RowEntry, Row]], style: Style) -> Iterator[str]:
+    """Yield samples as texts."""
     env = environment()
     env.filters |= {"line": _styled, "heading": _heading, "cut": style.cut, "json": style.json, "items_of": _items}
     env.filters |= {"plain": _plain, "content": _content, "text": as_text, "array": as_list}
     env.filters |= {"brief": brief, "tool": call_name, "went": went}
+    template, words = env.get_template("sample.txt"), words_of(report.summary)
+    for entry, row in samples:
+        yield _rendered(template.render(_context(entry, row), words=words, verdicts=_VERDICTS), style)
+
+
+def _context(entry: RowEntry, row: Row) -> dict[str, Any]:
     expected, predicted, task = (as_map(row.get(name)) for name in ("expected", "predicted", "sample"))
     truth, entries = expected.get("text") or task.get("ground_truth"), as_list(row.get("trajectory"))
     loose = [each for each in entries if isinstance(each, Mapping)]
     turns = [*(as_list(each) for each in entries if not isinstance(each, Mapping)), *([loose] if loose else [])]
-    text = env.get_template("sample.txt").render(
-        e=shown_entry(entry),
-        row=row,
-        words=words_of(report.summary),
-        verdicts=_VERDICTS,
-        source=source_text(as_map(row.get("source"))),
-        error=fault_text(as_map(row.get("error"))),
-        input=prompts if isinstance(prompts := task.get("input"), list) else [prompts],
-        truth=None if truth == expected.get("label") else truth,
-        expected=expected,
-        predicted=predicted,
-        wanted=None if expected.get("calls") is None else as_list(expected["calls"]),
-        made=None if predicted.get("calls") is None else as_list(predicted["calls"]),
-        calls=calls_of(row),
-        grades=grades_of(row),
-        gone=brief(as_text(row.get("trajectory_gone")), 600),
-        turns=len(turns),
-        talk=[(place, as_map(message)) for place, turn in enumerate(turns, start=1) for message in turn],
-    )
-    return _rendered(text, style)
+    return {
+        "e": shown_entry(entry),
+        "row": row,
+        "source": source_text(as_map(row.get("source"))),
+        "error": fault_text(as_map(row.get("error"))),
+        "input": prompts if isinstance(prompts := task.get("input"), list) else [prompts],
+        "truth": None if truth == expected.get("label") else truth,
+        "expected": expected,
+        "predicted": predicted,
+        "wanted": None if expected.get("calls") is None else as_list(expected["calls"]),
+        "made": None if predicted.get("calls") is None else as_list(predicted["calls"]),
+        "calls": calls_of(row),
+        "grades": grades_of(row),
+        "gone": brief(as_text(row.get("trajectory_gone")), 600),
+        "turns": len(turns),
+        "talk": [(place, as_map(message)) for place, turn in enumerate(turns, start=1) for message in turn],
+    }
 
 
 _WIDTHS = 40, 120
@@ -220,8 +224,7 @@ def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool,
     colour = terminal.color_system is not None and not terminal.no_color
     style = Style(min(max(terminal.width, least), most), colour, _WHOLE if full else _LONGEST_TEXT)
     rows = rows_at(report, [entry.position for entry in found])
-    for place, (entry, row) in enumerate(zip(found, rows, strict=True)):
-        text = sample_text(report, entry, row, style)
+    for place, text in enumerate(sample_texts(report, zip(found, rows, strict=True), style)):
         click.echo(f"\n{text}" if place else text, nl=False, color=colour)
 
 

@@ -8,7 +8,7 @@ import pytest
 from gradestack import Report
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.sample import gist, grade_view, grades_of
-from gradestack_plugins.pages.show import Style, sample_text
+from gradestack_plugins.pages.show import Style, sample_texts
 from tests.core.outcomes import data
 
 DATA = data(__file__, "samples.yaml")
@@ -17,7 +17,7 @@ DATA = data(__file__, "samples.yaml")
 def text_of(row, width=80, max_text=1000):
     report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
     (entry,) = index_of(report).entries
-    return sample_text(report, entry, row, Style(width, False, max_text))
+    return next(sample_texts(report, [(entry, row)], Style(width, False, max_text)))
 
 
 def talk(*trajectory, **options):

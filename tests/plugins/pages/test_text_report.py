@@ -7,7 +7,7 @@ import pytest
 from gradestack import terminal_line
 from gradestack_plugins.pages.index import index_of
 from gradestack_plugins.pages.rows import rows_at
-from gradestack_plugins.pages.show import Style, sample_text
+from gradestack_plugins.pages.show import Style, sample_texts
 
 HOSTILE = (
     "x ::error::y\n::error::z\n  ::warning::w ##[error]v ##vso[a]b \x1b[31mred\x1b]0;t\x07\u202e\u2066\r\x9b1m"
@@ -28,7 +28,7 @@ def hostile(value):
 def only_sample(fake, row, width=80, colour=False):
     report = fake.make_report([row])
     ((entry,), (found,)) = index_of(report).entries, rows_at(report, [0])
-    return sample_text(report, entry, found, Style(width, colour, 1000))
+    return next(sample_texts(report, [(entry, found)], Style(width, colour, 1000)))
 
 
 @pytest.mark.parametrize("width", [20, 33, 80])

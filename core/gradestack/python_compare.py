@@ -74,10 +74,8 @@ def compare(
         'Solved: after is better than before by 6.5 points (95% interval: 0.3 to 12.7; 50 tasks, 4 trials each)'
     """
     if not 0 < confidence < 1 or failed not in ("zero", "skip") or match not in ("id", "input", "ordinal"):
-        raise ConfigError(
-            "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal",
-            f"got confidence={confidence}, failed={failed!r}, match={match!r}",
-        )
+        rule = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
+        raise ConfigError(rule, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
     registry = registry or discover()
     if output is not None:
         _check_output(Path(output))
@@ -179,9 +177,8 @@ def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Sid
     if baseline is not None:
         first = [side for side in sides if baseline in (side.model, side.name)]
         if not first:
-            raise ConfigError(
-                f"no model or run {baseline!r} to compare with; there are: {', '.join(side.name for side in sides)}"
-            )
+            there = ", ".join(side.name for side in sides)
+            raise ConfigError(f"no model or run {baseline!r} to compare with; there are: {there}")
         sides = [*first, *(side for side in sides if side not in first)]
     if len(sides) < 2:
         only = sides[0].name if sides else "nothing"

@@ -257,9 +257,8 @@ class Report:
             DataError: No rows were kept, or they are not those of a run.
         """
         if key not in self.states:
-            raise ConfigError(
-                f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
-            )
+            hint = suggest(key, self.states)
+            raise ConfigError(f"no grader has the key {key!r}{hint}; there are: {', '.join(self.states)}")
         wanted = Wanted(parts={key: LABELS})
         rows = self.decoded(wanted, str(self.path or self.name))
         return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)

@@ -74,11 +74,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
     """Return the comparison of sides, the first being the baseline."""
     if pairs is None and len(sides) > _SIDES:
-        pairs_of = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs"
-        raise ConfigError(
-            f"{pairs_of}; at most {_SIDES} are compared at once",
-            f"name some of them: gradestack compare {sides[0].name} {sides[1].name}",
-        )
+        many = f"{len(sides)} models are {math.comb(len(sides), 2):,} pairs; at most {_SIDES} are compared at once"
+        raise ConfigError(many, f"name some of them: gradestack compare {sides[0].name} {sides[1].name}")
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     asked = {each.text: each.apart for a, b in chosen if (each := asked_otherwise(a, b)) is not None}

@@ -112,9 +112,8 @@ class Aggregators(msgspec.Struct, frozen=True):
         grader, key, _ = split_path(path, report.aggregates)
         if not key:
             known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
-            raise ConfigError(
-                f"{name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
-            )
+            hint = suggest(path, known)
+            raise ConfigError(f"{name} has no figure {path!r}{hint}; its aggregators: {', '.join(known)}")
         if (entry := _entry(report, grader, key)) is None:
             raise ConfigError(f"{path}: {name} has no such aggregator")
         registry, kind = self.registry, str(entry["name"])
@@ -146,9 +145,8 @@ class Aggregators(msgspec.Struct, frozen=True):
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
         name = reference.file if reference is not None else next(iter(code))
         if not self.allow_code:
-            raise ConfigError(
-                f"{path}: {entry['name']} is Python code; pass --allow-code if you trust {name}, which the run used"
-            )
+            fix = f"pass --allow-code if you trust {name}, which the run used"
+            raise ConfigError(f"{path}: {entry['name']} is Python code; {fix}")
         for each in map(as_map, as_list(report.header.get("code"))):
             if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):
                 return Path(as_text(each["path"]))

@@ -238,10 +238,8 @@ def sides_of(
     if not samples.places and report.summary:
         raise DataError(f"{name}: the run holds no sample, so that there is nothing to compare")
     if match == "id" and made and made == len(samples.places):
-        raise DataError(
-            f"{name}: the records have no ids (they were numbered), so tasks cannot be matched",
-            "use --match input or ordinal",
-        )
+        why = "the records have no ids (they were numbered), so tasks cannot be matched"
+        raise DataError(f"{name}: {why}", "use --match input or ordinal")
     ids, models = samples.table.keys["id"], samples.table.keys["model"]
     rows_of: dict[str, dict[str, array[int]]] = {}
     for row, (code, of) in enumerate(zip(ids.codes, models.codes, strict=True)):

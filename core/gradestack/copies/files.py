@@ -95,9 +95,8 @@ def local_path_of(text: str, base: Path | None = None) -> Path:
         with suppress(OSError):  # a name too long
             if path.exists():
                 return path
-        raise AddressGivenError(
-            f"{shown_address(text)} is an address; here a local file is wanted; only inputs and datasets may be remote"
-        )
+        why = "here a local file is wanted; only inputs and datasets may be remote"
+        raise AddressGivenError(f"{shown_address(text)} is an address; {why}")
     return path
 
 
@@ -351,9 +350,8 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
     except ImportError as error:  # a kind of address that wants a package more
         raise ConfigError(f"{shown}: cannot be read: {error}") from error
     except Exception as error:  # noqa: BLE001 - libraries of others: no connection, no right to read, an odd answer
-        raise DataError(
-            f"{shown}: cannot be read: {_reason(error)}"
-        ) from None  # what libraries say holds the address with all that is secret about it
+        # not from the error: what libraries say holds the address with all that is secret about it
+        raise DataError(f"{shown}: cannot be read: {_reason(error)}") from None
 
 
 def _end_tasks() -> None:
@@ -423,9 +421,8 @@ def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
     for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
         parts = name.removeprefix(start).split("/")
         if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
-            raise DataError(
-                f"{shown}: holds {name!r}, which no local file can be called; name the files to grade by a pattern"
-            )
+            why = "which no local file can be called; name the files to grade by a pattern"
+            raise DataError(f"{shown}: holds {name!r}, {why}")
         to = copy.joinpath(*parts)
         to.parent.mkdir(parents=True, exist_ok=True)
         system.get_file(name, str(to))

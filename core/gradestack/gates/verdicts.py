@@ -157,7 +157,6 @@ class Scores(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _weights(gate: AggregateGate) -> Mapping[str, float]:
-    """Return the graders whose figures a gate compares, with their weights."""
     return gate.weights if isinstance(gate, WeightedGate) else {gate.metric_key or "": 1.0}
 
 

@@ -119,9 +119,8 @@ class Journal:
     def check(self) -> None:
         """Check that it is there, and that every line is whole, in its place and contradicts no other."""
         if not self.path.is_file():
-            raise ConfigError(
-                f"{self.shown}: no judgements are on record; `gradestack judge` asks for them and writes this file"
-            )
+            fix = "`gradestack judge` asks for them and writes this file"
+            raise ConfigError(f"{self.shown}: no judgements are on record; {fix}")
         self._data = None
         before, last = ("", -1), b""
         for at, line, raw in _lines(self.shown):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from gradestack.declared import Declarations, which_is_better, with_unit
@@ -60,32 +61,6 @@ def _copy_of_output() -> int | None:
     with suppress(OSError):  # standard error may be closed
         os.dup2(2, 1)
     return kept
-
-
-@contextmanager
-def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
-    """Print what is run, show progress; yield the function to call with the run's progress."""
-    if quiet:
-        yield lambda _: None
-        return
-    say(f"Running evaluation: {terminal_line(name)}")
-    with shown() as watcher:
-        yield _with_resumed(watcher)
-
-
-def _with_resumed(watcher: ProgressCallback) -> ProgressCallback:
-    """Return what says once, as soon as all of it is known, how much is taken over from an unfinished run."""
-    said: list[int] = []
-
-    def note(progress: Progress) -> None:
-        if progress.resumed and not said and (progress.samples > progress.resumed or progress.phase != "grading"):
-            said.append(progress.resumed)
-            print(  # noqa: T201 - this module is the printer
-                f"{progress.resumed:,} samples are taken over from the unfinished run", file=sys.stderr, flush=True
-            )
-        watcher(progress)
-
-    return note
 
 
 def _graders(report: Report) -> list[str]:
@@ -323,18 +298,46 @@ class Meter:
 
 
 @contextmanager
-def shown() -> Iterator[ProgressCallback]:
-    """Show progress on standard error, live on a terminal, a line every ten seconds elsewhere; yield what to call."""
-    meter, state = Meter(), {"said": time.monotonic()}
+def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
+    """Print what is run; yield what to call with its progress, which is shown on standard error.
+
+    It is live on a terminal, a line every ten seconds elsewhere; how much is taken over from an unfinished run is said
+    once, as soon as all of it is known.
+    """
+    if quiet:
+        yield lambda _: None
+        return
+    say(f"Running evaluation: {terminal_line(name)}")
+    meter, last, resumed = Meter(), time.monotonic(), 0
+    with _bar() as update:
+
+        def note(now: Progress) -> None:
+            nonlocal last, resumed
+            if now.resumed and not resumed and (now.samples > now.resumed or now.phase != "grading"):
+                resumed = now.resumed
+                _note(f"{resumed:,} samples are taken over from the unfinished run")
+            text, waited = meter.line(now), time.monotonic() - last
+            if update is not None and (now.phase != "grading" or waited > _LIVE_EVERY):
+                update(total=now.share and 1.0, completed=now.share or 0.0, description=text)
+            elif update is None and waited > _PLAIN_EVERY:
+                _note(f"  {text}")
+            else:
+                return
+            last = time.monotonic()
+
+        yield note
+
+
+def _note(line: str) -> None:
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)  # noqa: T201 - this module is the printer
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[..., None] | None]:
+    """Yield what moves a bar on a terminal; None elsewhere."""
     if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-
-        def plain(progress: Progress) -> None:
-            line = meter.line(progress)
-            if sys.stderr is not None and time.monotonic() - state["said"] > _PLAIN_EVERY:
-                state["said"] = time.monotonic()
-                print(f"  {line}", file=sys.stderr, flush=True)  # noqa: T201 - this is what is shown
-
-        yield plain
+        yield None
         return
     from rich.console import Console  # noqa: PLC0415 - for a terminal alone
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -342,12 +345,4 @@ def shown() -> Iterator[ProgressCallback]:
 
     columns = (SpinnerColumn(), BarColumn(_BAR), TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def live(progress: Progress) -> None:
-            if progress.phase != "grading" or time.monotonic() - state["said"] > _LIVE_EVERY:
-                state["said"] = time.monotonic()
-                share = progress.share
-                bar.update(task, total=share and 1.0, completed=share or 0.0, description=meter.line(progress))
-
-        yield live
+        yield partial(bar.update, bar.add_task("", total=None))

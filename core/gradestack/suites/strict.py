@@ -95,12 +95,6 @@ def fields_of(kind: type) -> dict[str, Field]:
     return found
 
 
-def _mapping(value: Any) -> Mapping[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
-    return value
-
-
 class _Converter(cattrs.Converter):
     def __init__(self, base: Path | None) -> None:
         super().__init__()
@@ -139,8 +133,10 @@ class _Converter(cattrs.Converter):
         return get_origin(kind)(self._each(((at, each, get_args(kind)[0]) for at, each in enumerate(value))).values())
 
     def _mapping(self, value: Any, kind: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
         inner = (get_args(kind) or (str, Any))[1]
-        return self._each((str(key), each, inner) for key, each in _mapping(value).items())
+        return self._each((str(key), each, inner) for key, each in value.items())
 
     def _union(self, value: Any, kind: Any) -> Any:
         members = [member for member in get_args(kind) if member is not type(None)]
@@ -169,8 +165,9 @@ class _Converter(cattrs.Converter):
     def _class(self, kind: Any) -> Callable[[Any, Any], Any]:
         fields = fields_of(kind)
 
-        def structured(value: Any, _: Any) -> Any:
-            given = _mapping(value)
+        def structured(given: Any, _: Any) -> Any:
+            if not isinstance(given, Mapping):
+                raise ValueError(f"expected a mapping, got {_kind_of(given)}")  # noqa: TRY004
             problems: list[tuple[Place, str]] = []
             try:
                 values = self._each((name, given[name], each.kind) for name, each in fields.items() if name in given)

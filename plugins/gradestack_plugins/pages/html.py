@@ -191,7 +191,7 @@ class HtmlReporter(Reporter):
         return {
             "agreement": page.agreement,
             "losses": page.losses,
-            "took": took_of(index),
+            "took": took_of(index, page.view.success.models if page.view.success else {}),
             "figures": lines_of(report),
             "max_figures": _MOST_FIGURES,
             "facets": facets_of(index) if page.view.success else (),

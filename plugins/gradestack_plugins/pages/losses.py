@@ -138,16 +138,29 @@ def traits_of(index: RowIndex, base: str) -> dict[str, list[int]]:
     return found
 
 
-def took_of(index: RowIndex) -> list[Shape]:
+def took_of(index: RowIndex, models: Mapping[str, tuple[int, int]]) -> list[Shape]:
     """Return what the samples of each model took, as texts, "" where no sample recorded it; no line where none did.
 
-    Cost of a run, cost of all its runs by success, tokens of a run, median and 95th percentile of seconds.
+    Cost of a run, cost of all its runs by success, tokens of a run, median and 95th percentile of seconds. Of several
+    models with costs and verdicts (``models``: successes and others) also the share of successes, and whether the model
+    is on the ``frontier``: no other is better for the same cost or less, or as good for less.
     """
     rows: dict[str, list[tuple[Usage, bool]]] = {}
     for entry, usage in zip(index.entries, index.usage, strict=True):
         if usage is not None:
             rows.setdefault(entry.model, []).append((usage, entry.passed is True))
-    lines = (_took(model, held) for model, held in rows.items())
+    priced: dict[str, tuple[Fraction, float]] = {}
+    for model, held in rows.items():
+        costs = [usage.cost_usd for usage, _ in held if usage.cost_usd is not None]
+        passed, lost = models.get(model, (0, 0))
+        if costs and passed + lost:
+            priced[model] = Fraction(passed, passed + lost), -math.fsum(costs) / len(costs)
+    lines = [_took(model, held) for model, held in rows.items()]
+    for line, own in zip(lines, map(priced.get, rows), strict=True):
+        line.share, line.frontier = "", False
+        if own is not None and len(priced) > 1:
+            beats = (each for each in priced.values() if each != own and each[0] >= own[0] and each[1] >= own[1])
+            line.share, line.frontier = percent(own[0].numerator, own[0].denominator), not any(beats)
     return [line for line in lines if line.cost or line.tokens or line.seconds]
 
 

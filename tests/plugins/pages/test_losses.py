@@ -54,8 +54,25 @@ def test_pages_say_it_and_escape_it(fake, html, markdown):
 
 def test_what_a_run_took_is_never_zero_where_it_was_not_recorded(fake):
     rows = rows_of(fake, [("passed", []), ("lost", []), ("lost", [])])
-    assert took_of(index_of(fake.make_report(rows))) == []
+    assert took_of(index_of(fake.make_report(rows)), {}) == []
     for row, (cost, seconds) in zip(rows, ((0.01, 1.0), (0.03, None), (None, 3.0)), strict=True):
         row["usage"] = {"cost_usd": cost, "seconds": seconds, "input_tokens": 5}
-    (took,) = took_of(index_of(fake.make_report(rows)))
+    (took,) = took_of(index_of(fake.make_report(rows)), {})
     assert (took.cost, took.success, took.tokens, took.seconds) == ("$0.02", "$0.04", "", "2 / 2.9 s")
+
+
+def test_models_on_the_frontier_of_quality_and_cost_are_marked(fake):
+    """No other model is better for the same cost, or as good for less; a model without a verdict is no other."""
+    worth = {
+        "best": (9, 1, 0.09),
+        "cheap": (5, 5, 0.01),
+        "beaten": (5, 5, 0.02),
+        "alike": (5, 5, 0.01),
+        "mute": (0, 0, 0.01),
+    }
+    rows = rows_of(fake, [("passed", [])] * len(worth))
+    for row, (name, (_, _, cost)) in zip(rows, worth.items(), strict=True):
+        row |= {"model_name": name, "usage": {"cost_usd": cost}}
+    lines = took_of(index_of(fake.make_report(rows)), {name: counts[:2] for name, counts in worth.items()})
+    assert [line.model for line in lines if line.frontier] == ["best", "cheap", "alike"]
+    assert [line.share for line in lines] == ["90.0%", "50.0%", "50.0%", "50.0%", ""]

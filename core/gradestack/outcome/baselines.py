@@ -170,9 +170,8 @@ def _verdict(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     outcome = min((word for word, _ in verdicts), key=("failed", "undecided", "passed").index)
     on_undecided = gate.on_undecided or ("fail" if ("undecided", "fail") in verdicts else "warn")
     needed, n, ends = None, row["tasks"], row["ci95"]
-    if (
-        outcome == "undecided"
-    ):  # tasks that show the margin; where so many were compared, how far it was from lost or met
+    if outcome == "undecided":
+        # Tasks that show the margin; where so many were compared, how far it was from lost or met
         spread = (row["stderr"] or 0.0) * math.sqrt(n)
         needed = tasks_needed(spread, margin or 0.0)
         if needed is None or needed <= n:

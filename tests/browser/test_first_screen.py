@@ -18,7 +18,7 @@ VISIBLE = """[...document.querySelectorAll("header, .view.now > *")].flatMap(par
     return box.height && box.top < innerHeight && box.bottom > 0 && box.right > 0;
   }).flatMap(one => [...one.childNodes].filter(node => node.nodeType === 3).map(node => node.nodeValue.trim()));
 }).filter(Boolean).join(" ")"""
-RANGE = re.compile(r"\[0(\.\d)?, (0\.\d|1)\)")
+RANGE = re.compile(r"\[0(\.\d)?,\s(0\.\d|1)\)")
 """A bin of a histogram, which is no figure."""
 FIGURE = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from gradestack.suites.spec import RunOptions, Suite
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
-"""Read by ``main`` from the arguments, so that it works in any place."""
-
 _code_option = click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
 _PART_OPTIONS = (
     click.option("--filter", metavar="EXPR", help="Only samples it is true of: 'facet.domain == \"air\"'."),
@@ -50,7 +47,6 @@ _RUN_OPTIONS = (
     click.option("--allow-all-failed", is_flag=True, help="Exit code by the gates even if nothing was graded."),
     click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
     click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
-    debug_option,
 )
 
 
@@ -109,7 +105,7 @@ def _offered(context: click.Context) -> dict[str, str]:
 
 @click.group(context_settings=CONTEXT, cls=_Commands, epilog="Example: gradestack grade log.jsonl -o out")
 @click.version_option(__version__, prog_name="gradestack")
-@debug_option
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks; may stand in any place.")
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
@@ -251,7 +247,6 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
 @_PART_OPTIONS[2]
 @click.option("--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters.")
 @_code_option
-@debug_option
 def report(
     run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool, **part: Any
 ) -> None:
@@ -326,8 +321,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _exit_code(given: list[str]) -> int | str | None:
+    output, args = sys.stdout, [each for each in given if each != "--debug"]  # every command takes it
     try:
-        cli.main(args=given, prog_name="gradestack", standalone_mode=False, obj="debug" if "--debug" in given else None)
+        cli.main(args, prog_name="gradestack", standalone_mode=False, obj="debug" if len(args) < len(given) else None)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
@@ -340,8 +336,8 @@ def _exit_code(given: list[str]) -> int | str | None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
-    except SystemExit as done:
-        return done.code
+    except SystemExit as done:  # with 1 by click, which replaces an output that nobody reads any more
+        return done.code if sys.stdout is output else None
     except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
         if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
             click.echo("interrupted", err=True)  # within a lock's own code, which then has nothing to release

@@ -148,7 +148,7 @@ def loads(text: str | bytes) -> Any:
     try:
         return standard_loads(text)
     except json.JSONDecodeError as error:
-        raise JsonProblem(f"not JSON: {error.msg} at character {error.pos}") from error
+        raise JsonProblem(f"not JSON: {error.msg.removesuffix(' starting at')} at character {error.pos}") from error
     except UnicodeDecodeError as error:
         raise JsonProblem(f"not UTF-8: byte {error.start} cannot be decoded") from error
     except RecursionError as error:

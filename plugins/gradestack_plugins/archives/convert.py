@@ -29,7 +29,6 @@ from gradestack import BadRecord, ConfigError, DataError, Status, forward_termin
 @click.option("--no-merge", is_flag=True, help="Keep model calls logged one by one apart.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set an option of the reader.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def convert(files: tuple[str, ...], *, form: str, output: str, plain: bool, force: bool, **reading: Any) -> None:
     """Write FILES (result files of any format that is read) in another format.
 

@@ -38,7 +38,6 @@ from gradestack.jsonio import compact, dumps
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option of a suite.")
 @click.option("--allow-code", is_flag=True, help="Import the Python code that is named. Only if you trust it.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def judge(files: tuple[str, ...], *, rubric: str | None, again: str, **given: Any) -> None:
     """Ask a model for the verdicts on FILES (or a suite) that are not on record yet.
 
@@ -97,7 +96,6 @@ def judgements() -> None:
 @judgements.command()
 @click.argument("journals", nargs=-1, required=True, metavar="JOURNAL...")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where to write them as one.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def merge(journals: tuple[str, ...], *, output: str) -> None:
     """Write the judgements of several journals as one, sorted; two replies to one request are refused."""
     from gradestack import merge_judgements  # noqa: PLC0415

@@ -99,8 +99,8 @@ def _cut(name: str) -> str:
     return f"{name[: _LONGEST_NAME - 17]}…{digest}"
 
 
-class _Names(dict[str | int | None, str]):
-    """Names as text; samples of one name share it."""
+class Names(dict[str | int | None, str]):
+    """Names as texts, which samples of one name share; of a long one what ``_cut`` keeps."""
 
     def __missing__(self, name: str | int | None) -> str:
         text = "" if name is None else str(name)
@@ -132,7 +132,7 @@ class RowIndex:
         )
         """Scores not counted yet: of samples that are no success, are one, and of others."""
         self._places = array("q")
-        self._names, self._numbers = _Names(), Numbers()
+        self._names, self._numbers = Names(), Numbers()
         self.names: Sequence[str] = ()
 
     @classmethod
@@ -170,7 +170,7 @@ class RowIndex:
         index._fold()
         index.searched.end()
         index.names = list(index._numbers)
-        index._names, index._numbers = _Names(), Numbers()  # of very many tasks they take as much as the rest
+        index._names, index._numbers = Names(), Numbers()  # of very many tasks they take as much as the rest
         index.whole = number == len(index.entries)
         return index
 

@@ -235,7 +235,6 @@ def write_index(folder: Folder, path: str | Path) -> Path:
 
 @click.command(epilog="Example: gradestack index gradestack-runs")
 @click.argument("directory")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def index(directory: str) -> None:
     """Write index.html into DIRECTORY: a row for every run in it and below, and its figures over time.
 

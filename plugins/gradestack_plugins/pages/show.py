@@ -35,7 +35,7 @@ from gradestack_plugins.pages import jsonview
 from gradestack_plugins.pages.draw import Shape
 from gradestack_plugins.pages.environment import environment
 from gradestack_plugins.pages.figures import words_of
-from gradestack_plugins.pages.index import RowEntry, index_of, shown_entry, verdict
+from gradestack_plugins.pages.index import Names, RowEntry, index_of, shown_entry, verdict
 from gradestack_plugins.pages.rows import rows_at
 from gradestack_plugins.pages.sample import (
     call_name,
@@ -199,7 +199,6 @@ _MOST_LISTED = 200
 @click.option("--tasks", metavar="FILE", help="Only tasks whose ids FILE lists, one a line.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N of these tasks.")
 @click.option("--full", is_flag=True, help="Do not shorten texts.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def show(run_dir: str, task: str, *, model: str | None, every: bool, full: bool, **part: Any) -> None:
     """Show a sample of RUN_DIR: its calls against the expected ones, grades, reasons and conversation.
 
@@ -234,10 +233,12 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowEntry]:
         report.lines()  # raises, and says why
     entries = index_of(report).entries
     stem, dot, trial = task.rpartition(".")
-    found = [entry for entry in entries if entry.id == task]
-    found = found or [entry for entry in entries if dot and f"{entry.id}.{entry.run}" == task]  # either may hold dots
+    whole, part = map(Names().__getitem__, (task, stem))
+    names = (task, f"{part}.{trial}")  # either half may hold dots
+    found = [entry for entry in entries if entry.id == whole]
+    found = found or [entry for entry in entries if dot and f"{entry.id}.{entry.run}" in names]
     if not found:
-        runs = list(dict.fromkeys(entry.run for entry in entries if dot and entry.id == stem))
+        runs = list(dict.fromkeys(entry.run for entry in entries if dot and entry.id == part))
         if runs:
             raise ConfigError(f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}")
         ids = dict.fromkeys(entry.id for entry in entries)

@@ -174,7 +174,6 @@ class _Handler(BaseHTTPRequestHandler):
 @click.argument("run_dir")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port [default: any free one].")
 @click.option("--open", "browser", is_flag=True, help="Open it in the browser.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def view(run_dir: str, *, port: int, browser: bool) -> None:
     """Serve the report of RUN_DIR to this machine's browser: a page as for any run, whose samples are read one by one.
 

@@ -254,7 +254,6 @@ def plugins_check(package: str, *, on: str | None, reader: str | None, allow_cod
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
 @click.option("--allow-code", is_flag=True, help="Import Python code by name. Only if you trust it.")
 @click.option("--allow-remote", is_flag=True, help="Open URLs of the suite. Only if you trust it.")
-@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 def validate(suite: str, **given: Any) -> None:
     """Check the suite file SUITE without running it."""
     installed = _registry()

@@ -54,6 +54,12 @@ def test_help_finds_the_commands_of_plugins_and_imports_nothing_of_them():
     }
 
 
+def test_samples_of_a_long_name_are_found(command, tmp_path):
+    samples = [{"id": "a" * 1_000, "run": run, "expected": [], "predicted": []} for run in range(2)]
+    gradestack.grade(samples, graders={"g": "tool_calls"}, output=tmp_path / "run")
+    assert command("show", str(tmp_path / "run"), "a" * 1_000 + ".1").code == 0
+
+
 def test_version(command):
     assert command("--version").out == f"gradestack, version {gradestack.__version__}\n"
 

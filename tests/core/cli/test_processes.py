@@ -58,8 +58,6 @@ def test_a_reader_that_closes_the_pipe_is_no_traceback_and_ends_no_run(here, arg
     variables = os.environ | ({} if finishes else {"PYTHONUNBUFFERED": "1"})
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=variables, check=False)
     os.close(writing)
-    assert b"Traceback" not in done.stderr
-    assert (done.returncode == 0) == finishes
+    assert (done.stderr, done.returncode) == (b"", 0)
     if finishes:
-        assert done.stderr == b""
         assert gradestack.load_report(here / "out").metrics["total"] == 2

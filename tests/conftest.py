@@ -56,7 +56,7 @@ import sys
 from gradestack.rundir import recorder
 from gradestack.cli.commands import main
 recorder.PAUSE = -1.0
-main(sys.argv[1:])
+main()
 """
 """The command, which puts everything on record at once."""
 

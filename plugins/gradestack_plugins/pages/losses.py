@@ -20,7 +20,7 @@ from gradestack_plugins.pages.tallies import SEPARATOR, Kind, Usage, declared_pr
 from gradestack_plugins.pages.text import brief, natural, number, percent
 from gradestack_plugins.statistics.agreement import ac1, alpha, kappa
 
-_MOST_LINES, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 7, 40, 12, 8, 80
+_MOST_TOOLS, _MOST_CAUSES, _MOST_FACETS, _FEW, _LONGEST = 500, 40, 12, 8, 80
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
 _SAME, _WIDE = 0.9, 0.02
@@ -39,11 +39,11 @@ def funnel_of(index: RowIndex) -> Shape | None:
     if not any(counts.expected for counts in known.values()):
         return None
     ranked = sorted(known.items(), key=lambda each: (each[1].right - each[1].expected - each[1].extra, each[0]))
-    tools = [Shape(name=name_of(name), **msgspec.structs.asdict(counts)) for name, counts in ranked[:_MOST_LINES]]
+    tools = [Shape(name=name_of(name), **msgspec.structs.asdict(counts)) for name, counts in ranked[:_MOST_TOOLS]]
     for tool in tools:
         tool.wrong, tool.absent = tool.called - tool.right, tool.expected - tool.called
     extra = any(tool.extra for tool in tools)  # of which not every grader speaks
-    return Shape(tools=tools, tools_left_out=len(ranked) - len(tools), extra=extra)
+    return Shape(tools=tools, left_out=len(ranked) - len(tools), extra=extra)
 
 
 def _paths(kind: Kind) -> list[_Path]:

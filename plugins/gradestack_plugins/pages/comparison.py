@@ -122,7 +122,7 @@ def _ends(value: list[float] | None) -> str:
     return "no interval" if value is None else f"{end(value[0])} to {end(value[1])}"
 
 
-def told(data: Mapping[str, Any]) -> list[str]:
+def console_lines(data: Mapping[str, Any]) -> list[str]:
     """Return what the console prints of a comparison: the sentence, figures, what changed, the leaderboard."""
     env = environment().overlay(
         finalize=lambda value: terminal_line(value if isinstance(value, str) else number(value))
@@ -187,7 +187,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     cannot be compared.
     """
     found = gradestack.compare(*runs, **{**given, "figures": given["figures"] or None})
-    shown = told(found.data)
+    shown = console_lines(found.data)
     if given["output"] is not None:
         shown += ["", f"Comparison: {given['output']}"]
     click.echo("\n".join(map(terminal_line, shown)))

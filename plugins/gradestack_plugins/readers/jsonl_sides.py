@@ -57,8 +57,8 @@ def _unknown(key: str, name: Any, known: Sequence[str]) -> Wrong:
     return Wrong(f"{key}: unknown key{suggest(name, known) or '; known: ' + ', '.join(known)}")
 
 
-class _Plain(msgspec.Struct, gc=False):
-    """What the form holds in values of one kind."""
+class _SampleFields(msgspec.Struct, gc=False):
+    """Keys of a record whose values are of one type."""
 
     cluster: str | None = None
     model: str | None = None
@@ -70,8 +70,8 @@ class _Plain(msgspec.Struct, gc=False):
     agent_id: str | None = None
 
 
-class _Said(msgspec.Struct):
-    """The same of an expected call."""
+class _CallFields(msgspec.Struct):
+    """Keys of an expected call whose values are of one type."""
 
     names: tuple[str, ...] = ()
     optional: bool = False
@@ -149,7 +149,7 @@ def sample_of_record(record: Any, source: Source) -> Sample:
     if isinstance(answer := found.get("text"), tuple):
         found["text"] = "\n".join(answer)
     error, usage, identifier = _error(record.get("error")), record.get("usage"), record["id"]
-    plain = msgspec.structs.asdict(_converted(record, _Plain))
+    plain = msgspec.structs.asdict(_converted(record, _SampleFields))
     found |= {name: value for name, value in plain.items() if value is not None}
     if usage is not None:
         found |= {"usage": usage_of(usage), "agent_usage": usage}
@@ -339,7 +339,9 @@ def _call(entry: Mapping[str, Any], key: str, version: int) -> ExpectedCall:
         raise wrong(f"{place}.arguments", "an object or JSON text", arguments)
     given, text = chat.parse_arguments(arguments)
     said = _converted(
-        {name: entry[name] for name in _Said.__struct_fields__ if entry.get(name) is not None}, _Said, f"{key}."
+        {name: entry[name] for name in _CallFields.__struct_fields__ if entry.get(name) is not None},
+        _CallFields,
+        f"{key}.",
     )
     if (said.turn or 0) < 0:
         raise wrong(f"{key}.turn", _WANTED["turn"], said.turn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -99,9 +99,6 @@ def form_of(head: bytes) -> Form | None:
     if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
         return "records"  # behind a damaged line
     return "document" if text.startswith(b"{") and len(line) < len(text) else None
-
-
-OfRecord = Callable[[Any, Source], Iterable[Sample | BadRecord]]
 
 
 def _beside(found: Guess) -> dict[str, str]:

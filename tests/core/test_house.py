@@ -86,7 +86,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/orchestrationbench": 3_332,
     "plugins/gradestack_plugins/otel": 1_302,
     "plugins/gradestack_plugins/pages": 5_669,
-    "plugins/gradestack_plugins/readers": 4_214,
+    "plugins/gradestack_plugins/readers": 4_213,
     "plugins/gradestack_plugins/records": 813,
     "plugins/gradestack_plugins/reporters": 583,
     "plugins/gradestack_plugins/stability": 1_051,
@@ -98,7 +98,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/trajectory": 1_776,
     "plugins/gradestack_plugins/when2call": 1_141,
     "core": 20_001,
-    "plugins": 38_417,
+    "plugins": 38_416,
     "tests": 41_992,
 }
 """Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.

@@ -126,7 +126,7 @@ def _expected(expected: Expectation) -> Row:
 
 def _expected_call(call: ExpectedCall) -> Row:
     row = {**_function(call), **_told(call, "name", "arguments", "raw_arguments")}
-    if call.rules:
+    if call.rules is not None:
         row["rules"] = {name: msgspec.to_builtins(rule) for name, rule in call.rules.items()}
     if call.names:
         row["names"] = list(call.names)

@@ -80,12 +80,14 @@ def expectation(task: Mapping[str, Any]) -> Expectation:
 
 
 def expected_call(action: Mapping[str, Any]) -> ExpectedCall:
-    """Return one expected action: arguments that ``compare_args`` does not name may be anything, or absent."""
+    """Return one expected action: with ``compare_args`` it has rules, for arguments not compared or not expected."""
     requestor, compared = action.get("requestor"), action.get("compare_args")
     arguments, raw = parse_arguments(action.get("arguments"))
     rules = None
-    if isinstance(compared, list) and arguments:
-        rules = {key: Rule(ignore=True, optional=True) for key in arguments if key not in compared} or None
+    if isinstance(compared, list):
+        given = arguments or {}
+        rules = {key: Rule(ignore=True, optional=True) for key in given if key not in compared}
+        rules |= {key: Rule(optional=True) for key in compared if isinstance(key, str) and key not in given}
     return ExpectedCall(
         name=as_text(action.get("name")),
         arguments=arguments,

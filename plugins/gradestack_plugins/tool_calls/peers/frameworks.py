@@ -459,9 +459,9 @@ def _same_action(action: ExpectedCall, call: Made) -> bool:
         return False
     if action.arguments is None:
         return True
-    wanted, keys = arguments_of(action.arguments), set(call.arguments)
-    if action.rules:  # those that are not to be compared have a rule
-        keys = {key for key in wanted if not (key in action.rules and action.rules[key].ignore)}
+    wanted, keys, rules = arguments_of(action.arguments), set(call.arguments), action.rules
+    if rules is not None:  # also empty: those that are not to be compared have a rule
+        keys = {key for key in (*wanted, *rules) if key not in rules or not rules[key].ignore}
     left, right = ({key: side[key] for key in side if key in keys} for side in (wanted, call.arguments))
     return left == right
 
